@@ -16,30 +16,24 @@ from __future__ import annotations
 
 import argparse
 import csv
-import ctypes
 import datetime as dt
 import os
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.patterns.datastream import event, login
+from benchmarks.processor_time import adopt_orphans, measured, told
 
 PROGRAMS = Path(__file__).with_name("patterns")
 EVENTS = 500_000
 EXPECTED = {"greedy": 1_994, "fails": 58_880, "fails-past": 36_422, "sql": 36_422}
 """matches in EVENTS events"""
-PR_SET_CHILD_SUBREAPER = 36
-ORPHANS_SECONDS = 60
-DEADLINE = 3_600
-"""seconds for a run"""
 SUMS = {"key * price": 12_466_996_534, "a": 83_380, "b": 83_385, "c": 83_361, "fail": 300_319}
 """of EVENTS events: whether the generator is the right one"""
 
@@ -68,33 +62,10 @@ def check_events() -> None:
 
 def said(command: list[str]) -> dict[str, float]:
     """The matches that a program tells of, and the processor time of all processes that it has started."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    wait_for_orphans()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [line.split() for line in done.stdout.splitlines()]
+    done = measured(command)
+    words = [line.split() for line in done.text.splitlines()]
     found = {line[0]: float(line[1]) for line in words if len(line) == 2 and line[0] == "matches"}
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}")
-    found["processor"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return found
-
-
-def adopt_orphans() -> None:
-    """Processes whose parents have ended become this one's children, so that their time is counted."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
-
-
-def wait_for_orphans() -> None:
-    until = time.monotonic() + ORPHANS_SECONDS
-    while time.monotonic() < until:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.1)
-        except ChildProcessError:
-            return
-    raise SystemExit(f"processes of a run go on {ORPHANS_SECONDS} s after its end")
+    return {**found, "processor": done.processor}
 
 
 def run_of(numbers: dict[str, float]) -> Run:
@@ -205,7 +176,7 @@ def main() -> None:
         for job in given.jobs:
             sides = sides_of(job, flink, folder)
             compare(job, [s for s in sides if not given.sides or s.name in given.sides], given.runs, given.events)
-    print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
+    print(told())
 
 
 if __name__ == "__main__":

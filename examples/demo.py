@@ -41,6 +41,8 @@ class Tally:
         for report in epoch.result.reports:
             self.taken[report.operator] = self.taken.get(report.operator, 0) + report.records_in
 
+    def said(self, who: str, line: str) -> None: ...
+
     def printed(self, lines: tuple[str, ...]) -> None:
         for line in lines:
             say(f"  {line}")

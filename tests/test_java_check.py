@@ -61,12 +61,17 @@ def tools(tmp_path: Path) -> Path:
     return folder
 
 
-def script_accepts(environment: dict[str, str]) -> bool:
-    """Run the script; check that it is silent or prints the one line."""
+def script_says(environment: dict[str, str]) -> str | None:
+    """Run the script: the one line that it prints, or None if it is silent and content."""
     assert SH
     done = subprocess.run([SH, str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) in {(0, "", ""), (1, "", JAVA_NEEDED + "\n")}
-    return done.returncode == 0
+    if done.returncode == 0:
+        assert (done.stdout, done.stderr) == ("", "")
+        return None
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(JAVA_NEEDED)
+    return line
 
 
 def check(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> JavaInfo | None:
@@ -76,12 +81,12 @@ def check(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> JavaI
         monkeypatch.setenv("JAVA_HOME", environment["JAVA_HOME"])
     else:
         monkeypatch.delenv("JAVA_HOME", raising=False)
-    accepted = script_accepts(environment)
-    if accepted:
+    said = script_says(environment)
+    if said is None:
         return require_java()
     with pytest.raises(JavaNotFoundError) as raised:
         require_java()
-    assert str(raised.value) == JAVA_NEEDED
+    assert str(raised.value) == said
     return None
 
 
@@ -105,6 +110,14 @@ def test_unusable_java_on_path(
 ) -> None:
     executable = fake_java(tmp_path / "bin", output)
     assert check(monkeypatch, {"PATH": f"{executable.parent}{os.pathsep}{tools}"}) is None
+
+
+def test_an_old_one_is_named(tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = fake_java(tmp_path / "bin", 'openjdk version "11.0.2" 2019-01-15')
+    monkeypatch.setenv("PATH", f"{executable.parent}{os.pathsep}{tools}")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(JavaNotFoundError, match=r"Found: .*/bin/java, which is Java 11$"):
+        require_java()
 
 
 def test_no_java_at_all(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from benchmarks.nexmark.events import Settings
 from benchmarks.nexmark.tables import BLOCK, COLUMNS, SIDE_DDL, NexmarkFactory, SideFactory, ddl
+from benchmarks.sides.work import PARALLELISM
 from millrace.table import EnvironmentSettings, Table, TableEnvironment
 from millrace.table.sessions.factories import register_factory
 from millrace.table.udf import udf
 
-PARALLELISM = 2
 BID_NOW = "CREATE TEMPORARY VIEW bid_now AS SELECT *, PROCTIME() AS p FROM bid"
 
 

@@ -39,7 +39,7 @@ def flink_times(python: str, workload: Workload, turns: int) -> Times:
     settings = {
         "parallelism.default": str(PARALLELISM),
         "table.local-time-zone": "UTC",
-        "pipeline.jars": ";".join(f"file://{jar}" for jar in _parquet_jars()),
+        "pipeline.jars": ";".join(f"file://{jar}" for jar in parquet_jars()),
         "taskmanager.memory.managed.size": "1gb",
         "taskmanager.memory.network.min": "256mb",
         "taskmanager.memory.network.max": "256mb",
@@ -48,7 +48,7 @@ def flink_times(python: str, workload: Workload, turns: int) -> Times:
     return _times(python, "flink_program.py", workload, {**_work(workload, turns), "flink": settings})
 
 
-def _parquet_jars() -> list[Path]:
+def parquet_jars() -> list[Path]:
     """Flink's format, and the classes of Hadoop that it names: PySpark has them."""
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None

@@ -55,9 +55,9 @@ class Job:
     def listen(self) -> LiveListener:
         return LiveListener(self.watch, self.screen, lambda: self.now, lambda: NOON / 1000, refresh_seconds=None)
 
-    def epoch(self, number: int, records: int, watermark: int, skipped: int = 0) -> None:
+    def epoch(self, number: int, records: int, watermark: int, skipped: int = 0, late: int = 0) -> None:
         result = EpochResult(number, (), (), records, watermark, (), 0)
-        self.listener.epoch(EpochDone(result, 100, 0.0, skipped))
+        self.listener.epoch(EpochDone(result, 100, 0.0, skipped, late))
         self.listener.refresh()
 
 
@@ -82,9 +82,26 @@ def test_records_that_could_not_be_read_are_told_at_the_end() -> None:
     job = Job()
     job.listener.started(STARTED)
     job.now = 4.0
-    job.epoch(1, 2_500, MAX_WATERMARK, skipped=1_001)
+    job.epoch(1, 2_500, MAX_WATERMARK, skipped=1_001, late=7)
     job.listener.ended(JobStatus.FINISHED)
-    assert job.terminal.screen()[-2].endswith("(625 events/s), 1,001 that could not be read left out")
+    told = "(625 events/s), 1,001 that could not be read left out, 7 that came too late dropped"
+    assert job.terminal.screen()[-2].endswith(told)
+
+
+def test_in_a_pipe_a_warning_tells_them(caplog: pytest.LogCaptureFixture) -> None:
+    job = Job()
+    listener = PipeListener(job.watch)
+    listener.started(STARTED)
+    listener.epoch(EpochDone(EpochResult(1, (), (), 2_500, MAX_WATERMARK, (), 0), 100, 0.0, 0, 7))
+    listener.ended(JobStatus.FAILED)
+    assert caplog.messages == ["job 'word count' is FAILED, 7 that came too late dropped"]
+
+
+def test_what_functions_print_has_their_name_in_front() -> None:
+    job = Job()
+    job.listener.started(STARTED)
+    job.listener.said("map (1/2)", "hello")
+    assert job.terminal.screen()[1] == "[map (1/2)] hello"
 
 
 @pytest.mark.parametrize("status", [JobStatus.FAILED, JobStatus.CANCELED])

@@ -21,7 +21,8 @@ from typing import Any
 import psutil
 
 VARIABLE = "MILLRACE_CRASHES"
-_DRIVER = "MILLRACE_CRASH_DRIVER"
+_DRIVER = "driver"
+"""The file with the number of the driver's process."""
 
 
 class Point(Enum):
@@ -74,8 +75,10 @@ def completed_epochs(directory: Path) -> list[tuple[float, int]]:
 
 
 def this_is_the_driver() -> None:
-    """To be called before Spark starts: its processes inherit it."""
-    os.environ[_DRIVER] = str(os.getpid())
+    """To be called before Spark starts."""
+    if _plan is not None:
+        (_plan.directory / _DRIVER).write_text(str(os.getpid()))
+        _install_for_driver(_plan)
 
 
 # -- inside the job ---------------------------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class _Plan:
         if crash.point is not point or crash.victim not in victims:
             return
         # A driver that goes on commits what is owed before it has a JVM or workers.
-        killed = _process(crash.victim)
+        killed = _process(crash.victim, int((self.directory / _DRIVER).read_text()))
         if killed is None:
             return
         self._reached[index] += 1
@@ -118,9 +121,9 @@ class _Plan:
             file.write(f"{time.time()} {os.getpid()}\n")
 
 
-def _process(victim: Victim) -> psutil.Process | None:
+def _process(victim: Victim, number: int) -> psutil.Process | None:
     """Who will be killed, None if there is none yet."""
-    driver = psutil.Process(int(os.environ[_DRIVER]))
+    driver = psutil.Process(number)
     if victim is Victim.DRIVER:
         return driver
     if victim is Victim.OWNER and driver.pid != os.getpid():
@@ -152,7 +155,10 @@ def _owners(driver: psutil.Process) -> list[psutil.Process]:
 
 
 def _of_daemons(driver: psutil.Process) -> list[psutil.Process]:
-    daemons = [daemon for jvm in _children(driver) for daemon in _children(jvm)]
+    begun = _children(driver)
+    # One that was begun together with the JVM is a child of the driver.
+    daemons = [daemon for child in begun for daemon in _children(child)]
+    daemons += [child for child in begun if "java" not in child.name()]
     return [child for daemon in daemons for child in _children(daemon)]
 
 
@@ -224,6 +230,7 @@ def _install_for_workers(plan: _Plan) -> None:
 
 
 def _install_for_driver(plan: _Plan) -> None:
+    """Not in workers: they must not import what needs a JVM."""
     from millrace.checkpoint.directory import CheckpointDirectory
     from millrace.runtime.coordination.commits import Commits
     from millrace.runtime.coordination.coordinator import Coordinator
@@ -243,6 +250,3 @@ def _install_for_driver(plan: _Plan) -> None:
 
 if _plan is not None:
     _install_for_workers(_plan)
-    if _DRIVER not in os.environ:
-        # Workers inherit the variable. Their processes must not import what needs a JVM.
-        _install_for_driver(_plan)

@@ -63,8 +63,10 @@ class Processes:
 
     def by_role(self) -> dict[str, list[psutil.Process]]:
         drivers = _children([self._run])
-        jvms = [child for child in _children(drivers) if _is_java(child)]
-        daemons = _children(jvms)
+        begun = _children(drivers)
+        jvms = [child for child in begun if _is_java(child)]
+        # A daemon that was begun together with the JVM is a child of the driver, and the JVM's child its place holder.
+        daemons = [child for child in begun if not _is_java(child)] or _children(jvms)
         workers = _children(daemons)
         return {"run": [self._run], "driver": drivers, "jvm": jvms, "daemon": daemons, "worker": workers}
 

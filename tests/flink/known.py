@@ -230,12 +230,6 @@ QUERIES = _by_text(
             SELECT JSON_ARRAYAGG(product) WITHIN GROUP (ORDER BY id DESC) FROM orders
             SELECT JSON_ARRAYAGG(product ORDER BY id DESC) FROM orders
         """,
-        "Flink has TABLESAMPLE, GROUP BY DISTINCT and names of the SELECT list in QUALIFY": """
-            SELECT user_id FROM users TABLESAMPLE BERNOULLI(100)
-            SELECT user_id FROM users TABLESAMPLE SYSTEM(100)
-            SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ts, id) AS n FROM orders QUALIFY n = 1
-            SELECT user_id, COUNT(*) FROM orders GROUP BY DISTINCT ROLLUP (user_id)
-        """,
         "Flink refuses what can be computed": """
             SELECT * FROM (users)
         """,
@@ -297,10 +291,6 @@ STATEMENTS = _by_text(
         """,
         "EXPLAIN PLAN_ADVICE says that there is none in batch mode; Flink refuses": """
             EXPLAIN PLAN_ADVICE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
-        """,
-        "plans are compiled in streaming mode only": """
-            COMPILE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users
-            COMPILE PLAN '{tmp}/p.json' IF NOT EXISTS FOR STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; END
         """,
         "DESCRIBE DATABASE and DESCRIBE FUNCTION are statements of Flink's documentation that it does not read": """
             CREATE DATABASE d ;; ALTER DATABASE d SET ('k' = 'w') ;; DESCRIBE DATABASE d

@@ -1,15 +1,28 @@
-"""The tables of known differences in docs/differences.md, written by ``python -m tests.flink.listing``."""
+"""Tables of docs/differences.md, written by ``python -m tests.flink.listing``: what is compared, and what differs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tests.flink import corpus
 from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, STATEMENTS, TYPES
 from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+COMPARED = "how much is compared"
 ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"
 LONGEST = 90
+
+
+def compared() -> str:
+    """How large the corpus is."""
+    counts = (
+        f"{len(corpus.expressions()):,} expressions over five rows",
+        f"{len(corpus.queries()):,} queries in the modes that they have a meaning in",
+        f"{len(corpus.scripts()):,} statements",
+        f"{len(corpus.errors()):,} mistakes",
+    )
+    return "\n".join(f"- {each}" for each in counts)
 
 
 def answers() -> str:
@@ -39,7 +52,7 @@ def _cell(text: str) -> str:
 def written() -> str:
     """The page with its tables as they are to be."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, table in ((ANSWERS, answers()), (BOTH_MODES, modes())):
+    for name, table in ((COMPARED, compared()), (ANSWERS, answers()), (BOTH_MODES, modes())):
         begin, end = f"<!-- {name} -->", f"<!-- end: {name} -->"
         before, rest = page.split(begin)
         page = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"

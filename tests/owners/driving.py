@@ -33,6 +33,7 @@ from millrace.spark.owners.frames import Call, Greeting, Run
 from millrace.spark.owners.orders import Orders
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.owners.rows import SCHEMA
+from millrace.spark.shipping.output import Output
 from millrace.spark.shipping.shipped import ShippedJob, digest
 
 
@@ -67,6 +68,7 @@ class OwnedJob:
         records: int = 20,
         token: str | None = None,
         cancel_seconds: float = 180.0,
+        output: Output | None = None,
     ) -> None:
         env = stream.get_execution_environment()
         env._program.add("Sink: Collect", specs.Collect(), stream._edges(), None)
@@ -74,7 +76,12 @@ class OwnedJob:
         self.coordinator = Coordinator(self.job, now_millis)
         self._orders = Orders(self.job.partitions, None, self.coordinator.cleaner)
         shipped = ShippedJob(
-            self.job.job_id, serialize(self.job.for_tasks()), str(folder), cloudpickle.dumps({}), token=token
+            self.job.job_id,
+            serialize(self.job.for_tasks()),
+            str(folder),
+            cloudpickle.dumps({}),
+            token=token,
+            output=output or Output(),
         )
         self.payload = shipped.encode()
         self._owners = owners

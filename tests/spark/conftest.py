@@ -45,6 +45,8 @@ class Watch(PlainListener):
     def epoch(self, epoch: EpochDone) -> None:
         self.epochs.append(epoch.result)
 
+    def said(self, who: str, line: str) -> None: ...
+
     def printed(self, lines: tuple[str, ...]) -> None:
         self.lines += lines
 

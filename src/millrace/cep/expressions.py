@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from millrace.cep.conditions import UnboundCondition
 from millrace.common.typeinfo import TypeInformation
@@ -27,6 +27,7 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind_condition
 from millrace.table.sql.parser import parse_expression
 from millrace.table.values.stream_types import data_type_of_info
+from millrace.util.exceptions import TableException
 
 
 class Fields:
@@ -144,6 +145,9 @@ class _Names:
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> None:
         return None
+
+    def file(self, path: str, format: str | None) -> NoReturn:
+        raise TableException("a condition reads no files")
 
     def sink(self, path: tuple[str, ...], options: Mapping[str, str]) -> None:
         return None

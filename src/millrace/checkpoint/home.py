@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from millrace.common.state.externalized_checkpoint_retention import Externalized
 from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
 from millrace.runtime.coordination.cleaning import Cleaner
 from millrace.runtime.coordination.snapshot import JobSnapshot
+from millrace.util.passing_folder import new_folder
 from millrace.util.private_folder import make_shared
 
 
@@ -59,7 +59,7 @@ class JobHome:
             # Absolute, for workers whose working directory is another one.
             self.folder = open_folder(absolute(state_directory)).child(f"job-{job_id}")
         else:
-            self._temporary = tempfile.mkdtemp(prefix="millrace-", dir=scratch)
+            self._temporary = new_folder("state", scratch)
             self.folder = open_folder(self._temporary).child(f"job-{job_id}")
         if isinstance(self.folder, LocalFolder):
             make_shared(self.folder.uri, trust_directory)

@@ -9,7 +9,15 @@ from typing import Protocol
 
 from millrace.cli.progress import Progress
 from millrace.common.jobs.job_status import JobStatus
-from millrace.spark.jobs.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
+from millrace.spark.jobs.listeners import (
+    EpochDone,
+    JobListener,
+    JobStarted,
+    PlainListener,
+    Restarting,
+    Restored,
+    prefixed,
+)
 
 REFRESH_SECONDS = 0.25
 
@@ -58,6 +66,7 @@ class PipeListener(PlainListener):
         self._watch = watch
 
     def started(self, job: JobStarted) -> None:
+        super().started(job)
         self._watch.started(job)
 
 
@@ -104,7 +113,10 @@ class LiveListener(PlainListener):
         result = epoch.result
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())
-            self._progress.skipped = epoch.skipped
+            self._progress.skipped, self._progress.late = epoch.skipped, epoch.late
+
+    def said(self, who: str, line: str) -> None:
+        self._screen.say(prefixed(who, line))
 
     def restarting(self, restarting: Restarting) -> None:
         first = restarting.error.splitlines()[0]

@@ -6,6 +6,7 @@ import click
 
 from millrace.cli.cdc import cdc
 from millrace.cli.cluster.command import cluster
+from millrace.cli.demo.command import demo
 from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
@@ -13,6 +14,7 @@ from millrace.cli.info import info
 from millrace.cli.new.command import new
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
+from millrace.cli.session.command import session
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
 from millrace.cli.texts.actions import Actions
@@ -52,6 +54,8 @@ main.add_command(state)
 main.add_command(prepare)
 main.add_command(doctor)
 main.add_command(new)
+main.add_command(demo)
 main.add_command(cdc)
 main.add_command(cluster)
+main.add_command(session)
 main.add_command(history_server)

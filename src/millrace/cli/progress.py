@@ -6,6 +6,7 @@ import datetime
 from collections import deque
 
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from millrace.spark.jobs.listeners import left_out
 
 RATE_SECONDS = 5.0
 """The time over which events are counted for events/s: one epoch alone would make the figure jump."""
@@ -20,6 +21,8 @@ class Progress:
         self.records = 0
         self.skipped = 0
         """records that could not be read and are left out"""
+        self.late = 0
+        """records that came too late and are dropped"""
         self.epoch = 0
         self.watermark = MIN_TIMESTAMP
         self._steps: deque[tuple[float, int]] = deque([(now, 0)])
@@ -58,8 +61,7 @@ class Progress:
         seconds = self.seconds(now)
         rate = self.records / seconds if seconds > 0 else 0.0
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
-        left_out = f", {self.skipped:,} that could not be read left out" if self.skipped else ""
-        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s){left_out}"
+        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s){left_out(self.skipped, self.late)}"
 
 
 def watermark_text(watermark: int) -> str:

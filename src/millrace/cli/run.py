@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -47,6 +47,7 @@ exits with.
 @target_options
 @savepoint_options
 @click.option("--no-restart", is_flag=True, help="Don't start the driver again when it has died.")
+@click.option("--no-session", is_flag=True, help="With a Spark of its own, also where `millrace session` keeps one.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
 @click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
 @refuse_the_rest
@@ -55,14 +56,15 @@ def run(
     target: Target,
     savepoint: tuple[tuple[str, str], ...],
     no_restart: bool,
+    no_session: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Run a Flink program written in Python on Spark: on the cluster that runs, or else in this process.
+    """Run a Flink program written in Python on Spark: on the cluster that runs, on the session, or in this process.
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
-    start(program, target, savepoint, no_restart, quiet, verbose)
+    start(program, target, savepoint, no_restart, quiet, verbose, no_session)
 
 
 def start(
@@ -72,9 +74,11 @@ def start(
     no_restart: bool = False,
     quiet: bool = False,
     verbose: bool = False,
+    no_session: bool = False,
 ) -> None:
-    """Run a program where its command line says: hand it to a cluster, or run it here to its end."""
+    """Run a program where its command line says: hand it to a cluster or session, or run it here to its end."""
     from millrace.cli.cluster.submitting import cluster_for, submit_to
+    from millrace.cli.session.choosing import session_for
 
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
@@ -85,6 +89,9 @@ def start(
     cluster = cluster_for(program, target)
     if cluster is not None:
         submit_to(cluster, program, found, savepoint, target)
+    session = None if no_session else session_for(program, target)
+    if session is not None:
+        submit_to(session, program, found, savepoint, target, Manner(quiet=quiet, verbose=verbose))
     program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:
@@ -95,10 +102,25 @@ def start(
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             manner = Manner(program.pyflink, quiet, verbose, is_found=True)
-            run_program(found, run_settings(program, found, directory), stopper, manner)
+            settings = run_settings(program, found, directory)
+            with spark_ahead(settings.configuration, directory):
+                run_program(found, settings, stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
+
+
+@contextlib.contextmanager
+def spark_ahead(configuration: Mapping[str, str], directory: str) -> Iterator[None]:
+    """Let Spark's JVM and the daemon of its workers start while Python imports the program and its packages."""
+    from millrace.spark.sessions import jvm_ahead
+    from millrace.spark.workers import ahead
+
+    jvm_ahead.begin(configuration, directory, ahead.begin)
+    try:
+        yield
+    finally:
+        jvm_ahead.drop()
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
     """
     from millrace.datastream.settings.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
 
-    configuration = _configured(options)
+    configuration = configured(options)
     master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)
     if master is not None:
         configuration[MASTER] = master
@@ -57,8 +57,11 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
     return RunSettings(configuration, paths)
 
 
-def _configured(options: ProgramOptions) -> dict[str, str]:
-    """What the files and -D say, checked."""
+def configured(options: ProgramOptions) -> dict[str, str]:
+    """What the files and -D say, checked.
+
+    :raises click.UsageError: a setting that is wrong.
+    """
     from millrace.configuration.files import file_settings
     from millrace.configuration.registry import with_new_names
     from millrace.configuration.telling import ConfigurationError, tell_about

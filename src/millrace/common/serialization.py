@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from millrace.common.text import formatter
@@ -116,6 +117,10 @@ class Encoder(ABC):
         return _SimpleStringEncoder(charset_name, Types.PICKLED_BYTE_ARRAY())
 
 
+_WITHOUT_MARKS = frozenset({"utf-8", "ascii", "iso8859-1"})
+"""charsets in which a text is the bytes of its characters one after the other"""
+
+
 class _SimpleStringEncoder(Encoder):
     def __init__(self, charset: str, type_info: TypeInformation) -> None:
         self._charset = codecs.lookup(charset).name
@@ -124,6 +129,13 @@ class _SimpleStringEncoder(Encoder):
 
     def encode(self, value: Any) -> bytes:
         return f"{self._text(value)}\n".encode(self._charset, "replace")
+
+    def encode_together(self, values: Iterable[Any]) -> bytes | None:
+        """All of these at once; None, with nothing taken, for a charset that begins each text with marks of its own."""
+        if self._charset not in _WITHOUT_MARKS:
+            return None
+        lines = [*map(self._text, values), ""]
+        return "\n".join(lines).encode(self._charset, "replace")
 
     def for_type(self, type_info: TypeInformation) -> Encoder:
         return _SimpleStringEncoder(self._charset, type_info)

@@ -52,6 +52,7 @@ from millrace.runtime.jobs import specs
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
 from millrace.util.fallback import HasOlderNames
+from millrace.util.tracebacks import shorten_uncaught
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +82,7 @@ class StreamExecutionEnvironment(HasOlderNames):
     _default_local_parallelism = os.cpu_count() or 1
 
     def __init__(self, configuration: Configuration | None = None, spark: SparkSession | None = None) -> None:
+        shorten_uncaught()
         self._configuration = get_defaults()
         if configuration is not None:
             self._configuration.add_all(settled(configuration))

@@ -34,6 +34,14 @@ def spark_keeps(kind: DataType) -> bool:
     return not isinstance(kind, DecimalType) or kind.precision <= 34
 
 
+def spark_negated(text: str, kind: DataType) -> str | None:
+    """A DECIMAL with its sign turned round in Spark's SQL, exactly; None: the difference to zero has fewer digits."""
+    if not isinstance(kind, DecimalType) or addition_type(kind, kind).scale < kind.scale:
+        return None
+    name = f"DECIMAL({kind.precision}, {kind.scale})"
+    return f"CAST(CAST(0 AS {name}) - {text} AS {name})"
+
+
 def fit(value: Decimal, precision: int, scale: int, rounding: str = decimal.ROUND_HALF_UP) -> Decimal | None:
     """The value rounded to ``scale`` digits after the point; None if it then has more than ``precision`` digits."""
     if not value.is_finite() or value.adjusted() >= MOST + 1:

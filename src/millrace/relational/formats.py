@@ -4,7 +4,7 @@ time."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,14 @@ class DecodingFormat(ABC):
 
         :raises ValueError: for a malformed message; says which of the messages, and what is wrong.
         """
+
+    def narrowed(self, places: Sequence[int]) -> DecodingFormat | None:
+        """One that gives only these columns; None if all have to be read to know one."""
+        return None
+
+    def decode_lines(self, block: bytes) -> Rows | None:
+        """The rows of whole lines, each a message, all at once; None if they have to be looked at one by one."""
+        return None
 
 
 class EncodingFormat(ABC):

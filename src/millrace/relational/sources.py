@@ -100,6 +100,10 @@ class TableSource(ABC):
         """A source of the aggregates in place of the rows. None: it cannot compute them, or not the same ones."""
         return None
 
+    def counted_rows(self) -> int | None:
+        """About how many rows it has, where that costs little to find out: the heads of files. None: it does not."""
+        return None
+
     @property
     def pushed(self) -> tuple[str, ...]:
         """What it does beyond reading columns and filters, for EXPLAIN."""
@@ -201,6 +205,15 @@ class TableChanger(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """What a table's data tell about a table that was declared without columns."""
+
+    columns: Schema
+    options: Mapping[str, str]
+    """those that go with the columns, beside the given ones"""
+
+
 class TableFactory(ABC):
     """A connector by its name in WITH ('connector' = ...)."""
 
@@ -210,6 +223,17 @@ class TableFactory(ABC):
     """names of options; one that ends with a dot stands for all that begin with it. Others are refused by name."""
     hands_on = False
     """whether other options are allowed: they are somebody else's"""
+
+    def inferred(self, options: Mapping[str, str], table: str) -> Inferred | None:
+        """The columns of a table that names none; None: the connector can't know them.
+
+        :raises TableException: they can't be known from these data.
+        """
+        return None
+
+    def stands_in(self, options: Mapping[str, str]) -> str | None:
+        """The connector that takes a table with these options in the place of this one; None: none, as usual."""
+        return None
 
     def source(self, table: TableContext) -> TableSource:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be read from")

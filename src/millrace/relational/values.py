@@ -40,7 +40,7 @@ def to_python(column: pa.Array, data_type: DataType) -> list[Any]:
 
 def plain_values(column: pa.Array) -> list[Any]:
     """What ``to_pylist`` gives. It makes an object of Arrow for each date and time on the way, which takes twenty times
-    as long as numpy takes."""
+    as long as numpy takes; for numbers three times."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         found = _in_python(column.to_numpy(zero_copy_only=False).astype("datetime64[us]"))
@@ -50,6 +50,8 @@ def plain_values(column: pa.Array) -> list[Any]:
     if pa.types.is_date32(kind):
         return _in_python(column.to_numpy(zero_copy_only=False).astype("datetime64[D]"))
     if pa.types.is_duration(kind):
+        return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+    if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
     return column.to_pylist()  # type: ignore[no-any-return]
 

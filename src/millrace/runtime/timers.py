@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 from typing import Any
 
-TimerId = tuple[int, Any]
-"""(timestamp in ms, address of the key and namespace)"""
-
-_SMALL = 64
-"""entries of a heap that is not worth a look"""
+from millrace.runtime.lineup import NOBODY, Lineup
+from millrace.runtime.lineup import TimerId as TimerId
 
 
-class TimerQueue:
+class TimerQueue(Lineup):
     """A set of timers with the earliest at hand.
 
     Timers of the same time fire in the order of their registration; that order is part of the snapshot, so a restored
@@ -21,12 +17,15 @@ class TimerQueue:
     """
 
     def __init__(self) -> None:
-        self._order: dict[TimerId, int] = {}
-        self._heap: list[tuple[int, int, int, Any]] = []
-        self._pushed = 0
+        super().__init__()
         self._next = 0
-        self._dirty: dict[TimerId, bool] = {}
-        """timers that have changed since the last delta -> whether they were set then"""
+        """the number of the next registration"""
+        self._told = 0
+        """timers with a smaller number are known from the deltas so far"""
+        self._removed: dict[TimerId, None] = {}
+        """timers of these that were taken out since the last delta"""
+        self._ascending = True
+        """whether the order has its timers by their numbers"""
         self.closed = False
         """whether new timers are ignored"""
 
@@ -34,81 +33,73 @@ class TimerQueue:
         return len(self._order)
 
     def register(self, timestamp: int, at: Any) -> None:
-        timer = (timestamp, at)
-        if timer in self._order or self.closed:
+        number = self._next
+        if self.closed or self._order.setdefault((timestamp, at), number) != number:
             return
-        self._add(timer, self._next)
-        self._dirty.setdefault(timer, False)
+        self._next = number + 1
+        waiting = self._waiting.get(timestamp, NOBODY)
+        if waiting.__class__ is list:  # what ``_line_up`` does, without a call for the many
+            waiting.append(at)
+        else:
+            self._line_up(timestamp, at)
 
     def delete(self, timestamp: int, at: Any) -> None:
         timer = (timestamp, at)
-        if self._order.pop(timer, None) is not None:
-            self._gone(timer)
-            self._compact()
+        number = self._order.pop(timer, None)
+        if number is not None:
+            self._leave(timer)
+            self._gone(timer, number)
 
     def clear(self) -> None:
         """Forget all timers."""
-        for timer in self._order:
-            self._gone(timer)
-        self._order.clear()
-        self._heap.clear()
+        for timer, number in self._order.items():
+            self._gone(timer, number)
+        self._forget()
 
     def wipe(self) -> None:
         """Drop everything, and what there was to say of it in a delta."""
-        self._order.clear()
-        self._heap.clear()
-        self._dirty.clear()
-
-    def next_time(self) -> int | None:
-        """When the earliest timer is due (ms), None without timers."""
-        self._drop_deleted()
-        return self._heap[0][0] if self._heap else None
+        self._forget()
+        self._removed.clear()
+        self._told = self._next
 
     def pop_due(self, time: int) -> TimerId | None:
         """Take the earliest timer with timestamp <= ``time`` out, None if there is none."""
-        self._drop_deleted()
-        if not self._heap or self._heap[0][0] > time:
-            return None
-        timestamp, _, _, at = heapq.heappop(self._heap)
-        timer = (timestamp, at)
-        del self._order[timer]
-        self._gone(timer)
+        firing = self._firing.get(self._times[0]) if self._times else None
+        if firing and self._times[0] <= time:  # the next one of a line: what ``_pop`` does, without a call for the many
+            timer = (self._times[0], firing.pop())
+            number = self._order.pop(timer)
+        else:
+            found = self._pop(time)
+            if found is None:
+                return None
+            timer, number = found
+        if number < self._told:
+            self._removed[timer] = None
         return timer
 
     def times(self, at: Any) -> list[int]:
         """The pending timestamps of one address, in order."""
         return sorted(timestamp for timestamp, address in self._order if address == at)
 
-    def _drop_deleted(self) -> None:
-        # A heap entry is alive when the set still holds that very registration.
-        heap, order = self._heap, self._order
-        while heap and order.get((heap[0][0], heap[0][3])) != heap[0][1]:
-            heapq.heappop(heap)
-
-    def _gone(self, timer: TimerId) -> None:
+    def _gone(self, timer: TimerId, number: int) -> None:
         """It is not set any more; one that came and went between two deltas is not told."""
-        if self._dirty.get(timer, True):
-            self._dirty[timer] = True
-        else:
-            del self._dirty[timer]
-
-    def _compact(self) -> None:
-        """Deleted timers leave the heap when they are more than the others."""
-        if len(self._heap) > max(_SMALL, 2 * len(self._order)):
-            alive = [entry for entry in self._heap if self._order.get((entry[0], entry[3])) == entry[1]]
-            heapq.heapify(alive)
-            self._heap = alive
-
-    def _add(self, timer: TimerId, position: int) -> None:
-        self._order[timer] = position
-        self._pushed += 1  # breaks ties between timers that came from different subtasks: keys need not be comparable
-        heapq.heappush(self._heap, (timer[0], position, self._pushed, timer[1]))
-        self._next = max(self._next, position + 1)
+        if number < self._told:
+            self._removed[timer] = None
 
     def delta(self) -> list[tuple[TimerId, int | None]]:
         """Changes since the last call: (timer, its registration number or None when it is gone)."""
-        changes = [(timer, self._order.get(timer)) for timer in self._dirty]
-        self._dirty = {}
+        if not self._ascending:
+            self._order = dict(sorted(self._order.items(), key=_number))
+            self._ascending = True
+        new: list[tuple[TimerId, int | None]] = []
+        for timer, number in reversed(self._order.items()):
+            if number < self._told:
+                break
+            new.append((timer, number))
+        changes: list[tuple[TimerId, int | None]]
+        changes = [(timer, None) for timer in self._removed if timer not in self._order]
+        changes += reversed(new)
+        self._removed, self._told = {}, self._next
         return changes
 
     def entries(self) -> list[tuple[TimerId, int | None]]:
@@ -116,8 +107,17 @@ class TimerQueue:
         return list(self._order.items())
 
     def apply(self, changes: Iterable[tuple[TimerId, int | None]]) -> None:
-        for timer, position in changes:
-            self._order.pop(timer, None)
-            if position is not None:
-                self._add(timer, position)
-        self._compact()
+        all_told = self._told == self._next
+        for timer, number in changes:
+            if self._order.pop(timer, None) is not None:
+                self._leave(timer)
+            if number is not None:
+                self._ascending = self._ascending and number >= self._next
+                self._put(timer, number)
+                self._next = max(self._next, number + 1)
+        if all_told:
+            self._told = self._next
+
+
+def _number(entry: tuple[TimerId, int]) -> int:
+    return entry[1]

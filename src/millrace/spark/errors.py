@@ -28,6 +28,17 @@ KNOWN = {
 }
 """A part of Spark's text -> what it means."""
 
+ADVICE = {
+    "ModuleNotFoundError": (
+        "the Python of Spark's workers lacks it. Say which Python they run (PYSPARK_PYTHON, or `-pyexec` of `millrace "
+        "run`), or bring packages along (`-pyreq requirements.txt`, add_python_file)"
+    ),
+    "PYTHON_VERSION_MISMATCH": (
+        "set PYSPARK_PYTHON to a Python of the driver's minor version, before the Spark session is made"
+    ),
+}
+"""A part of a Python worker's error -> what to do about it."""
+
 _CAUSE = "Caused by: "
 _IN_PYTHON = "An exception was thrown from the Python worker"
 _AFTER_PYTHON = ("SQLSTATE:", "at ", _CAUSE)
@@ -64,4 +75,8 @@ def _python_error(lines: list[str]) -> str:
     """The last line of the first traceback that a Python worker gave to Spark."""
     begin = next(place for place, line in enumerate(lines) if _IN_PYTHON in line)
     traceback = list(itertools.takewhile(lambda line: not line.startswith(_AFTER_PYTHON), lines[begin + 1 :]))
+    for line in reversed(traceback):  # the text of an error may have several
+        for part, advice in ADVICE.items():
+            if part in line:
+                return f"{line[:LIMIT]}; {advice}"
     return (traceback[-1] if traceback else lines[begin])[:LIMIT]

@@ -28,10 +28,10 @@ _TIMEOUT_SECONDS = 10
 
 
 class JavaNotFoundError(RuntimeError):
-    """No Java, or a too old one."""
+    """No Java, or a too old one, which is named."""
 
-    def __init__(self) -> None:
-        super().__init__(JAVA_NEEDED)
+    def __init__(self, found: str = "") -> None:
+        super().__init__(f"{JAVA_NEEDED}. Found: {found}" if found else JAVA_NEEDED)
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,10 @@ def require_java() -> JavaInfo:
     if executable is None:
         raise JavaNotFoundError
     major = parse_major(_version_output(executable))
-    if major is None or major < MINIMUM_JAVA:
-        raise JavaNotFoundError
+    if major is None:
+        raise JavaNotFoundError(f"{executable}, which does not say its version")
+    if major < MINIMUM_JAVA:
+        raise JavaNotFoundError(f"{executable}, which is Java {major}")
     return JavaInfo(executable, major)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.job_metrics import LeftOut
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.jobs.job import JobGraph
@@ -37,6 +38,8 @@ class LocalRun:
     accumulators: dict[str, Any] = field(default_factory=dict)
     """name -> value, all subtasks merged"""
     metrics: MetricsReport = field(default_factory=MetricsReport)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """how many records were dropped, being late or unreadable"""
 
 
 class LocalEngine:
@@ -160,4 +163,5 @@ def run_locally(
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
     run.accumulators = engine.coordinator.metrics.accumulators()
     run.metrics = engine.coordinator.report()
+    run.left_out = engine.coordinator.metrics.left_out()
     return run

@@ -219,3 +219,21 @@ def test_what_an_insert_gives(session: GatewaySession, engine: FakeEngine) -> No
         time.sleep(0.01)
     engine.jobs[1].end(JobStatus.FINISHED)
     assert (done(operation).result.names, all_rows(operation)) == (("sink",), [[-1]])
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_files_are_read_only_if_the_gateway_allows_it(tmp_path: Path, allowed: bool) -> None:
+    (tmp_path / "t.csv").write_text("id,name\n1,Ada\n")
+    gateway = Gateway({"millrace.sql.read-files": "true"} if allowed else {}, idle=0)
+    try:
+        # What the client asks for does not count.
+        session = gateway.open({"millrace.sql.read-files": "true"})
+        described = session.submit(f"DESCRIBE SELECT * FROM '{tmp_path}/t.csv'")
+        if allowed:
+            assert all_rows(described) == [["id", "BIGINT", True], ["name", "STRING", True]]
+            return
+        with pytest.raises(GatewayError) as caught:
+            _ = done(described).result
+        assert "switched off here: millrace.sql.read-files is false" in str(caught.value.__cause__)
+    finally:
+        gateway.stop()

@@ -17,6 +17,8 @@ from millrace.cluster.processes import supervisor, watched
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
 
+IDLE = "SMALL_IDLE"
+"""Environment variable: after how many seconds without a program it ends."""
 POINTS: dict[str, tuple[Any, str, bool]] = {
     "before a submission is taken up": (submissions, "take_up", False),
     "after a submission is taken up": (submissions, "take_up", True),
@@ -90,4 +92,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         install(sys.argv[2], sys.argv[1])
     job_folder.make_folders(sys.argv[1])
-    supervisor.Supervisor(sys.argv[1], [], entry).run()
+    idle = os.environ.get(IDLE)
+    supervisor.Supervisor(sys.argv[1], [], entry, None if idle is None else float(idle)).run()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.processes.running import SECONDS, Small, environment, wait_for
-from tests.cluster.processes.small import CLIENT_POINTS, POINTS
+from tests.cluster.processes.small import CLIENT_POINTS, IDLE, POINTS
 
 from millrace.cluster.places import attempts, job_folder, submissions
 from millrace.cluster.wire.asking import connect
@@ -33,6 +33,19 @@ def test_programs_run_with_their_words_and_exit_codes(small: Small) -> None:
     # One that failed without a job is seen all the same.
     seen = {id: job_folder.read_archive(path) for id, path in job_folder.archived(small.folder)}
     assert {id: document.state for id, document in seen.items() if document} == {ids[1]: "FAILED", ids[2]: "FAILED"}
+
+
+def test_it_ends_when_nothing_has_run_for_a_while(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(IDLE, "0.3")
+    runs = small.submit("sleep=1", "wait")
+    small.start()
+    assert small.process is not None
+    small.begun(runs)
+    wait_for(lambda: "waiting" in small.output(runs), "the program")  # it has run for longer than that
+    assert small.process.poll() is None
+    assert small.ask("cancel", id=runs)
+    assert small.process.wait(SECONDS) == 0
+    assert small.outcome(runs).exit_code == 143
 
 
 def test_one_program_takes_no_other_with_it(small: Small) -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.connectors.faults import databases, messages, stores
+from tests.connectors.faults import captures, databases, files, messages, stores, web
 from tests.connectors.faults.place import Place
 
-PLACES: list[type[Place]] = [*databases.PLACES, *stores.PLACES, *messages.PLACES]
+PLACES: list[type[Place]] = [
+    *databases.PLACES,
+    *captures.PLACES,
+    *stores.PLACES,
+    *files.PLACES,
+    *web.PLACES,
+    *messages.PLACES,
+]

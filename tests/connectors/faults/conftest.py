@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.common.files.stores.conftest import forgotten, hdfs_server, s3_server  # noqa: F401
 from tests.connectors.cassandra.conftest import keyspace  # noqa: F401
 from tests.connectors.conftest import started
 from tests.connectors.hbase.conftest import hbase  # noqa: F401

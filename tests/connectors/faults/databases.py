@@ -17,6 +17,7 @@ FILE = {
     Fault.HANGS_UP: "a file, no server",
     Fault.PASSWORD: "a file has none",
     Fault.OUTAGE: "a file, no server",
+    Fault.OTHER_WAY: "a file, no server",
 }
 
 

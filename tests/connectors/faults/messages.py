@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pika
 import redis
 from confluent_kafka import Producer
-from tests.connectors.faults.place import Place
+from tests.connectors.faults.place import ROWS, Place
 from tests.connectors.kafka.topics import Topics
 from tests.connectors.kinesis.streams import Streams
+from tests.connectors.mqtt.test_conformance import SERVERS as SUBSCRIBERS
+from tests.connectors.mqtt.test_conformance import Client
 from tests.connectors.nats.test_conformance import SERVERS, StreamOfTest
 from tests.connectors.rabbitmq.queues import Queues
 
@@ -42,6 +48,13 @@ class _Messages(Place):
     def send(self, name: str, message: str) -> None:
         raise NotImplementedError
 
+    def found(self, name: str) -> list[str]:
+        """The messages that are there."""
+        raise NotImplementedError
+
+    def written(self, name: str) -> list[Any]:
+        return [tuple(json.loads(each).values()) for each in self.found(name)]
+
 
 class _Broker:
     """The broker of Kafka as something that can be cut off: it tells clients its own port, past any proxy."""
@@ -59,7 +72,7 @@ class _Broker:
 class KafkaTopics(_Messages):
     name, connector, server = "kafka", "kafka", "broker"
     waiting = "30 s"
-    patience = {"kafka.cluster.ANSWER_SECONDS": 0.5, "kafka.cluster._TRY_SECONDS": 0.3}
+    patience = {"connectors.kafka.cluster.ANSWER_SECONDS": 0.5, "connectors.kafka.cluster._TRY_SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "tried in tests/connectors/kafka/test_security.py, on a server with users"}
     deadline = 150.0
 
@@ -79,9 +92,12 @@ class KafkaTopics(_Messages):
         producer.produce(name, message)
         assert producer.flush(60) == 0
 
-    def outage(self) -> None:
-        name = self.made()
-        self.go_on(self.table(self.port, name, None), name, _Broker(self.running))
+    @contextmanager
+    def cut_off(self) -> Iterator[tuple[int, Any]]:
+        yield self.port, _Broker(self.running)
+
+    def found(self, name: str) -> list[str]:
+        return Topics(self.running.bootstrap).values(name)
 
 
 class RabbitQueues(_Messages):
@@ -99,6 +115,9 @@ class RabbitQueues(_Messages):
     def send(self, name: str, message: str) -> None:
         with pika.BlockingConnection(pika.URLParameters(self.running.url)) as connection:
             connection.channel().basic_publish("", name, message.encode())
+
+    def found(self, name: str) -> list[str]:
+        return Queues(self.running.url).read(name)
 
 
 class _WithPassword(Place):
@@ -118,7 +137,7 @@ class _WithPassword(Place):
 class RedisStreams(_WithPassword, _Messages):
     name, connector, server = "redis-stream", "redis-stream", "redis_server"
     waiting = "30 s"
-    patience = {"redis.connection._SECONDS": 0.3}
+    patience = {"connectors.redis.connection._SECONDS": 0.3}
     reasons = {Fault.MISSING: "a stream is made by the first entry"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -133,6 +152,10 @@ class RedisStreams(_WithPassword, _Messages):
         with redis.Redis.from_url(self.running.url) as client:
             client.xadd(name, {"value": message})
 
+    def found(self, name: str) -> list[str]:
+        with redis.Redis.from_url(self.running.url) as client:
+            return [entry[b"value"].decode() for _, entry in client.xrange(name)]
+
 
 class RedisKeys(_WithPassword):
     name, connector, server = "redis", "redis", "redis_server"
@@ -141,6 +164,7 @@ class RedisKeys(_WithPassword):
     reasons = {Fault.MISSING: "keys are made by writing them", Fault.TYPE: "all values are texts"}
     columns = "id STRING, name STRING"
     values = "CAST({} AS STRING), {}"
+    looked_up = ("id", "CAST(l.id AS STRING)", "r.name")
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
         secret = f":{password}@" if password else ""
@@ -157,12 +181,13 @@ class RedisKeys(_WithPassword):
 class NatsSubjects(_Messages):
     name, connector, server = "nats", "nats", "nats_server"
     waiting = "10 s"
-    patience = {"nats.connection._SECONDS": 0.3}
+    patience = {"connectors.nats.connection._SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "the server of the tests has no users"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
         secret = f"user:{password}@" if password else ""
         given = {"servers": f"nats://{secret}127.0.0.1:{port}", "stream": name, "format": "json"}
+        given |= {"subject": f"{name}.0"}
         return given | {"scan.startup.mode": "earliest"}
 
     def place(self) -> str:
@@ -174,11 +199,14 @@ class NatsSubjects(_Messages):
     def send(self, name: str, message: str) -> None:
         self.stream.write(0, message.encode())
 
+    def found(self, name: str) -> list[str]:
+        return self.stream.read()
+
 
 class MqttTopics(_Messages):
     name, connector, server = "mqtt", "mqtt", "mosquitto"
     waiting = "30 s"
-    patience = {"mqtt.connection._SECONDS": 0.3}
+    patience = {"connectors.mqtt.connection._SECONDS": 0.3}
     reasons = {
         Fault.PASSWORD: "the server of the tests lets everybody in",
         Fault.MISSING: "topics are not made, they are spoken of",
@@ -197,11 +225,31 @@ class MqttTopics(_Messages):
 
         publish.single(name, message, qos=1, retain=True, hostname="127.0.0.1", port=self.running.port)
 
+    _client: Client | None = None
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def write_on(self, table: str, name: str, server: Any) -> None:
+        # What is published is there only for those who listen.
+        SUBSCRIBERS.append(self.running)
+        self._client = Client(name)
+        SUBSCRIBERS.clear()
+        super().write_on(table, name, server)
+
+    def found(self, name: str) -> list[str]:
+        assert self._client is not None
+        until = time.monotonic() + 30
+        while len(self._client.messages) < len(ROWS) and time.monotonic() < until:
+            time.sleep(0.01)
+        return self._client.messages
+
 
 class KinesisStreams(_Messages):
     name, connector, server = "kinesis", "kinesis", "aws"
     waiting = "10 s to connect, 20 s for an answer, three times"
-    patience = {"kinesis.settings.CONNECT_SECONDS": 0.3, "kinesis.settings.ANSWER_SECONDS": 0.3}
+    patience = {"connectors.kinesis.settings.CONNECT_SECONDS": 0.3, "connectors.kinesis.settings.ANSWER_SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "the stand-in of the tests lets everybody in"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -215,6 +263,9 @@ class KinesisStreams(_Messages):
 
     def send(self, name: str, message: str) -> None:
         Streams(self.running.url).write(name, [message])
+
+    def found(self, name: str) -> list[str]:
+        return [value for _, value in Streams(self.running.url).read(name)]
 
 
 PLACES: list[type[Place]] = [

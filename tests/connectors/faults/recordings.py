@@ -21,7 +21,8 @@ What a user sees of each connector when something is wrong with its server: the 
 soon it came; or that the job went on and nothing was lost. Jobs without Spark and real servers (or what
 [services.md](services.md) says of their stand-ins) were asked, by `tests/connectors/faults`;
 `scripts/connector_faults.py` writes this page from what they recorded, and a test fails where the two differ. `make
-test` has the faults that need no server, `make connectors` all.
+test` has the faults that need no server, `make connectors` all. "Gone for a moment" is 0.7 s between two epochs of a
+job.
 
 Where a job fails, a restart strategy takes it on from its last checkpoint. "Within" is what was measured with the
 options, or else the connector's own deadlines, at their shortest: without retries, and with about half a second until a
@@ -49,6 +50,7 @@ def plain(text: str, names: list[str]) -> str:
     """A message without ports, names that tests made up, numbers of processes."""
     for name in filter(None, names):
         text = text.replace(name, "<name>")
+    text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<name>", text)
     text = re.sub(r"(127\.0\.0\.1|localhost)(['\"]?,? ?(?:port )?:? ?)\d{4,5}", r"\1\2<port>", text)
     text = re.sub(r"\b(?:[a-z]+[_/-])?[mtscdqi]?[0-9]*[_/-]?[0-9a-f]{8,}\b", "<name>", text)
     text = re.sub(r"\d+ms\b", "<ms>", text)
@@ -76,15 +78,23 @@ def page(places: list[Any]) -> str:
         parts.append(f"\n## {place.name}\n\nWaits: {place.waiting}.\n\n")
         parts.append("| fault | what is said | within |\n|---|---|---|\n")
         for fault in Fault:
+            what = _what(place, fault)
             if fault in place.reasons:
-                parts.append(f"| {fault.value} | ({place.reasons[fault]}) | |\n")
+                parts.append(f"| {what} | ({place.reasons[fault]}) | |\n")
                 continue
             seen = found.get(place.name, {}).get(fault.name)
             if seen is None:
-                parts.append(f"| {fault.value} | not tried | |\n")
+                parts.append(f"| {what} | not tried | |\n")
             elif seen["says"] is None:
-                parts.append(f"| {fault.value} | the job goes on, nothing is lost | {seen['within']} s |\n")
+                parts.append(f"| {what} | the job goes on, nothing is lost | {seen['within']} s |\n")
             else:
                 said = seen["says"].replace("|", "\\|").replace("`", "'")
-                parts.append(f"| {fault.value} | `{said}` | {seen['within']} s |\n")
+                parts.append(f"| {what} | `{said}` | {seen['within']} s |\n")
     return "".join(parts)
+
+
+def _what(place: Any, fault: Fault) -> str:
+    written, otherwise = ("it is written", "it is looked up") if place.writes else ("it is read", "it is written")
+    if fault is Fault.OUTAGE:
+        return f"{fault.value} while {'it is looked up' if place.looks_up else written}"
+    return f"the same while {otherwise}" if fault is Fault.OTHER_WAY else fault.value

@@ -21,6 +21,7 @@ AT_ONCE = {"sink.max-retries": "0"}
 class MongoCollections(Place):
     name, connector, server = "mongodb", "mongodb", "mongodb"
     columns = "_id INT, name STRING, PRIMARY KEY (_id) NOT ENFORCED"
+    looked_up = ("_id", "l.id", "r.name")
     wrong_columns = "_id INT, name INT"
     quick = AT_ONCE
     waiting = "`serverSelectionTimeoutMS` in the URI (30 s)"
@@ -65,6 +66,7 @@ class HBaseTables(Place):
     name, connector, server = "hbase", "hbase-2.2", "hbase"
     columns = "id INT, f ROW<name STRING>, PRIMARY KEY (id) NOT ENFORCED"
     wrong_columns = "id INT, f ROW<name BIGINT>"
+    looked_up = ("id", "l.id", "r.f.name")
     values = "{}, ROW({})"
     quick = {**AT_ONCE, "thrift.timeout": "500 ms"}
     waiting = "`thrift.timeout` (60 s)"
@@ -122,7 +124,10 @@ class InfluxPoints(Place):
     wrong_values = "('1', TIMESTAMP '2024-01-01 00:00:00', 'a')"
     quick = {**AT_ONCE, "connection.timeout": "300 ms"}
     waiting = "`connection.timeout` (60 s)"
-    reasons = {Fault.PASSWORD: "the server of the tests has no users; tests/connectors/influxdb answers 401"}
+    reasons = {
+        Fault.PASSWORD: "the server of the tests has no users; tests/connectors/influxdb answers 401",
+        Fault.OTHER_WAY: "points are only written",
+    }
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
         return {"url": f"http://127.0.0.1:{port}", "database": name, "measurement": "m", "tags": "id"}

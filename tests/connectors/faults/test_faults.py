@@ -32,7 +32,10 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("kind", "fault", "alone"), _cases())
 def test_faults(kind: type[Place], fault: Fault, alone: bool, request: pytest.FixtureRequest) -> None:
     place = kind(None if alone or kind.server is None else request.getfixturevalue(kind.server))
-    seen = recording(observe_fault(place, fault, says), place.names)
+    try:
+        seen = recording(observe_fault(place, fault, says), place.names)
+    finally:
+        place.close()
     if RECORD:
         keep(place.name, fault, seen)
     recorded = kept()[place.name][fault.name]

@@ -157,7 +157,7 @@ READ, WRITE, LOOK = "SELECT * FROM m", "INSERT INTO m VALUES (1, 'x')", f"{LOOK}
 @pytest.mark.parametrize(
     ("statement", "options", "said"),
     [
-        (READ, {"url": "jdbc:db2://h/d"}, "'jdbc:db2:' is a database that Millrace has no driver for"),
+        (READ, {"url": "jdbc:other://h/d"}, "'jdbc:other:' is a database that Millrace has no driver for"),
         (READ, {"scan.partition.column": "id"}, "'scan.partition.column' needs 'scan.partition.num', too"),
         (READ, {"lookup.cach": "x"}, "did you mean 'lookup.cache'"),
         (WRITE, {"sink.exactly-once": "perhaps"}, "'sink.exactly-once' is one of off, marks, two-phase, not 'perhaps'"),

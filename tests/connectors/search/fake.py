@@ -26,6 +26,7 @@ class Asked:
 
 
 Answer = tuple[int, Any]
+"""status and body; 0: the connection ends instead"""
 Script = Callable[[Asked], Answer]
 ABOUT = {
     "opensearch": {"version": {"number": "2.19.1", "distribution": "opensearch"}},
@@ -69,6 +70,9 @@ def serving(
             else:
                 fake.asked.append(asked)
                 status, found = script(asked)
+            if status == 0:
+                self.close_connection = True
+                return
             content = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(content))}.items():

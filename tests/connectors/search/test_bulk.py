@@ -16,6 +16,7 @@ from millrace.connectors.search.client import SearchClient, SearchError
 from millrace.connectors.search.dialect import OPENSEARCH
 from millrace.connectors.search.failures import Failure, Verdict, handler_of
 from millrace.connectors.search.place import Place
+from millrace.testing.services.ports import free_ports
 
 OFTEN = Backoff(3, 0.001)
 
@@ -77,6 +78,58 @@ def test_whole_requests_are_sent_again() -> None:
     with serving("opensearch", busy) as fake:
         send(fake, actions(2), backoff=OFTEN)
         assert [ids(each) for each in fake.bulks] == [["0", "1"]] * 3
+
+
+QUICK = Backoff(3, 0.001)
+
+
+def losing(count: int) -> Callable[[Asked], Answer]:
+    """The connection ends in the middle of the first requests."""
+    return answering(*[lambda _: (0, b"")] * count, done)
+
+
+@pytest.mark.parametrize("name", ["index", "update"])
+def test_a_lost_connection_is_tried_again_where_documents_have_ids(name: str) -> None:
+    with serving("opensearch", losing(2)) as fake:
+        send(fake, actions(3, name), reconnect=QUICK)
+        assert [ids(each) for each in fake.bulks] == [["0", "1", "2"]] * 3
+
+
+def test_a_lost_connection_is_not_tried_again_for_ever() -> None:
+    with serving("opensearch", losing(9)) as fake:
+        with pytest.raises(SearchError, match="OpenSearch does not answer"):
+            send(fake, actions(3), reconnect=Backoff(1, 0.001))
+        assert len(fake.bulks) == 4, "the client asks twice: a connection may have been closed long ago"
+
+
+WITHOUT_ID = b'{"index":{"_index":"i"}}\n{"n":1}\n'
+
+
+@pytest.mark.parametrize("often", [{"reconnect": QUICK}, {"backoff": OFTEN}])
+@pytest.mark.parametrize("action", [WITHOUT_ID, b'{"create":{"_index":"i","_id":"1"}}\n{"n":1}\n'])
+def test_what_may_have_been_taken_is_not_written_twice(action: bytes, often: dict[str, Any]) -> None:
+    with serving("opensearch", losing(1)) as fake:
+        with pytest.raises(SearchError, match="is not sent again, since documents without ids"):
+            send(fake, pa.array([*actions(1).to_pylist(), action]), **often)
+        assert len(fake.bulks) == 1
+    with serving("opensearch", answering(lambda _: (504, b"too late"), done)) as fake:
+        with pytest.raises(SearchError, match=r"HTTP 504: too late; .* is not sent again"):
+            send(fake, pa.array([action]), backoff=OFTEN)
+        assert len(fake.bulks) == 1
+
+
+def test_without_ids_a_connection_that_never_was_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    (port,) = free_ports(1)
+    with serving("opensearch", done) as fake:
+        client = SearchClient(Place(OPENSEARCH, (f"http://127.0.0.1:{port}", fake.url)))
+        Bulk(client, BulkSettings()).send(pa.array([WITHOUT_ID]))
+        client.close()
+        assert len(fake.bulks) == 1
+    client = SearchClient(Place(OPENSEARCH, (f"http://127.0.0.1:{port}",)))
+    with pytest.raises(SearchError, match="refused"):
+        Bulk(client, BulkSettings(reconnect=QUICK)).send(pa.array([WITHOUT_ID]))
+    client.close()
+    assert caplog.text.count("; trying again") == 3
 
 
 def test_it_is_not_sent_again_for_ever() -> None:

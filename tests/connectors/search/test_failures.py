@@ -16,6 +16,7 @@ from millrace.testing.services.ports import free_ports
 COLUMNS = "id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
 SECRET = "Pass-Word-1234"
 LOGIN = {"username": "someone", "password": SECRET}
+ONCE = {"sink.bulk-flush.backoff.strategy": "DISABLED"}
 
 
 def failure(tables: SearchTables, name: str, write: bool) -> str:
@@ -29,7 +30,7 @@ def failure(tables: SearchTables, name: str, write: bool) -> str:
 @pytest.mark.parametrize("write", [False, True])
 def test_nobody_listens(tables: SearchTables, write: bool) -> None:
     (port,) = free_ports(1)
-    name = tables.over(("opensearch", f"http://127.0.0.1:{port}"), "i", COLUMNS, **LOGIN)
+    name = tables.over(("opensearch", f"http://127.0.0.1:{port}"), "i", COLUMNS, **LOGIN, **ONCE)
     said = failure(tables, name, write)
     assert f"OpenSearch does not answer: http://127.0.0.1:{port}" in said and "refused" in said
 
@@ -52,7 +53,7 @@ def test_a_slow_server(tables: SearchTables) -> None:
         return done(asked)
 
     with serving("opensearch", script) as fake:
-        name = tables.over(("opensearch", fake.url), "i", COLUMNS, **{"socket.timeout": "200 ms"})
+        name = tables.over(("opensearch", fake.url), "i", COLUMNS, **ONCE, **{"socket.timeout": "200 ms"})
         said = failure(tables, name, True)
         ended.set()
     assert "no answer in 0.2 s (timed out)" in said

@@ -64,6 +64,6 @@ def test_options() -> None:
     with pytest.raises(TableException, match=r"table t: format 'other' needs key.other.must"):
         registry.format_options(factory, "key.other", given, "t")
     with pytest.raises(
-        TableException, match=r"no option 'other.mus', did you mean 'must'\?; it has other.may, other.must"
+        TableException, match=r"no option 'other.mus', did you mean 'other.must'\?; it has other.may, other.must"
     ):
         registry.format_options(factory, "other", {**given, "other.mus": "1"})

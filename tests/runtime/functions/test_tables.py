@@ -11,6 +11,7 @@ from tests.runtime.functions.running import runner
 from millrace.common.types import Row
 from millrace.relational.types import ArrayType, BigIntType, DataType, string
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.functions.arguments import Arguments
 from millrace.runtime.functions.tables import made_rows
 from millrace.table.udf import udtf
 
@@ -21,7 +22,7 @@ def made(function: Callable[..., Any], arguments: list[Any], *types: DataType) -
     """(number of the input row, values) of each row."""
     wrapper = udtf(function, result_types=list(types), name="f")
     with runner(wrapper) as functions:
-        owners, columns = made_rows(functions, wrapper, [(each,) for each in arguments], types)
+        owners, columns = made_rows(functions, wrapper, Arguments([arguments], len(arguments)), types)
     return list(zip(owners.tolist(), *(column.to_pylist() for column in columns)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,14 +12,15 @@ from hypothesis import strategies as st
 from tests.runtime.tables.table_runs import Change, changes_of, rows_of
 
 from millrace.relational import types as t
-from millrace.relational.rows import Rows
+from millrace.relational.rows import INSERT, Rows
 from millrace.runtime.elements import Chunk, Status, count
 from millrace.runtime.exchange import outbox
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.exchange.exchange import ChannelWriter, Packet
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Global
-from millrace.runtime.tables.exchange import ByColumns, Single
+from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
+from millrace.runtime.tables.ordering.before_exchange import BestOfBatch
 
 TYPES = (t.VarCharType(3), t.IntType(), t.DoubleType())
 CHANGES = st.lists(
@@ -41,6 +43,40 @@ def test_rows_go_where_their_key_lives(changes: list[Change], receivers: int) ->
         target = subtask_of_group(key_group(row[:2], 16), 16, receivers)
         expected.setdefault(target if receivers > 1 else 0, []).append((kind, row))
     assert {target: changes_of(part.values) for target, part in parts.items()} == expected
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=3), st.booleans())
+def test_the_best_row_of_a_key_is_always_sent(batches: list[list[Change]], last: bool) -> None:
+    """Rows that others of their batch keep out are not sent; what there is to find among all rows stays."""
+    router = ByColumns((0,), thinning=BestOfBatch((0,), last, None)).router(0, 1, 2)
+    sent: list[Change] = []
+    for batch in batches:
+        rows = rows_of([(INSERT, row) for _, row in batch], TYPES)
+        parts = [change for _, part in router(Chunk([rows])) for change in changes_of(part.values)]
+        assert len(parts) == len({row[0] for _, row in batch}) or len(parts) == len(batch)
+        sent += parts
+
+    def best(rows: list[Change]) -> dict[Any, Any]:
+        ordered = rows if last else rows[::-1]
+        return {row[0]: row for _, row in ordered}
+
+    assert best(sent) == best([change for batch in batches for change in batch])
+
+
+def test_batches_that_do_not_get_thinner_are_sent_as_they_are() -> None:
+    seen: list[int] = []
+
+    @dataclass(frozen=True)
+    class Watching(Thinning):
+        def thin(self, rows: Rows) -> Rows:
+            seen.append(len(rows))
+            return rows if len(rows) < 5 else rows.take([0])
+
+    router = ByColumns((0,), thinning=Watching()).router(0, 1, 2)
+    alike = [(0, ("a", 1, 1.0))] * 5
+    for changes in [alike, alike, *([alike[:4]] * 18)]:
+        list(router(Chunk([rows_of(changes, TYPES)])))
+    assert seen == [5, 5, 4, 4]
 
 
 def test_single() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions.session import SessionWishes, session_settings
+from millrace.spark.sessions.settings import SessionWishes, session_settings
 
 LEAN = "-XX:TieredStopAtLevel=1"
 
@@ -26,7 +26,8 @@ def test_the_second_compiler_is_for_clusters_that_compute(
     master: str, computes: bool, lean: bool, tmp_path: Path
 ) -> None:
     """Where data only passes through, it would take the cores of the Python workers."""
-    settings = session_settings(master, str(tmp_path / "x.log"), SessionWishes(2, computes=computes), "-Dgiven=1")
+    wishes = SessionWishes(2, computes=computes)
+    settings = session_settings(master, str(tmp_path / "x.log"), wishes, "-Dgiven=1", "/scratch")
     for side in ("driver", "executor"):
         options = settings.get(f"spark.{side}.extraJavaOptions", "")
         assert (LEAN in options) == lean
@@ -37,7 +38,7 @@ def test_the_second_compiler_is_for_clusters_that_compute(
 def test_options_of_the_configuration_come_last(given: str, serial: bool, tmp_path: Path) -> None:
     """And a collector that they choose is the only one: two are an error of the JVM."""
     wishes = SessionWishes(2, {"env.java.opts.all": given})
-    settings = session_settings("local[2]", str(tmp_path / "x.log"), wishes, "")
+    settings = session_settings("local[2]", str(tmp_path / "x.log"), wishes, "", "/scratch")
     options = settings["spark.driver.extraJavaOptions"]
     assert options.endswith(given)
     assert ("-XX:+UseSerialGC" in options) == serial
@@ -46,12 +47,13 @@ def test_options_of_the_configuration_come_last(given: str, serial: bool, tmp_pa
 def test_jars_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "mine.jar").write_text("")
     jars = {"pipeline.jars": f"file://{tmp_path}/mine.jar;file:///none/flink-connector.jar;hdfs://host/other.jar"}
-    found = session_settings("yarn", str(tmp_path / "x.log"), SessionWishes(2, jars, jars=("a.jar",)), "")
+    found = session_settings("yarn", str(tmp_path / "x.log"), SessionWishes(2, jars, jars=("a.jar",)), "", "/scratch")
     assert found["spark.jars"] == f"a.jar,{tmp_path}/mine.jar,hdfs://host/other.jar"
+    wishes = SessionWishes(2, {"pipeline.jars": "/none/mine.jar"})
     with pytest.raises(FileNotFoundError, match=r"pipeline.jars .*: no such file: /none/mine.jar"):
-        session_settings("yarn", str(tmp_path / "y.log"), SessionWishes(2, {"pipeline.jars": "/none/mine.jar"}), "")
+        session_settings("yarn", str(tmp_path / "y.log"), wishes, "", "/scratch")
 
 
 def test_jars_reach_spark(tmp_path: Path) -> None:
     wishes = SessionWishes(2, jars=("a.jar", "b.jar"))
-    assert session_settings("yarn", str(tmp_path / "x.log"), wishes, "")["spark.jars"] == "a.jar,b.jar"
+    assert session_settings("yarn", str(tmp_path / "x.log"), wishes, "", "/scratch")["spark.jars"] == "a.jar,b.jar"

@@ -71,6 +71,9 @@ def test_plans_know_it(tables: TableEnvironment) -> None:
     explained = tables.explain_sql(query)
     assert "rows=3" in explained and "BroadcastHashJoin" in explained
     assert sorted((tuple(row) for row in tables.execute_sql(query).collect()), key=repr) == rows
+    tables.execute_sql("INSERT INTO t VALUES (9, 'new', 0.5, 'p')").wait()
+    assert catalog_of(tables).get_table_statistics(PATH).get_row_count() == -1
+    assert "rows=" not in tables.explain_sql(query)
 
 
 REFUSED = {

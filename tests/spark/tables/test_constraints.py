@@ -13,6 +13,7 @@ from millrace.runtime.tables.constraints import LENGTH, NOT_NULL
 from millrace.spark.tables.constraints import enforced
 from millrace.spark.tables.execute import frame_of
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 
 COLUMNS = (
     n.Field("k", t.BigIntType(False)),
@@ -34,7 +35,7 @@ MISSING = (None, None, None, None, None)
 
 
 def written(context: Context, rows: list[tuple[Any, ...]], settings: dict[str, str]) -> list[tuple[Any, ...]]:
-    frame = enforced(frame_of(values(FREE, *rows), context), COLUMNS, settings)
+    frame = enforced(Part.of_frame(frame_of(values(FREE, *rows), context)), COLUMNS, settings).frame
     found = [tuple(bytes(each) if isinstance(each, bytearray) else each for each in row) for row in frame.collect()]
     return sorted(found, key=repr)
 
@@ -70,6 +71,6 @@ def test_a_wrong_length_is_an_error(context: Context, place: int, message: str) 
 
 
 def test_what_demands_nothing_is_left_alone(context: Context) -> None:
-    frame = frame_of(values(FREE, WRONG, MISSING), context)
+    frame = Part.of_frame(frame_of(values(FREE, WRONG, MISSING), context))
     assert enforced(frame, COLUMNS[1:], {}) is frame
     assert enforced(frame, (), {LENGTH: "ERROR"}) is frame

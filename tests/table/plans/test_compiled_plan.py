@@ -215,5 +215,6 @@ def test_where_there_are_no_plans(tmp_path: Path) -> None:
     batch = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     batch.execute_sql(GIVEN.replace(", at AS PROCTIME()", ""))
     batch.execute_sql(SUMS)
-    with pytest.raises(TableException, match="compiled in streaming mode only"):
-        batch.compile_plan_sql(INSERT)
+    plan = batch.compile_plan_sql(INSERT).as_json_string()
+    with pytest.raises(TableException, match="was compiled in batch mode, and this session is in streaming mode"):
+        session().load_plan(PlanReference.from_json_string(plan))

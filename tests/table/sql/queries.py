@@ -264,6 +264,7 @@ OVERS = _group(
     "AS t WHERE n <= 2",
     "SELECT id, r FROM (SELECT id, RANK() OVER (PARTITION BY item ORDER BY price) AS r FROM orders) AS t WHERE r < 3",
     "SELECT id FROM emp QUALIFY ROW_NUMBER() OVER (PARTITION BY dept ORDER BY id) = 1",
+    "SELECT id, dept AS d, ROW_NUMBER() OVER (PARTITION BY dept ORDER BY id) AS n FROM emp QUALIFY n = 1 AND d > 0",
     "SELECT id, AVG(amount) OVER (PARTITION BY item ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) > 5 "
     "AS big FROM orders",
     "SELECT id, FIRST_VALUE(item) OVER (PARTITION BY emp ORDER BY id) AS f FROM orders",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from millrace.connectors.cdc.schema import TableId, TableSchema
 from millrace.relational import types as t
@@ -11,6 +12,7 @@ from millrace.relational.fields import Field
 from millrace.table.sql.binding import SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.scopes import Relation, Scope
+from millrace.util.exceptions import TableException
 
 NAMESPACE, SCHEMA, TABLE = "__namespace_name__", "__schema_name__", "__table_name__"
 EVENT_TYPE, COMMITTED = "__data_event_type__", "op_ts"
@@ -40,6 +42,9 @@ class Surroundings:
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         return None
+
+    def file(self, path: str, format: str | None) -> NoReturn:
+        raise TableException("expressions of a pipeline read no files")
 
     def sink(self, path: tuple[str, ...], options: Mapping[str, str]) -> SinkInfo | None:
         return None

@@ -19,6 +19,7 @@ from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
+from millrace.runtime.state.told import is_told
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 __all__ = ["BY_ADDRESS", "Divider", "Grouped", "of_groups"]
@@ -68,7 +69,7 @@ class Divider:
         """Take in what can be divided; the rest."""
         left: KeyedDelta = {}
         for name, (kind, entries) in keyed.items():
-            if kind not in self._kinds:
+            if kind not in self._kinds or is_told(entries):
                 left[name] = (kind, entries)
                 continue
             for some in _slices(entries):

@@ -18,6 +18,7 @@ from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine,
 from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.log_folder import place_logs
 from millrace.cluster.places.run_folder import Entry, Found, Process
+from millrace.cluster.places.session_facts import facts_of, write_facts
 from millrace.cluster.processes.sparks_own import anything_left, end_left
 from millrace.cluster.standalone.layout import (
     STATE,
@@ -54,6 +55,33 @@ class Running:
     token: str
 
 
+def start_session(name: str, wanted: Wanted, idle_seconds: float) -> None:
+    """Start a session: a cluster without a server, whose engine is ready when this returns.
+
+    :raises ClusterError: one of that name runs already, or this one does not come up.
+    """
+    folder = run_folder.new_folder(name)
+    if (before := run_folder.read_entry(folder)) is not None:
+        raise ClusterError(f"the {before.entry.kind} {name!r} runs already: process {before.entry.process.pid}")
+    log_limits(wanted.configuration)
+    place_logs(folder, wanted.configuration.get(DIRECTORY))
+    job_folder.make_folders(folder)
+    began = time.time_ns() // 1_000_000
+    job_folder.write_configuration(folder, {**wanted.configuration, BEGAN: str(began)}, wanted.files)
+    write_facts(folder, facts_of(wanted.configuration, idle_seconds, began))
+    process = _begin("session", folder)
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        if describe_engine(folder) is not None and _answers(folder):
+            return
+        if process.poll() is not None:
+            text = tail(os.path.join(folder, job_folder.LOGS, "supervisor.log"))
+            raise ClusterError(f"the session has ended with exit code {process.returncode}:\n{text}")
+        time.sleep(LOOK_SECONDS)
+    process.terminate()
+    raise ClusterError(f"Spark is not ready after {START_SECONDS:g} s; see {os.path.join(folder, job_folder.LOGS)}")
+
+
 def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
     """Start a cluster, or what is missing of it.
 
@@ -75,17 +103,21 @@ def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
         forget_layout(folder)
     else:
         write_layout(folder, layout)
-    log = os.path.join(folder, job_folder.LOGS, "supervisor.log")
-    with open(log, "ab") as file:
-        process = subprocess.Popen(
-            command("supervisor", folder),
+    process = _begin("supervisor", folder)
+    return _ready(folder, process, START_SECONDS + (0.0 if layout is None else SPARK_SECONDS), say)
+
+
+def _begin(role: str, folder: str) -> subprocess.Popen[bytes]:
+    """Start the process that all others of a cluster are children of."""
+    with open(os.path.join(folder, job_folder.LOGS, "supervisor.log"), "ab") as file:
+        return subprocess.Popen(
+            command(role, folder),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
             start_new_session=True,
             cwd="/",
         )
-    return _ready(folder, process, START_SECONDS + (0.0 if layout is None else SPARK_SECONDS), say)
 
 
 def _layout(folder: str, wanted: Wanted) -> Layout | None:

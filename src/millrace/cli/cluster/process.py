@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder
 from millrace.cluster.places.descriptions import describe_engine, describe_gateway, describe_server
-from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
+from millrace.cluster.places.run_folder import CLUSTER, SESSION, Entry, Process, register, this_process, withdraw
+from millrace.cluster.places.session_facts import read_facts
 from millrace.cluster.processes import forwarding, sparks_own
 from millrace.cluster.processes.engine import run_engine
+from millrace.cluster.processes.remote_service import RemoteService
 from millrace.cluster.processes.service import Service, ServiceOnDemand
 
 PREPARED = (
@@ -44,14 +47,31 @@ def _supervise(folder: str) -> int:
     ]
     for service in services:
         service.look(0.0)  # they start while this process imports
+    _watch(folder, services)
+    withdraw(folder)
+    return 0
+
+
+def _keep_session(folder: str) -> int:
+    """A cluster without a server, which ends when it is idle; nothing of it stays."""
+    facts = read_facts(folder)
+    register(folder, Entry(SESSION, this_process(), began=facts.began))
+    engine = _service("engine", folder, describe_engine)
+    engine.look(0.0)
+    _watch(folder, [engine], facts.idle_seconds)
+    withdraw(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _watch(folder: str, services: Sequence[Service | RemoteService], idle_seconds: float | None = None) -> None:
+    """Be the supervisor until the cluster is to end."""
     for name in PREPARED:
         importlib.import_module(name)
     from millrace.cli.cluster.submitted import run_submitted
     from millrace.cluster.processes.supervisor import Supervisor
 
-    Supervisor(folder, services, run_submitted).run()
-    withdraw(folder)
-    return 0
+    Supervisor(folder, services, run_submitted, idle_seconds).run()
 
 
 def _service(
@@ -79,6 +99,7 @@ def _gateway(folder: str) -> int:
 
 ROLES: dict[str, Callable[[str], int]] = {
     "supervisor": _supervise,
+    "session": _keep_session,
     "engine": run_engine,
     "server": _serve,
     forwarding.GATEWAY: _gateway,

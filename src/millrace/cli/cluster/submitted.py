@@ -55,8 +55,10 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         program = find_program(options)
         manner = Manner(
             pyflink=options.pyflink,
+            quiet=submission.quiet,
+            verbose=submission.verbose,
             announce=run.announce,
-            started=_started_attached if submission.attached else _started,
+            started=_say_nothing if submission.plain else _started_attached if submission.attached else _started,
         )
         with stopper.listening():
             run_program(program, run_settings(options, program, run.work), stopper, manner)
@@ -90,6 +92,10 @@ def _run_job(job: Portable, run: ProgramRun) -> int:
         click.echo(explained.text, err=True)
         return explained.exit_code
     return 0
+
+
+def _say_nothing(_: LocalJobClient) -> None:
+    """As a program that runs in its own process."""
 
 
 def _started(client: LocalJobClient) -> None:

@@ -21,6 +21,7 @@ from millrace.cli.targets import LOCAL, Target
 if TYPE_CHECKING:
     from types import FrameType
 
+    from millrace.cli.run import Manner
     from millrace.cluster.places.run_folder import Found
 
 Savepoint = tuple[tuple[str, str], ...]
@@ -51,7 +52,7 @@ def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
     """
     if target.kind == LOCAL and not target.detached:
         return None
-    if _names_spark(program) and not target.wants_cluster:
+    if names_spark(program) and not target.wants_cluster:
         return None
     found = _clusters() if something_runs() else []
     if target.address is not None:
@@ -72,7 +73,7 @@ def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
     return found[0] if found else None
 
 
-def _names_spark(program: ProgramOptions) -> bool:
+def names_spark(program: ProgramOptions) -> bool:
     """Whether a program says which Spark it runs on, which then is one of its own."""
     return program.master is not None or not {"spark.master", "millrace.master"}.isdisjoint(dict(program.properties))
 
@@ -84,17 +85,27 @@ def _clusters() -> list[Found]:
 
 
 def submit_to(
-    cluster: Found | str, program: ProgramOptions, found: Program, savepoint: Savepoint, target: Target
+    cluster: Found | str,
+    program: ProgramOptions,
+    found: Program,
+    savepoint: Savepoint,
+    target: Target,
+    manner: Manner | None = None,
 ) -> NoReturn:
-    """Hand a program to a cluster; exits as the program does, with -d when its job has begun."""
+    """Hand a program to a cluster; exits as the program does, with -d when its job has begun.
+
+    :param manner: how it shows itself; None: as programs on a cluster do.
+    """
     if not isinstance(cluster, str):
-        _run_on(cluster, program, savepoint, target)
+        _run_on(cluster, program, savepoint, target, manner)
     from millrace.cli.cluster.uploading import run_at
 
     run_at(cluster, program, found, savepoint, target)
 
 
-def _run_on(cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target) -> NoReturn:
+def _run_on(
+    cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target, manner: Manner | None
+) -> NoReturn:
     """The cluster is one of this user on this machine."""
     from millrace.cluster.places import submissions
 
@@ -107,8 +118,11 @@ def _run_on(cluster: Found, program: ProgramOptions, savepoint: Savepoint, targe
         dict(os.environ),
         tuple(path for path in sys.path if path),
         sys.prefix,
-        isolated=target.isolated or _names_spark(program),
+        isolated=target.isolated or names_spark(program),
         attached=not target.detached,
+        plain=manner is not None,
+        quiet=manner is not None and manner.quiet,
+        verbose=manner is not None and manner.verbose,
         submitted=time.time_ns() // 1_000_000,
     )
     submissions.submit(cluster.folder, submitted)
@@ -215,7 +229,8 @@ def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> It
             if process.is_alive:
                 os.kill(process.pid, number)
 
-    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    before = {number: signal.signal(number, hand_on) for number in numbers}
     try:
         yield
     finally:

@@ -10,9 +10,10 @@ from typing import Any
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
 from millrace.cli.sql.executor import Executor
+from millrace.cli.sql.formats import formatted
 from millrace.cli.sql.reasons import place
 from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
-from millrace.cli.sql.settings import RESULT_MODE, TABLEAU, VERBOSE, ClientSettings
+from millrace.cli.sql.settings import RESULT_MODE, SCREEN, TABLEAU, VERBOSE, ClientSettings
 from millrace.table import TableResult
 from millrace.table.sessions.result_kind import ResultKind
 from millrace.table.sql import statements as s
@@ -81,11 +82,16 @@ class Client:
             self._insert(result, begin)
         elif result.get_result_kind() is ResultKind.SUCCESS:
             self.console.info(f"Execute statement succeeded.{cost(self.settings, begin)}")
-        else:
+        elif self.settings.output == SCREEN or result._layout == "plain":
             self.console.show(listed(result, self.settings, begin))
+        else:
+            self.console.show(formatted(result, self.settings.output, self.executor.zone, False))
 
     def _query(self, statement: s.Query, begin: float) -> None:
         settings, zone, streaming = self.settings, self.executor.zone, self.executor.streaming
+        if settings.output != SCREEN:
+            self._show(formatted(self.executor.perform(statement), settings.output, zone, streaming))
+            return
         if settings.mode != TABLEAU and self._screen is None:
             raise SqlError(
                 f"'{RESULT_MODE}' is '{settings.mode}', which needs a terminal to look at: SET it to '{TABLEAU}'"
@@ -101,6 +107,11 @@ class Client:
             except KeyboardInterrupt as stop:
                 self.console.show(_last_lines(lines, stop))
                 raise
+
+    def _show(self, lines: Lines) -> None:
+        """Lines for another program: nothing is added to them, whatever ends them."""
+        with contextlib.closing(lines):
+            self.console.show(lines)
 
     def _insert(self, result: TableResult, begin: float) -> None:
         client: Any = result.get_job_client()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import replace
 
 import click
 
@@ -42,6 +43,11 @@ _NO_JARS = (
     type=click.Path(exists=True, dir_okay=False),
     help="A file of Flink's client up to 1.13: tables, views, functions, settings, catalogs, in YAML.",
 )
+@click.option(
+    "--output",
+    type=click.Choice(["screen", "csv", "json"]),
+    help="How rows are written: for people, or for other programs (CSV with names, or a JSON object a line).",
+)
 @click.option("-hist", "--history", type=click.Path(), help="Where typed statements are kept.")
 @click.option("-s", "--session", hidden=True, expose_value=False, metavar="NAME")
 @click.option("-u", "--update", hidden=True, metavar="SQL")
@@ -56,6 +62,7 @@ def sql(
     execute: str | None,
     init: str | None,
     environment: str | None,
+    output: str | None,
     history: str | None,
     update: str | None,
     jars: tuple[str, ...],
@@ -79,6 +86,8 @@ def sql(
     with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
         from millrace.cli.sql.start import Start, start
 
+        if output is not None:
+            program = replace(program, properties=(*program.properties, ("millrace.sql.output", output)))
         statements = execute if execute is not None else update
         sys.exit(start(Start(program, directory, init, file, statements, history, endpoint, environment)))
 

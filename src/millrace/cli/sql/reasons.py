@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.cli.errors import raised_by_millrace, report, spark_line
+from millrace.cli.errors import report, spark_line
 from millrace.cli.sql.settings import VERBOSE
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import full_traceback
@@ -10,6 +10,7 @@ from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError
 from millrace.table.sql.statements import Statement
 from millrace.table.sql.text.errors import SqlError
+from millrace.util.tracebacks import raised_by_millrace
 
 _HINT = f"(SET '{VERBOSE}' = 'true' shows all of it)"
 _ENGINE = ("pyspark", "py4j")

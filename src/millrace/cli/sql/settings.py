@@ -12,12 +12,15 @@ from millrace.table.sql.text.errors import SqlError
 from millrace.table.values.problems import did_you_mean
 
 RESULT_MODE = "sql-client.execution.result-mode"
+OUTPUT = "millrace.sql.output"
 MAX_ROWS = "sql-client.execution.max-table-result.rows"
 VERBOSE = "sql-client.verbose"
 TIME_COST = "sql-client.display.print-time-cost"
 OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
 
 TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
+SCREEN, CSV, JSON = OUTPUTS = ("screen", "csv", "json")
+"""what results are written for: people, or other programs"""
 
 DEFAULTS = {
     RESULT_MODE: TABLEAU,
@@ -42,6 +45,7 @@ class ClientSettings:
     max_width: int = MAX_WIDTH
     """characters of a column whose type does not say how wide it is"""
     wait_for_inserts: bool = False
+    output: str = SCREEN
 
     @staticmethod
     def of(settings: Mapping[str, str]) -> ClientSettings:
@@ -50,6 +54,10 @@ class ClientSettings:
         if mode not in MODES:
             meant = did_you_mean(mode, MODES)
             raise SqlError(f"'{RESULT_MODE}' is one of {', '.join(MODES)}, not '{mode}'{meant}")
+        output = settings.get(OUTPUT, SCREEN).lower()
+        if output not in OUTPUTS:
+            meant = did_you_mean(output, OUTPUTS)
+            raise SqlError(f"'{OUTPUT}' is one of {', '.join(OUTPUTS)}, not '{output}'{meant}")
         width = COLUMN_WIDTH if COLUMN_WIDTH in settings else OLDER_COLUMN_WIDTH
         return ClientSettings(
             mode,
@@ -58,6 +66,7 @@ class ClientSettings:
             _flag(settings, TIME_COST, True),
             _number(settings, width, MAX_WIDTH),
             _flag(settings, DML_SYNC, False),
+            output,
         )
 
 

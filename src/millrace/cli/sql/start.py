@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -67,7 +70,9 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
     jobs = SqlJobs(
         console.say if wishes.interactive else lambda _: None, lambda: asked_for(executor.session.settings())
     )
-    with hooks(settings, jobs.submit, jobs.listener):
+    announce = _on_session(settings.configuration)
+    listener = jobs.listener if announce is None else partial(jobs.listener, announce)
+    with hooks(settings, jobs.submit, listener):
         try:
             executor = Embedded(SqlSession(settings.configuration), jobs)
             ClientSettings.of(executor.settings())
@@ -77,6 +82,28 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
             return _run(wishes, executor, console)
         finally:
             jobs.cancel()
+
+
+def _on_session(configuration: Mapping[str, str]) -> Callable[[str], None] | None:
+    """Share the Spark of the session, if there is one that fits: what is to be told of each job."""
+    from millrace.cli.session.choosing import fitting_session
+
+    if configuration.get("execution.target") is not None or (found := fitting_session(configuration)) is None:
+        return None
+    from millrace.cluster.places import sockets
+    from millrace.cluster.processes.attaching import attach_to_engine
+    from millrace.cluster.wire.asking import NotThereError, connect
+
+    try:
+        # As long as this connection is open, the session is in use.
+        _held.append(connect(sockets.socket_path(found.folder, sockets.SUPERVISOR), "the session"))
+        return attach_to_engine(found.folder, f"sql-{os.getpid()}")
+    except NotThereError as error:
+        click.echo(f"not on the session: {error}", err=True)
+        return None
+
+
+_held: list[socket.socket] = []
 
 
 def _remote(wishes: Start, settings: RunSettings, console: Console) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from millrace.cli.options import key_values
@@ -74,7 +75,24 @@ def _found() -> list[Found]:
     from millrace.cli.cluster.lifecycle import clusters
     from millrace.cluster.places import run_folder
 
-    return [*clusters(), *run_folder.find(run_folder.FOREGROUND)]
+    sessions = (program for each in run_folder.find(run_folder.SESSION) for program in on_session(each))
+    return [*clusters(), *sessions, *run_folder.find(run_folder.FOREGROUND)]
+
+
+def on_session(session: Found) -> Iterator[Found]:
+    """The programs that run on a session, which has no server: each is reached as one in the foreground is."""
+    from millrace.cluster.places import attempts, job_folder, run_folder
+    from millrace.cluster.places.submissions import read_submission
+
+    for name in job_folder.names(session.folder, job_folder.JOBS):
+        folder = os.path.join(session.folder, job_folder.JOBS, name)
+        with contextlib.suppress(OSError, ValueError):  # it has just ended
+            submission = read_submission(folder)
+            for process in attempts.attempts(folder)[-1:]:
+                entry = run_folder.Entry(
+                    run_folder.FOREGROUND, process, None, submission.name, submission.submitted
+                )
+                yield run_folder.Found(folder, entry)
 
 
 def _short(found: Found) -> str:

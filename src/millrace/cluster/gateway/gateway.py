@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from millrace.cluster.gateway.home import Home
 from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession
+from millrace.common.config_values import to_boolean
 from millrace.datastream.settings.defaults import Submission
 from millrace.spark.jobs.listeners import JobListener, PlainListener
+from millrace.table.sessions.inferring import READS_FILES
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import SparkJobClient
@@ -62,7 +64,13 @@ class Gateway:
                 count = f"the count of active sessions exceeds the max count: {self._most}"
                 raise GatewayError(f"Failed to create session, {count}")
         try:
-            session = GatewaySession({**self._defaults, **_current(properties)}, name, self._home)
+            session = GatewaySession(
+                {**self._defaults, **_current(properties)},
+                name,
+                self._home,
+                # Of the gateway alone: a session can't allow itself more.
+                to_boolean(self._defaults.get(READS_FILES, "false")),
+            )
         except Exception as error:
             raise GatewayError("Failed to openSession.") from error
         with self._lock:

@@ -41,12 +41,20 @@ CONFIGURING = (
 class GatewaySession:
     """Statements run one after the other, on a thread of the session: Spark knows its session by the thread."""
 
-    def __init__(self, properties: Mapping[str, str], name: str | None = None, home: Home | None = None) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        name: str | None = None,
+        home: Home | None = None,
+        reads_files: bool = False,
+    ) -> None:
+        """:param reads_files: whether its SQL may look into files by their path."""
         self.handle = str(uuid.uuid4())
         self.name = name
         self.used = time.monotonic()
         """when somebody asked for something last, in seconds of the monotonic clock"""
         self._sql = SqlSession(properties)
+        self._sql.environment._session.reads_files = reads_files
         self._home = home or Home()
         self._jobs = SqlJobs(lambda _: None, lambda: self._home.cluster(self._sql.settings()))
         self._operations: dict[str, Operation] = {}

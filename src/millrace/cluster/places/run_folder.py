@@ -20,7 +20,7 @@ from millrace.util.processes import is_alive, started_at, this_machine
 
 RUN_DIRECTORY = "MILLRACE_RUN_DIR"
 """Environment variable that names another run folder."""
-CLUSTER, FOREGROUND, GATEWAY = "cluster", "foreground", "sql-gateway"
+CLUSTER, SESSION, FOREGROUND, GATEWAY = "cluster", "session", "foreground", "sql-gateway"
 KILL_SECONDS = 5.0
 LOOK_SECONDS = 0.02
 _ENTRY = "entry.json"
@@ -72,7 +72,7 @@ class Entry:
     """Something that holds jobs."""
 
     kind: str
-    """``cluster``, ``foreground`` or ``sql-gateway``"""
+    """``cluster``, ``session``, ``foreground`` or ``sql-gateway``"""
     process: Process
     """the supervisor of a cluster, the driver of a program, a gateway"""
     address: str | None = None
@@ -174,11 +174,11 @@ def find(kind: str | None = None) -> list[Found]:
 
 
 def _remove_dead_run(folder: str) -> None:
-    """The folder of a cluster stays: its jobs and their archives are in it."""
+    """The folder of a cluster or session stays: its jobs and their archives are in it."""
     try:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
     except (OSError, ValueError):
         return  # it is just being made
-    if entry.kind != CLUSTER and entry.process.machine == this_machine() and not entry.process.is_alive:
+    if entry.kind not in (CLUSTER, SESSION) and entry.process.machine == this_machine() and not entry.process.is_alive:
         shutil.rmtree(folder, ignore_errors=True)

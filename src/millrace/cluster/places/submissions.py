@@ -42,6 +42,10 @@ class SubmittedProgram:
     """whether it gets an engine of its own"""
     attached: bool = False
     """whether somebody waits for it, with streams of their own"""
+    plain: bool = False
+    """whether it says only what it would say without a cluster"""
+    quiet: bool = False
+    verbose: bool = False
     submitted: int = 0
     """ms since the epoch"""
 

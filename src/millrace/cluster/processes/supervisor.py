@@ -44,9 +44,16 @@ class Supervisor:
     """Watches the programs of one cluster.
 
     :param services: Spark's master and workers if they are the cluster's own, engine, server, and the SQL gateway.
+    :param idle_seconds: the cluster ends when there has been no program for so long; None: it stays.
     """
 
-    def __init__(self, cluster: str, services: Sequence[Service | RemoteService], entry: Entry) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        services: Sequence[Service | RemoteService],
+        entry: Entry,
+        idle_seconds: float | None = None,
+    ) -> None:
         self._cluster = cluster
         self._services = services
         self._entry = entry
@@ -55,6 +62,8 @@ class Supervisor:
         """by descriptor: with the id of the program whose end it waits for"""
         self._poller = select.poll()
         self._stopped = False
+        self._idle_seconds = idle_seconds
+        self._used = time.monotonic()
         configuration = job_folder.read_configuration(cluster)
         self._limits = log_limits(configuration)
         self._kept = retention.limits(configuration)
@@ -105,6 +114,11 @@ class Supervisor:
             self._look_at_submission(name)
         for program in list(self._programs.values()):
             self._look_at(program, now)
+        if self._programs or self._connections:
+            self._used = time.monotonic()
+        elif self._idle_seconds is not None and now - self._used > self._idle_seconds:
+            print(f"nothing has run for {self._idle_seconds:g} s", file=sys.stderr, flush=True)
+            self._stopped = True
 
     # -- programs -------------------------------------------------------------------------------------------------
 

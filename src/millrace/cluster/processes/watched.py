@@ -53,8 +53,8 @@ class Watched:
         return os.path.join(self.cluster, job_folder.LOGS, f"{self.id}.out")
 
     def signal(self, number: int) -> None:
-        """Hand a signal on that means to stop."""
-        self.cancelled = True
+        """Hand a signal on. All mean to stop, but for the one that asks for a savepoint."""
+        self.cancelled = self.cancelled or number != signal.SIGUSR1
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)

@@ -15,7 +15,9 @@ from millrace.configuration.rules.control import CLUSTER
 from millrace.table import TableEnvironment
 from millrace.util.exceptions import TableException
 
-_BEFORE_TABLES = frozenset({"FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXTENDED"})
+_BEFORE_TABLES = frozenset(
+    {"FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXTENDED", "SUMMARIZE"}
+)
 _SQL = ("statement", "keyword", "function", "type")
 """Kinds of what may be written in capitals or not."""
 

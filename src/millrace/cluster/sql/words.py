@@ -6,7 +6,7 @@ from millrace.table.sql.grammar.keywords import CLAUSES, RESERVED, UNITS
 
 STATEMENTS = (
     *("SELECT", "WITH", "VALUES", "INSERT", "EXECUTE", "BEGIN", "EXPLAIN"),
-    *("CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "USE", "LOAD", "UNLOAD"),
+    *("CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "SUMMARIZE", "USE", "LOAD", "UNLOAD"),
     *("SET", "RESET", "STOP", "HELP", "CLEAR", "QUIT", "EXIT"),
 )
 """What a statement begins with."""

@@ -25,6 +25,11 @@ RULES = (
     works("table.exec.source.idle-timeout", _PLANNER),
     works("table.optimizer.agg-phase-strategy table.optimizer.distinct-agg.split.enabled", _PLANNER),
     works("table.optimizer.reuse-sub-plan-enabled table.optimizer.reuse-source-enabled", "relational.rules.sharing"),
+    works(
+        "table.optimizer.join-reorder-enabled",
+        "relational.rules.join_order",
+        "inner joins of tables whose rows are counted (ANALYZE TABLE, heads of Parquet files)",
+    ),
     works("table.exec.async-scalar.*", "runtime.functions.asynchronous", "how asynchronous functions are called"),
     works(
         "table.exec.async-lookup.timeout table.exec.async-lookup.buffer-capacity",

@@ -124,7 +124,10 @@ class RowPart(Part):
             )
 
     def write(self, element: Any, now: int) -> None:
-        data = self._encode(element)
+        self.append(self._encode(element), now)
+
+    def append(self, data: bytes, now: int) -> None:
+        """Append what is encoded already."""
         self._buffer.append(data)
         self.size += len(data)
         self._buffered += len(data)

@@ -82,6 +82,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
             self._output,
             self._check_interval_ms,
             *self._opens_parts(),
+            getattr(self._encoder, "encode_together", None),
         )
 
     def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState, str], Part]]:

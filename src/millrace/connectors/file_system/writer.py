@@ -5,22 +5,29 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millrace.common.files.file_systems import Location
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
+from millrace.connectors.file_system.bucket import (
+    BasePathBucketAssigner,
+    BucketAssigner,
+    BucketContext,
+    DateTimeBucketAssigner,
+)
 from millrace.connectors.file_system.hidden import hidden_name, is_of
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import Part, PartState, PendingFile
+from millrace.connectors.file_system.part import Part, PartState, PendingFile, RowPart
 from millrace.connectors.file_system.part_store import part_store
-from millrace.connectors.file_system.rolling import RollingPolicy
+from millrace.connectors.file_system.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
 from millrace.connectors.owner import owner_of
 
 __all__ = ["FileWriter", "WriterConfig", "WriterState"]
 
 T = TypeVar("T")
 
+_BY_CLOCK = (BasePathBucketAssigner, DateTimeBucketAssigner)
+_BY_SIZE = (DefaultRollingPolicy, OnCheckpointRollingPolicy)
 COPY_LIMIT = 4 << 20
 """Bytes. A part that was begun by another run and is larger is finished instead of being gone on with: then no byte
 of it is copied more than once, be the writer moved ever so often."""
@@ -55,6 +62,8 @@ class WriterConfig:
     new_part: Callable[[PartState], Part]
     resume_part: Callable[[PartState, str], Part]
     """goes on with a part of another writer, in a copy of this name"""
+    encode_together: Callable[[Iterable[Any]], bytes | None] | None = None
+    """the bytes of many elements at once; gives None, with no element taken, where that would be other bytes"""
 
 
 class FileWriter(SinkWriter[T], Generic[T]):
@@ -80,6 +89,9 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._last_check = min((state.last_check for state in states), default=self._clock())
         self._token = uuid.uuid4().hex[:12]
         self._parts: dict[str, Part] = {}
+        # Neither looks at single elements; a subclass may.
+        alike = type(config.assigner) in _BY_CLOCK and type(config.policy) in _BY_SIZE
+        self._encode_together = config.encode_together if alike else None
         for part_state in (part for state in states for part in state.parts):
             if self._was_finished(part_state):
                 continue
@@ -104,6 +116,28 @@ class FileWriter(SinkWriter[T], Generic[T]):
         if part is None:
             part = self._parts[bucket_id] = self._new_part(bucket_id, now)
         part.write(element, now)
+
+    def write_together(self, elements: list[T], remaining: Iterable[T], context: SinkWriterContext) -> None:
+        """Write elements at once, as far as that makes no difference. What is taken of ``remaining`` is written.
+
+        :param elements: all that ``remaining`` gives.
+        """
+        encode, now = self._encode_together, self._clock()
+        data = None if encode is None or not elements else encode(remaining)
+        if data is None:
+            return
+        self._bucket_context._now = now
+        bucket_id = self._config.assigner.get_bucket_id(None, self._bucket_context)
+        part = self._parts.get(bucket_id)
+        policy, size = self._config.policy, len(data) + (0 if part is None else part.size)
+        if isinstance(policy, DefaultRollingPolicy) and size > policy.part_size:
+            for element in elements:
+                self.write(element, context)
+            return
+        if part is None:
+            part = self._parts[bucket_id] = self._new_part(bucket_id, now)
+        assert isinstance(part, RowPart), "its encoder encodes rows"
+        part.append(data, now)
 
     def _new_part(self, bucket_id: str, now: int) -> Part:
         if not isinstance(bucket_id, str) or bucket_id.startswith("/") or ".." in bucket_id.split("/"):

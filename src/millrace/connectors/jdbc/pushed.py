@@ -81,6 +81,8 @@ def _comparison(function: str, left: Rex, right: Rex, columns: Schema, dialect: 
     name, kind = _name(left, columns, dialect), left.type
     if name is None or not _means_the_same(function, kind, right.type, dialect):
         return None
+    if function == "<>" and isinstance(right.value, str) and right.value.endswith(" "):
+        return None  # blanks at the end count for nothing in a text of a fixed length, which is read without them
     literal = dialect.literal(right.value, right.type)
     return None if literal is None else f"{name} {function} {literal}"
 

@@ -60,6 +60,11 @@ def parse(
     )
 
 
+def is_known(url: str) -> bool:
+    """Whether a URL is of a database that Millrace has a driver for."""
+    return url.lower().startswith(tuple(f"jdbc:{kind}:" for kind in _KINDS))
+
+
 def with_database(url: str, database: str) -> str:
     """The URL of a database at the place of another one. :param url: may end with the slash before the database."""
     if url.lower().startswith(tuple(f"jdbc:{kind}:" for kind in _FILES)):

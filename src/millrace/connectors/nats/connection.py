@@ -48,6 +48,7 @@ class NatsClient:
         library = nats_library()
         self.api = library.js.api
         self.errors = library.js.errors
+        self._lost = (library.errors.ConnectionClosedError, library.errors.StaleConnectionError)
         self._servers = servers
         self._failure: Exception | None = None
         self._loop = asyncio.new_event_loop()
@@ -74,7 +75,13 @@ class NatsClient:
         )
 
     def run(self, what: Coroutine[Any, Any, T]) -> T:
-        return self._loop.run_until_complete(what)
+        """:raises ConnectionError: the connection is lost."""
+        try:
+            return self._loop.run_until_complete(what)
+        except self._lost as error:
+            raise ConnectionError(
+                f"NATS at {self._servers}: the connection is lost: {self._failure or error!r}"
+            ) from error
 
     def check(self) -> None:
         """:raises ConnectionError: the connection is lost."""

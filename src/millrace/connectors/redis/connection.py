@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,18 +42,23 @@ class RedisServer:
         """A client that gives bytes. Waits 30 seconds for an answer."""
         return redis_library().Redis.from_url(self.url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS)
 
-    @contextmanager
-    def telling(self) -> Iterator[None]:
-        """What goes wrong with the connection is said with the server's address.
-
-        :raises ConnectionError: the server does not answer, or does not let us in.
-        """
-        library = redis_library()
-        try:
-            yield
-        except (library.ConnectionError, library.TimeoutError, OSError) as error:
-            raise ConnectionError(f"Redis at {self}: {mask_text(str(error)) or type(error).__name__}") from None
+    def telling(self) -> AbstractContextManager[None]:
+        """As ``telling``, of this server."""
+        return telling(str(self))
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+@contextmanager
+def telling(where: str) -> Iterator[None]:
+    """What goes wrong with the connection is said with the server's address.
+
+    :raises ConnectionError: the server does not answer, or does not let us in.
+    """
+    library = redis_library()
+    try:
+        yield
+    except (library.ConnectionError, library.TimeoutError, OSError) as error:
+        raise ConnectionError(f"Redis at {where}: {mask_text(str(error)) or type(error).__name__}") from None

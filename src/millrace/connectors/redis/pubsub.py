@@ -113,13 +113,14 @@ class RedisPubSubSink(Sink[Any]):
 
 class Publisher(Sender):
     def __init__(self, server: RedisServer, channel: str) -> None:
-        self._client, self._channel = server.connect(), channel
+        self._server, self._client, self._channel = server, server.connect(), channel
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         pipeline = self._client.pipeline(transaction=False)
         for each in messages:
             pipeline.publish(each.to or self._channel, each.value)
-        pipeline.execute()
+        with self._server.telling():
+            pipeline.execute()
 
     def flush(self) -> None:
         """Every answer was waited for."""

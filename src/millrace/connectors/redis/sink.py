@@ -105,7 +105,7 @@ class ExactCommands(WriteAheadSink[Any]):
         return _Encoding(super().create_writer(context), self._encoder)
 
     def create_sender(self) -> BatchSender[Any]:
-        return MarkedBatches(self._place.connect(), _add)
+        return MarkedBatches(self._place, _add)
 
 
 def _add(pipeline: Any, words: Words) -> None:

@@ -69,12 +69,13 @@ class RedisStreamSink(Sink[Any]):
 
 class StreamSender(Sender):
     def __init__(self, server: RedisServer, entries: StreamEntries) -> None:
-        self._client, self._entries = server.connect(), entries
+        self._server, self._client, self._entries = server, server.connect(), entries
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         pipeline = self._client.pipeline(transaction=False)
         self._entries.add(pipeline, messages)
-        pipeline.execute()
+        with self._server.telling():
+            pipeline.execute()
 
     def flush(self) -> None:
         """Every answer was waited for."""
@@ -91,7 +92,7 @@ class ExactStreamSink(WriteAheadSink[Any]):
         self._server, self._entries = server, entries
 
     def create_sender(self) -> BatchSender[Any]:
-        return MarkedBatches(self._server.connect(), self._add)
+        return MarkedBatches(self._server, self._add)
 
     def _add(self, pipeline: Any, value: Any) -> None:
         self._entries.add(pipeline, list(self._entries.encoder.encode(value, None)))

@@ -119,7 +119,7 @@ class ElasticsearchSinkBuilderBase(ABC):
         self, flush_backoff_type: FlushBackoffType, max_retries: int, delay_millis: int
     ) -> Self:
         if flush_backoff_type is FlushBackoffType.NONE:
-            return self._how(backoff=Backoff())
+            return self._how(backoff=Backoff(), reconnect=Backoff())
         if max_retries <= 0 or delay_millis < 0:
             raise ValueError(f"retries are more than 0 and the delay is not negative: {max_retries}, {delay_millis}")
         grows = flush_backoff_type is FlushBackoffType.EXPONENTIAL

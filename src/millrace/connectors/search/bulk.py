@@ -17,6 +17,7 @@ from millrace.connectors.search.failures import REJECTED, Failure, FailureHandle
 
 CONFLICT = 409
 NOT_FOUND = 404
+RECONNECT = Backoff(3, 0.5, True)
 PATIENCE_SECONDS = 600.0
 """in which what a handler sends again has to go well"""
 
@@ -30,6 +31,8 @@ class BulkSettings:
     :ivar max_bytes: of a request; 0: any number. A single action may be larger.
     :ivar interval: seconds after which what waits is written; 0: only at the end of the epoch.
     :ivar each_epoch: whether all that waits is written at the end of each epoch: nothing is lost then.
+    :ivar reconnect: how often and when it is tried again if the server does not answer, or the connection is lost, and
+        ``backoff`` has no retries.
     :ivar conflicts_count: whether an action that comes too late, since the index has a later version, is done.
     """
 
@@ -38,6 +41,7 @@ class BulkSettings:
     interval: float = 1.0
     each_epoch: bool = True
     backoff: Backoff = field(default_factory=Backoff)
+    reconnect: Backoff = RECONNECT
     on_failure: FailureHandler = fail
     conflicts_count: bool = False
 
@@ -62,13 +66,17 @@ class Bulk:
     def _send(self, pieces: _Pieces, begin: int, end: int) -> None:
         body: bytes = pieces.content(begin, end)
         numbers: Sequence[int] = range(begin, end)
-        backoff, until = self._settings.backoff, time.monotonic() + PATIENCE_SECONDS
+        until = time.monotonic() + PATIENCE_SECONDS
         attempt = 0
         while True:
+            backoff = self._settings.backoff
             last = attempt >= backoff.retries
             try:
                 failures = self._once(pieces, numbers, body)
             except SearchError as error:
+                if error.status == 0 and not backoff.retries:
+                    backoff = self._settings.reconnect
+                    last = attempt >= backoff.retries
                 if not error.passing or (last and not self._is_rejected(error, until)):
                     raise
                 logger.warning("%s; trying again", error)
@@ -103,7 +111,7 @@ class Bulk:
         """What failed, with the numbers of the actions."""
         import msgspec
 
-        answer = self._client.request("POST", "/_bulk", body, lines=True)
+        answer = self._client.request("POST", "/_bulk", body, lines=True, repeatable=lambda: _repeatable(body))
         found = msgspec.json.decode(answer or b"{}")
         if not found.get("errors", True):
             return []
@@ -124,6 +132,20 @@ class Bulk:
         passing = status in PASSING or (status == CONFLICT and action == "update")
         content = pieces.content(number, number + 1)
         return Failure(status, kind, reason, str(item.get("_index", "")), str(item.get("_id") or ""), content, passing)
+
+
+def _repeatable(body: bytes) -> bool:
+    """Whether these actions may be done twice: each names its document, and does not insist that it is new."""
+    import msgspec
+
+    lines = iter(body.split(b"\n"))
+    for line in filter(None, lines):
+        ((name, about),) = msgspec.json.decode(line).items()
+        if name == "create" or "_id" not in about:
+            return False
+        if name != "delete":
+            next(lines)  # the document
+    return True
 
 
 class _Pieces:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from millrace.connectors.search.place import Place
@@ -11,7 +11,10 @@ from millrace.util.secrets import mask_text
 
 PASSING = (429, 502, 503, 504)
 """statuses of what may go well a little later"""
+GATEWAY = (502, 504)
+"""statuses by which a proxy says that it does not know what became of a request"""
 SHOWN = 500
+_UNKNOWN = "; what it had is not sent again, since documents without ids that the server had taken would be there twice"
 
 
 class SearchError(RuntimeError):
@@ -19,20 +22,26 @@ class SearchError(RuntimeError):
 
     :ivar status: of the answer; 0: there is none.
     :ivar kind: what the server calls it.
+    :ivar unknown: whether the server may have done what was asked for, which must not be done twice.
     """
 
-    def __init__(self, message: str, status: int = 0, kind: str = "") -> None:
+    def __init__(self, message: str, status: int = 0, kind: str = "", unknown: bool = False) -> None:
         super().__init__(message)
         self.status = status
         self.kind = kind
+        self.unknown = unknown
 
     def __reduce__(self) -> Any:
-        return SearchError, (str(self), self.status, self.kind)
+        return SearchError, (str(self), self.status, self.kind, self.unknown)
 
     @property
     def passing(self) -> bool:
         """Whether the same may go well a little later."""
-        return self.status in (0, *PASSING)
+        return self.status in (0, *PASSING) and not self.unknown
+
+
+def _always() -> bool:
+    return True
 
 
 class SearchClient:
@@ -64,16 +73,18 @@ class SearchClient:
         parameters: Mapping[str, str] | None = None,
         lines: bool = False,
         missing: bool = False,
+        repeatable: Callable[[], bool] = _always,
     ) -> bytes | None:
         """The contents of the answer.
 
         :param lines: whether ``content`` is many documents, one a line.
         :param missing: whether it is fine if what is asked for is not there: None then.
+        :param repeatable: whether the server may get the request twice; asked only when a connection was lost.
         :raises SearchError: the server refuses, or no host answers.
         """
         if not self._known:
             self._introduce()
-        return self._request(method, path, content, parameters, lines, missing).content
+        return self._request(method, path, content, parameters, lines, missing, repeatable=repeatable).content
 
     def json(self, method: str, path: str, body: Any = None, missing: bool = False, **parameters: str) -> Any:
         """The same for a document, which is decoded; None if what is asked for is not there."""
@@ -111,22 +122,24 @@ class SearchClient:
         lines: bool,
         missing: bool,
         fine: tuple[int, ...] = (),
+        repeatable: Callable[[], bool] = _always,
     ) -> _Answer:
         dialect = self.place.dialect
         headers = {"Accept": dialect.json}
         if content is not None:
             headers["Content-Type"] = dialect.lines if lines else dialect.json
-        given = self._sent(method, path, content, dict(parameters or {}), headers)
+        given = self._sent(method, path, content, dict(parameters or {}), headers, repeatable)
         product = given.headers.get("X-Elastic-Product") == "Elasticsearch"
         if given.status_code < 300:
             return _Answer(given.status_code, given.content, product)
         if (missing and given.status_code == 404) or (given.status_code == 403 and 403 in fine):
             return _Answer(given.status_code, None, product)
         kind, reason = _told(given.content)
-        who = self._who() if given.status_code in (401, 403) else ""
-        raise SearchError(
-            f"{self.place.where}: {method} {path}: HTTP {given.status_code}{who}: {reason}", given.status_code, kind
-        )
+        status = given.status_code
+        who = self._who() if status in (401, 403) else ""
+        said = f"{self.place.where}: {method} {path}: HTTP {status}{who}: {reason}"
+        unknown = status in GATEWAY and not repeatable()
+        raise SearchError(said + _UNKNOWN * unknown, status, kind, unknown)
 
     def _who(self) -> str:
         if self.place.username is not None:
@@ -134,7 +147,13 @@ class SearchClient:
         return "" if self.place.api_key or self.place.bearer_token else ", without a user"
 
     def _sent(
-        self, method: str, path: str, content: bytes | None, parameters: dict[str, str], headers: dict[str, str]
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        parameters: dict[str, str],
+        headers: dict[str, str],
+        repeatable: Callable[[], bool],
     ) -> Any:
         hosts, httpx = self.place.hosts, self._httpx
         failed: list[str] = []
@@ -147,6 +166,9 @@ class SearchClient:
                 url = f"{host}{self.place.prefix}{path}"
                 return client.request(method, url, content=content, params=parameters, headers=headers)
             except (httpx.TransportError, ConnectionError) as error:
+                if not self._was_not_taken(error) and not repeatable():
+                    said = f"{self.place.dialect.title} does not answer: {host}: {_cause(error, self.place)}"
+                    raise SearchError(said + _UNKNOWN, unknown=True) from None
                 # A connection that was kept may have been closed by the other side: the same host once more.
                 closed = isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
                 if used and once_more and closed and not isinstance(error, httpx.ConnectError):
@@ -155,6 +177,11 @@ class SearchClient:
                 failed.append(f"{host}: {_cause(error, self.place)}")
                 self._first = (self._first + 1) % len(hosts)
         raise SearchError(f"{self.place.dialect.title} does not answer: {'; '.join(failed)}")
+
+    def _was_not_taken(self, error: Exception) -> bool:
+        """Whether nothing of the request can have reached the server: there was no connection yet."""
+        httpx = self._httpx
+        return isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
     def _client(self, host: str) -> Any:
         client = self._clients.get(host)

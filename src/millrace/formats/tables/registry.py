@@ -86,4 +86,5 @@ def check_names(given: Iterable[str], known: Sequence[str], whose: str, prefix: 
     for name in given:
         if name not in known and not any(each.endswith(".") and name.startswith(each) for each in known):
             shown = ", ".join(prefix + each for each in known) or "none"
-            raise TableException(f"{whose} has no option '{prefix}{name}'{did_you_mean(name, known)}; it has {shown}")
+            meant = did_you_mean(prefix + name, [prefix + each for each in known])
+            raise TableException(f"{whose} has no option '{prefix}{name}'{meant}; it has {shown}")

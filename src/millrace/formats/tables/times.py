@@ -22,6 +22,8 @@ _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME_OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?")
 _MICROSECONDS = len("2000-01-01 00:00:00.000000")
+_SECONDS = len("2000-01-01 00:00:00")
+_YEAR_1 = -62_135_596_800_000_000
 _EPOCH_DAY = "1970-01-01 "
 US, US_UTC, CLOCK = pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.time64("us")
 
@@ -59,8 +61,29 @@ def clocks(texts: pa.Array, precision: int) -> pa.Array:
 
 
 def timestamps(texts: pa.Array, form: TimeForm, precision: int) -> pa.Array:
+    found = _plain_timestamps(texts, form)
+    if found is not None:
+        return cut(found, precision)
     _all_match(texts, f"{_DATE}{form.separator}{_CLOCK}")
     return cut(pc.utf8_slice_codeunits(texts, 0, _MICROSECONDS).cast(US), precision)
+
+
+def _plain_timestamps(texts: pa.Array, form: TimeForm) -> pa.Array | None:
+    """Timestamps of which all have seconds, and microseconds at most: what Arrow then reads is what the pattern of
+    ``timestamps`` says. None if they have to be compared with it."""
+    if texts.null_count or not len(texts) or not pa.types.is_string(texts.type):
+        return None
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    if int(np.diff(offsets).min()) < _SECONDS:
+        return None
+    data = np.frombuffer(texts.buffers()[2], np.uint8)
+    if (data[offsets[:-1] + len("2000-01-01")] != ord(form.separator)).any():
+        return None
+    try:
+        found = texts.cast(US)
+    except pa.ArrowInvalid:
+        return None
+    return found if int(found.view(pa.int64()).to_numpy().min()) >= _YEAR_1 else None
 
 
 def instants(texts: pa.Array, form: TimeForm, precision: int) -> pa.Array:

@@ -11,6 +11,7 @@ from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
 from millrace.relational.rules.grouping_sets import grouping_sets
 from millrace.relational.rules.join_keys import join_keys
+from millrace.relational.rules.join_order import join_order, wants_order
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.top_n import top_n
 
@@ -22,6 +23,8 @@ def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     plan = merge_projections(plan)
     plan = transform(plan, top_n)
     plan = push_filters(plan)
+    if wants_order(surroundings.configuration):
+        plan = join_order(plan)
     plan = prune_columns(plan)
     plan = merge_projections(plan)
     plan = attached_windows(plan)

@@ -19,6 +19,7 @@ from millrace.runtime.state.address import key_of
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.timers import TimerQueue
 
+_NOTHING: tuple[()] = ()
 F = TypeVar("F", bound=Function)
 """Type of the user function."""
 
@@ -74,12 +75,13 @@ class KeyedTimerService(ReadOnlyTimerService):
     def __init__(self, operator: Operator, backend: KeyedStateBackend) -> None:
         super().__init__(operator)
         self._backend = backend
+        self._register = backend.event_timers.register
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         self._backend.processing_timers.register(int(timestamp), self._backend.at)
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        self._backend.event_timers.register(int(timestamp), self._backend.at)
+        self._register(timestamp if timestamp.__class__ is int else int(timestamp), self._backend.at)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         self._backend.processing_timers.delete(int(timestamp), self._backend.at)
@@ -219,7 +221,8 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
         timer = timers.pop_due(time)
         if timer is None:
             return False
-        ctx, backend = self._ctx, self._backend
+        ctx, backend, pop, gather = self._ctx, self._backend, timers.pop_due, found.gather
+        with_time = domain is TimeDomain.EVENT_TIME
         ctx.domain = domain
         on_timer = getattr(self.function, "on_timer")  # noqa: B009  F is any keyed process function
         while timer is not None:
@@ -227,13 +230,13 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
             ctx.current_timestamp = timestamp
             try:
                 results = on_timer(timestamp, ctx)
-                if results is not None:
+                if results is not None and results is not _NOTHING:
                     # Flink erases the timestamp of what a processing-time timer emits; ours keeps the event times
                     # apart.
-                    found.gather(results, timestamp if domain is TimeDomain.EVENT_TIME else None)
+                    gather(results, timestamp if with_time else None)
             except Exception as error:
                 during = f" in on_timer({timestamp}) of key {ctx.get_current_key()!r}"
                 raise self.context.error(error, during=during) from error
-            timer = timers.pop_due(time)
+            timer = pop(time)
         ctx.domain = None
         return True

@@ -9,7 +9,7 @@ from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL, epoch_and_run, version_of
 
-COMPACT_BYTES = 4 * 1024 * 1024
+COMPACT_BYTES = 32 * 1024 * 1024
 """Changes below this size are not worth a compaction."""
 COMPACT_VERSIONS = 500
 """Versions of a task after which it should write its whole state."""

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.accumulators import Accumulator
@@ -18,6 +19,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
+from millrace.runtime.windows.window import LATE_METRIC
 from millrace.util.skipped import SKIPPED_METRIC
 
 WORKERS = "spark"
@@ -73,6 +75,8 @@ class _Subtask:
         self._splits = 0
         self.skipped = 0
         """records that a source could not read and has left out"""
+        self.late = 0
+        """records that came too late, and are dropped"""
         if isinstance(info.spec, Source):
             self._system.gauge("watermarkLag", lambda: self._lag(clock()))
             self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
@@ -104,6 +108,8 @@ class _Subtask:
                 self.users.restore(metric)
                 if metric.path == (SKIPPED_METRIC,) and isinstance(metric.value, CounterSnapshot):
                     self.skipped = metric.value.count
+                elif metric.path == (LATE_METRIC,) and isinstance(metric.value, CounterSnapshot):
+                    self.late = metric.value.count
             self.accumulators.apply(report.measures.accumulators)
 
     def measured(self) -> Iterator[Measured]:
@@ -111,6 +117,16 @@ class _Subtask:
         yield from system.values()
         # A user's metric of the same name is hidden, as in Flink.
         yield from (metric for metric in self.users.measured() if metric.path not in system)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Records that are missing in the results of a job, since its beginning."""
+
+    skipped: int = 0
+    """those that a source could not read"""
+    late: int = 0
+    """those that came after their window was gone"""
 
 
 class JobMetrics:
@@ -158,10 +174,11 @@ class JobMetrics:
             self._epochs += 1
             self._last_millis = self._clock() - self._began
 
-    def skipped(self) -> int:
-        """How many records the sources could not read and have left out."""
+    def left_out(self) -> LeftOut:
+        """How many records are missing in the results, and why."""
         with self._lock:
-            return sum(subtask.skipped for subtask in self._subtasks.values())
+            subtasks = self._subtasks.values()
+            return LeftOut(sum(each.skipped for each in subtasks), sum(each.late for each in subtasks))
 
     def moved(self, tasks: int) -> None:
         """So many tasks live in another process than in the epoch before."""

@@ -50,7 +50,7 @@ def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
     if chunk.values and chunk.values[0].__class__ is Rows:
         batches, marks = merge(chunk.values, marks)
         statuses = _plain_marks(marks)
-        return _COLUMNS + pack(batches, statuses)
+        return pack(_COLUMNS, batches, statuses)
     values = _pack_rows(chunk.values)
     plain = _plain(values)
     if plain is not None and _plain_frame(chunk, marks):

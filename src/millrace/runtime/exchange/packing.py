@@ -17,7 +17,7 @@ M = TypeVar("M")
 _ALIGNMENT = 8
 _LENGTH = struct.Struct("<I")
 _TAG = 1
-"""bytes that the caller puts before what ``pack`` gives: columns are read where they lie, so they must be aligned"""
+"""bytes of the tag that the caller tells its packets by"""
 
 
 def merge(values: Sequence[Rows], marks: list[tuple[int, M]]) -> tuple[list[Rows], list[tuple[int, M]]]:
@@ -35,8 +35,9 @@ def merge(values: Sequence[Rows], marks: list[tuple[int, M]]) -> tuple[list[Rows
     return batches, moved
 
 
-def pack(batches: Sequence[Rows], statuses: list[Any]) -> bytes:
-    """Batches with the same columns, and what else is in the packet (plain values)."""
+def pack(tag: bytes, batches: Sequence[Rows], statuses: list[Any]) -> bytes:
+    """A packet of batches with the same columns, and what else is in it (plain values). Columns are read where they
+    lie, so they are aligned."""
     kinds = [None if rows.kinds is None else rows.kinds.tobytes() for rows in batches]
     header = marshal.dumps((statuses, kinds))
     padding = bytes(-(_TAG + _LENGTH.size + len(header)) % _ALIGNMENT)
@@ -45,7 +46,7 @@ def pack(batches: Sequence[Rows], statuses: list[Any]) -> bytes:
     with pa.ipc.new_stream(sink, schema) as writer:
         for rows in batches:
             writer.write_batch(rows.batch)
-    return b"".join((_LENGTH.pack(len(header) + len(padding)), header, padding, sink.getvalue()))
+    return b"".join((tag, _LENGTH.pack(len(header) + len(padding)), header, padding, sink.getvalue()))
 
 
 def unpack(payload: bytes) -> tuple[list[Any], list[Any]]:

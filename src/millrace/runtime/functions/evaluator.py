@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall, rewrite
 from millrace.relational.rules.determinism import is_expensive
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
+from millrace.runtime.functions.arguments import Arguments
 from millrace.runtime.functions.results import result_column
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.scalars import call_with_columns, call_with_rows
@@ -68,9 +68,9 @@ class FunctionEvaluator(Evaluator):
     def value(self, expression: Rex) -> Column:
         return self._called(expression).column() if isinstance(expression, UdfCall) else super().value(expression)
 
-    def arguments(self, args: Sequence[Rex]) -> list[tuple[Any, ...]]:
+    def arguments(self, args: Sequence[Rex]) -> Arguments:
         """The arguments of each row for a call."""
-        return self._rows(args, [self._given(arg) for arg in args])
+        return self._arguments(args, [self._given(arg) for arg in args])
 
     def some_rows(self, rows: Any, expression: Rex) -> pa.Array:
         """As in the base class. A function that was called for all rows is not called again for some of them."""
@@ -119,19 +119,18 @@ class FunctionEvaluator(Evaluator):
         if call.vectorized:
             columns = [self._whole(each) for each in given]
             return Values(self.functions, call, call_with_columns(self.functions, call, columns, self.length), None)
-        return Values(self.functions, call, None, call_with_rows(self.functions, call, self._rows(call.args, given)))
+        values = call_with_rows(self.functions, call, self._arguments(call.args, given))
+        return Values(self.functions, call, None, values)
 
     def _given(self, arg: Rex) -> Given:
         return self._called(arg) if isinstance(arg, UdfCall) else self.value(arg)
 
-    def _rows(self, args: Sequence[Rex], given: Sequence[Given]) -> list[tuple[Any, ...]]:
-        if not args:
-            return [()] * self.length
-        return list(zip(*(self._python(arg, each) for arg, each in zip(args, given))))
+    def _arguments(self, args: Sequence[Rex], given: Sequence[Given]) -> Arguments:
+        return Arguments([self._python(arg, each) for arg, each in zip(args, given)], self.length)
 
-    def _python(self, arg: Rex, given: Given) -> Iterable[Any]:
+    def _python(self, arg: Rex, given: Given) -> list[Any]:
         if isinstance(arg, Literal):
-            return repeat(arg.value, self.length)
+            return [arg.value] * self.length
         return given.python() if isinstance(given, Values) else self._list(given, arg.type)
 
     def _list(self, column: Column, data_type: DataType) -> list[Any]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import starmap
 from typing import Any
 
 import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import UdfCall
-from millrace.runtime.bases.base import failing
 from millrace.runtime.failure import check_complete
+from millrace.runtime.functions.arguments import Arguments
 from millrace.runtime.functions.asynchronous import CallFailed
 from millrace.runtime.functions.runner import FunctionRunner
 
 
-def call_with_rows(runner: FunctionRunner, call: UdfCall, rows: list[tuple[Any, ...]]) -> list[Any]:
+def call_with_rows(runner: FunctionRunner, call: UdfCall, arguments: Arguments) -> list[Any]:
     """What a function of single values makes of the arguments of each row.
 
     :raises OperatorError: the function failed.
@@ -24,15 +23,14 @@ def call_with_rows(runner: FunctionRunner, call: UdfCall, rows: list[tuple[Any, 
     function = runner.of(call.function).eval
     if call.asynchronous:
         try:
-            return runner.concurrently(function, rows)
+            return runner.concurrently(function, arguments.rows())
         except CallFailed as failed:
             raise runner.error(failed.cause, f"{call.name}()", failed.arguments) from failed.cause
-    remaining = iter(rows)
     try:
-        found = list(starmap(function, remaining))
-        check_complete(found, rows)
+        found = list(arguments.calls(function))
+        check_complete(found, arguments)
     except Exception as error:
-        raise runner.error(error, f"{call.name}()", failing(rows, remaining)) from error
+        raise runner.error(error, f"{call.name}()", arguments.current()) from error
     return found
 
 

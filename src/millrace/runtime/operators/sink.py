@@ -70,10 +70,15 @@ class SinkOperator(Operator):
         return self._writer
 
     def process(self, chunk: Chunk, input: int) -> None:
-        write: Callable[[Any, SinkWriterContext], None] = self._open_writer().write
+        writer = self._open_writer()
+        write: Callable[[Any, SinkWriterContext], None] = writer.write
+        # Writers of our own may take many elements at once; what they leave goes one by one.
+        together = getattr(writer, "write_together", None)
         context = _WriteContext(self)
         remaining = iter(chunk.values)
         try:
+            if together is not None:
+                together(chunk.values, remaining, context)
             for timestamp, value in zip(chunk.timestamps or repeat(None), remaining):
                 context.current_timestamp = timestamp
                 write(value, context)

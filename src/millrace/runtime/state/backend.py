@@ -12,6 +12,7 @@ from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import Table, ValueTable
+from millrace.runtime.state.told import is_told, table_of
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerId, TimerQueue
@@ -145,6 +146,8 @@ class KeyedStateBackend(KeyedStates):
             if name in queues:
                 queues[name].apply(changes.items())
             else:
+                if self.in_memory and name not in self._tables and is_told(changes):
+                    self.use(name, table_of(changes))
                 self._table(name, kind).apply(changes)
 
     def _queues(self) -> list[tuple[str, TimerQueue]]:

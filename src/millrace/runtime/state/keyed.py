@@ -26,6 +26,8 @@ from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
+_NOTHING: dict[Any, Any] = {}
+
 
 class _OneRow:
     """Mixed into states that hold one value for an address."""
@@ -140,18 +142,22 @@ class HeapListState(ListState[Any]):
 
 @state_kind(MapStateDescriptor, "map")
 class HeapMapState(MapState[Any, Any]):
+    def __new__(cls, backend: Addressed, table: MapTable) -> HeapMapState:
+        return super().__new__(_DictsOfMemory if cls is HeapMapState and table.in_memory else cls)
+
     def __init__(self, backend: Addressed, table: MapTable) -> None:
         self._backend = backend
         self._table = table
+        self._get, self._put, self._remove, self._row_at = table.get, table.put, table.remove_key, table.row
 
     def _row(self) -> dict[Any, Any]:
-        return self._table.row(self._backend.at) or {}
+        return self._row_at(self._backend.at) or _NOTHING
 
     def get(self, key: Any) -> Any:
-        return self._table.get(self._backend.at, key)
+        return self._get(self._backend.at, key)
 
     def put(self, key: Any, value: Any) -> None:
-        self._table.put(self._backend.at, key, value)
+        self._put(self._backend.at, key, value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         put, at = self._table.put, self._backend.at
@@ -159,26 +165,56 @@ class HeapMapState(MapState[Any, Any]):
             put(at, key, value)
 
     def remove(self, key: Any) -> None:
-        self._table.remove_key(self._backend.at, key)
+        self._remove(self._backend.at, key)
 
     def contains(self, key: Any) -> bool:
         return self._table.contains(self._backend.at, key)
 
     # Views are copies: the user may change the state while he walks over it.
     def items(self) -> Iterable[tuple[Any, Any]]:
-        return iter(list(self._row().items()))
+        return iter([*self._row().items()])
 
     def keys(self) -> Iterable[Any]:
-        return iter(list(self._row()))
+        return iter([*self._row()])
 
     def values(self) -> Iterable[Any]:
-        return iter(list(self._row().values()))
+        return iter([*self._row().values()])
 
     def is_empty(self) -> bool:
         return self._table.is_empty(self._backend.at)
 
     def clear(self) -> None:
         self._table.remove(self._backend.at)
+
+
+class _DictsOfMemory(HeapMapState):
+    """Reads the dicts of a table in memory without asking the table."""
+
+    def __init__(self, backend: Addressed, table: MapTable) -> None:
+        super().__init__(backend, table)
+        self._rows = table.rows
+
+    def _row(self) -> dict[Any, Any]:
+        return self._rows.get(self._backend.at) or _NOTHING
+
+    def get(self, key: Any) -> Any:
+        row = self._rows.get(self._backend.at)
+        return None if row is None else row.get(key)
+
+    def contains(self, key: Any) -> bool:
+        return key in self._rows.get(self._backend.at, _NOTHING)
+
+    def remove(self, key: Any) -> None:
+        at = self._backend.at
+        if key in self._rows.get(at, _NOTHING):
+            self._remove(at, key)
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        row = self._rows.get(self._backend.at)
+        return iter(()) if row is None else iter([*row.items()])
+
+    def is_empty(self) -> bool:
+        return self._backend.at not in self._rows
 
 
 def merge_rows(

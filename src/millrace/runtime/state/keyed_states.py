@@ -41,4 +41,5 @@ class KeyedStates(KeyedStateStore):
 
 
 def _noun(state: Any) -> str:
-    return type(state).__name__.removeprefix("Heap").removeprefix("Ttl")
+    name = next(each.__name__ for each in type(state).__mro__ if not each.__name__.startswith("_"))
+    return name.removeprefix("Heap").removeprefix("Ttl")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SINCE = 0
 """The address of a delta: not a key, since these are tuples. It is (the time until which rows were taken or None,
-batches with their times that were added and not taken)."""
+batches with their times that were added and not taken, the columns of the key)."""
 SINCE_ALL = ("\0since",)
 """The same for ``EventBufferTable``, whose addresses are keys of any kind."""
 MOST_SEGMENTS = 128
@@ -78,7 +78,7 @@ class RowBufferTable(Table):
         added = self._segments[self._known :]
         if not added and self._taken is None:
             return {}
-        change = (self._taken, [segment[:2] for segment in added])
+        change = (self._taken, [segment[:2] for segment in added], self._key)
         self._settle()
         return {SINCE: change}
 
@@ -91,10 +91,12 @@ class RowBufferTable(Table):
         waiting = dict(changes)
         since = waiting.pop(SINCE, None)
         if since is not None:
-            taken, added = since
+            taken, added, *key = since
             if taken is not None:
                 self.take(taken)
             for rows, times in added:
+                if key and not self._types:  # nobody has said yet what the rows are
+                    self.describe(rows.batch.schema.types, key[0])
                 self.add(rows, times)
         if waiting:
             self._add_back(waiting)

@@ -163,12 +163,15 @@ class MapTable(Table):
     """
 
     kind = "map"
+    in_memory = True
+    """whether ``rows`` has all of it"""
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[Any, dict[Any, bool]] = {}
         """address -> user key -> whether it was removed since the last delta; in the order of the rows"""
-        self.cleared: set[Any] = set()
+        self.cleared: dict[Any, None] = {}
+        """addresses that a delta tells as a whole: their maps are new, or were cleared; then nothing is touched"""
 
     def get(self, at: Any, key: Any) -> Any:
         """The value of a user key, None without."""
@@ -182,26 +185,40 @@ class MapTable(Table):
         return at not in self.rows
 
     def put(self, at: Any, key: Any, value: Any) -> None:
-        row, touched = self.rows.setdefault(at, {}), self.touched.setdefault(at, {})
-        if key in row:
-            touched.setdefault(key, False)
-        else:  # a new key goes to the end, there as here
-            touched[key] = touched.pop(key, False)
+        row = self.rows.get(at)
+        if row is None:
+            self.rows[at] = {key: value}
+            self.cleared[at] = None
+            return
+        if at not in self.cleared:
+            touched = self.touched.get(at)
+            if touched is None:
+                self.touched[at] = {key: False}
+            elif key in row:
+                touched.setdefault(key, False)
+            else:  # a new key goes to the end, there as here
+                touched[key] = touched.pop(key, False)
         row[key] = value
 
     def remove_key(self, at: Any, key: Any) -> None:
         row = self.rows.get(at)
-        if row is not None and key in row:
-            del row[key]
-            self.touched.setdefault(at, {})[key] = True
-            if not row:
-                self.remove(at)
+        if row is None or key not in row:
+            return
+        if len(row) == 1:
+            self.remove(at)
+            return
+        del row[key]
+        if at not in self.cleared:
+            touched = self.touched.get(at)
+            if touched is None:
+                touched = self.touched[at] = {}
+            touched[key] = True
 
     def remove(self, at: Any) -> None:
         """Remove the whole map."""
         if self.rows.pop(at, None) is not None:
             self.touched.pop(at, None)
-            self.cleared.add(at)
+            self.cleared[at] = None
 
     def wipe(self) -> None:
         self.rows.clear()
@@ -210,17 +227,14 @@ class MapTable(Table):
 
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}
-        for at in self.cleared | self.touched.keys():
+        for at in self.cleared:
             row = self.rows.get(at)
-            if row is None:
-                changes[at] = ABSENT
-            elif at in self.cleared:
-                changes[at] = (True, dict(row), [])
-            else:
-                keys = self.touched[at]
-                again = [key for key, removed in keys.items() if removed and key in row]
-                changes[at] = (False, {key: row.get(key, ABSENT) for key in keys}, again)
-        self.touched, self.cleared = {}, set()
+            changes[at] = ABSENT if row is None else (True, dict(row), [])
+        for at, keys in self.touched.items():
+            row = self.rows[at]
+            again = [key for key, removed in keys.items() if removed and key in row]
+            changes[at] = (False, {key: row.get(key, ABSENT) for key in keys}, again)
+        self.touched, self.cleared = {}, {}
         return changes
 
     def apply(self, changes: dict[Any, Any]) -> None:

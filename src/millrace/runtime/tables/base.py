@@ -36,6 +36,8 @@ class TableConfig(ABC):
     """What an operator does: a frozen description that makes the operator, in as many subtasks as there are."""
 
     environment: Environment = Environment()
+    timely: bool = True
+    """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
     state_ttl: int = 0
     """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
 
@@ -59,7 +61,8 @@ class TableOperator(Operator, Generic[C]):
     """
 
     flushes_before_watermarks = True
-    """False: results that are held back may follow a watermark, since their rows have no event time"""
+    """False: results that are held back may follow a watermark, since their rows have no event time. So they do where
+    nothing goes by watermarks (``TableConfig.timely``)"""
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -102,7 +105,8 @@ class TableOperator(Operator, Generic[C]):
         self.watermark = watermark
         try:
             self.advance(watermark)
-            if self.flushes_before_watermarks or watermark == MAX_WATERMARK:
+            in_time = self.flushes_before_watermarks and self.config.timely
+            if in_time or watermark == MAX_WATERMARK:
                 self.flush()
         except Exception as error:
             raise self.context.error(error) from error

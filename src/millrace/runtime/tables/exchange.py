@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,20 @@ from millrace.runtime.exchange.partitioners import Partitioner, Router
 from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
 
+MOST_LEFT = 0.8
+"""Thinning out is not worth its work if more rows than this part of them are left."""
+PAUSE = 15
+"""Batches that are sent as they are after one for which it was not."""
+
+
+@dataclass(frozen=True)
+class Thinning(ABC):
+    """Leaves rows out that the next operator would not need: it has only insertions, and their order stays."""
+
+    @abstractmethod
+    def thin(self, rows: Rows) -> Rows:
+        """The rows that it may need."""
+
 
 @dataclass(frozen=True)
 class ByColumns(Partitioner):
@@ -21,14 +36,18 @@ class ByColumns(Partitioner):
 
     columns: tuple[int, ...]
     max_parallelism: int = 128
+    thinning: Thinning | None = None
+    """what may be left out of a batch"""
     ship_strategy = "HASH"
 
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         if receivers == 1:
             return lambda chunk: iter([(0, chunk)])
 
+        thinner = _thinner(self.thinning)
+
         def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            rows = concat(chunk.values)
+            rows = thinner(concat(chunk.values))
             keys = [rows.batch.column(index) for index in self.columns]
             targets = key_subtasks(keys, len(rows), self.max_parallelism, receivers)
             for target, part in _split(rows, targets, receivers):
@@ -45,6 +64,25 @@ class Single(Partitioner):
 
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         return lambda chunk: iter([(0, chunk)])
+
+
+def _thinner(thinning: Thinning | None) -> Callable[[Rows], Rows]:
+    """What thins batches out as long as that is worth it."""
+    if thinning is None:
+        return lambda rows: rows
+    pause = 0
+
+    def thinner(rows: Rows) -> Rows:
+        nonlocal pause
+        if pause:
+            pause -= 1
+            return rows
+        left = thinning.thin(rows)
+        if len(left) > MOST_LEFT * len(rows):
+            pause = PAUSE
+        return left
+
+    return thinner
 
 
 def _split(rows: Rows, targets: Ids, receivers: int) -> Iterator[tuple[int, Rows]]:

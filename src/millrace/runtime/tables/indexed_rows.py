@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import MapTable, Table
+from millrace.runtime.state.told import SINCE
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
-
-SINCE = 0
-"""The address of the batches in a delta: not a key, since these are tuples."""
 
 
 class AddedRows(Table):
@@ -35,6 +33,7 @@ class AddedRows(Table):
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: the columns that rows are found by."""
         super().__init__()
+        self.types = types
         self._found_by = tuple(found_by)
         self._index = HashIndex()
         self._store = RowStore(types)
@@ -56,10 +55,13 @@ class AddedRows(Table):
 
         :param wanted: gives the columns to find by, for positions in ``hashes``; NULL equals NULL.
         """
-        owners, numbers = self._index.find(hashes)
+        return self._equal(*self._index.find(hashes), wanted)
+
+    def _equal(self, owners: Ids, numbers: Ids, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """Those of the rows that are not only of the same hash."""
         if not len(owners):
             return owners, numbers
-        same = _equal(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
+        same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
@@ -69,6 +71,10 @@ class AddedRows(Table):
     # -- as a table -----------------------------------------------------------------------------------------------
 
     @abstractmethod
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        """(the name of the form, what ``told`` makes an empty table of): see ``runtime.state.told``."""
+
+    @abstractmethod
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         """The rows of a full content, None without any."""
 
@@ -76,11 +82,12 @@ class AddedRows(Table):
         if not self._added:
             return {}
         added, self._added = self._added, []
-        return {SINCE: list(map(_to_bytes, added))}
+        return {SINCE: (*self.form(), list(map(to_bytes, added)))}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = dict(changes)
-        batches = list(map(_from_bytes, whole.pop(SINCE, ())))
+        told = whole.pop(SINCE, ())
+        batches = list(map(from_bytes, told[-1] if isinstance(told, tuple) and told else told))
         stored = self.batch_of(whole)
         for batch in batches if stored is None else [*batches, stored]:
             columns = [batch.column(place) for place in self._found_by]
@@ -103,6 +110,14 @@ class IndexedRows(AddedRows):
     def __init__(self, types: Sequence[pa.DataType], key: Sequence[int]) -> None:
         super().__init__(types, key)
         self._codec = RowCodec(types)
+        self._made_of = (types_as_bytes(types), tuple(key))
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "added rows", self._made_of
+
+    @classmethod
+    def told(cls, types: bytes, key: Sequence[int]) -> IndexedRows:
+        return cls(types_of(types), key)
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         rows = [row for _, counts, _ in entries.values() for row, count in counts.items() for _ in range(count)]
@@ -118,27 +133,6 @@ class IndexedRows(AddedRows):
         return found
 
 
-def _equal(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
+def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
     """Where the values of all columns are the same, as numpy Booleans."""
-    found = np.ones(length, bool)
-    for a, b in zip(one, other):
-        plain = pa.types.is_integer(a.type) or pa.types.is_string(a.type) or pa.types.is_temporal(a.type)
-        if plain and not a.null_count and not b.null_count:
-            found &= pc.equal(a, b).to_numpy(zero_copy_only=False)
-        else:
-            found &= ~differing([a], [b])
-    return found
-
-
-def _to_bytes(batch: pa.RecordBatch) -> bytes:
-    """A pickle would have the whole buffers of which the batch may be a small part."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _from_bytes(data: bytes) -> pa.RecordBatch:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
+    return ~differing(one, other) if one else np.ones(length, bool)

@@ -35,6 +35,8 @@ class EpochDone:
     events_per_second: float
     skipped: int = 0
     """records that the sources could not read and have left out, since the job's beginning"""
+    late: int = 0
+    """records that came too late and were dropped, since the job's beginning"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class JobListener(Protocol):
     def printed(self, lines: tuple[str, ...]) -> None:
         """Lines of ``print()`` sinks, once their epoch is complete."""
 
+    def said(self, who: str, line: str) -> None:
+        """A line that a function prints or logs: at once, on a thread of its own. ``who``: as "map (1/2)", or empty."""
+
     def restarting(self, restarting: Restarting) -> None: ...
 
     def restored(self, restored: Restored) -> None: ...
@@ -75,18 +80,36 @@ class JobListener(Protocol):
     def ended(self, status: JobStatus) -> None: ...
 
 
+def prefixed(who: str, line: str) -> str:
+    """A line with its operator and subtask in front."""
+    return f"[{who}] {line}" if who else line
+
+
+def left_out(skipped: int, late: int) -> str:
+    """How many records are missing in the results, as the end of a sentence; empty if none is."""
+    unread = f", {skipped:,} that could not be read left out" if skipped else ""
+    return unread + (f", {late:,} that came too late dropped" if late else "")
+
+
 class PlainListener:
-    """Prints what the program prints, nothing else."""
+    """Prints what the program prints, nothing else; at the end it warns of records that were left out."""
+
+    _name = ""
+    _left_out = ""
 
     def started(self, job: JobStarted) -> None:
-        """A plain program says nothing when it starts."""
+        self._name = job.name
 
     def epoch(self, epoch: EpochDone) -> None:
-        """A plain program shows no progress."""
+        self._left_out = left_out(epoch.skipped, epoch.late)
 
     def printed(self, lines: tuple[str, ...]) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
+
+    def said(self, who: str, line: str) -> None:
+        sys.stderr.write(f"{prefixed(who, line)}\n")
+        sys.stderr.flush()
 
     def restarting(self, restarting: Restarting) -> None:
         logger.warning(
@@ -102,7 +125,8 @@ class PlainListener:
         logger.info("job %r goes on from %s:\n%s", restored.name, restored.path, restored.comparison)
 
     def ended(self, status: JobStatus) -> None:
-        """``execute`` returns or raises: that says it."""
+        if self._left_out:
+            logger.warning("job %r is %s%s", self._name, status.name, self._left_out)
 
 
 _make_listener: Callable[[], JobListener] = PlainListener

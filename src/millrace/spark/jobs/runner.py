@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -35,14 +36,17 @@ from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
 from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
+from millrace.spark.jobs.hearing import Hearing
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
 from millrace.spark.owners.frames import Sampling, Stacks, Told
-from millrace.spark.sessions.session import Workplace
+from millrace.spark.sessions.log_files import keep
+from millrace.spark.sessions.session import Workplace, one_machine
 from millrace.spark.shipping.main_classes import main_classes
+from millrace.spark.shipping.output import output_wanted
 from millrace.spark.shipping.provision import Provision
 from millrace.spark.shipping.shipped import ShippedJob
 
@@ -92,6 +96,8 @@ class JobRunner:
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
+        self._hearing = Hearing(self._listener.said)
+        self._output = output_wanted(settings.configuration)
         self._reporters = Reporters(settings.configuration, job.name, coordinator.report)
 
     @property
@@ -128,6 +134,8 @@ class JobRunner:
                 f"{keeps} on {context.master} in files that all workers reach: set "
                 f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
             )
+        if self._output.lines and one_machine(context.master):
+            self._hearing.begin(self._log_file)
         # What somebody collects may be too much for acknowledgements; where there is a directory it goes through that.
         meets = keeps is not None or (shared and self._collects)
         shipped = ShippedJob(
@@ -141,6 +149,7 @@ class JobRunner:
             offer(self._home.state) if meets and not place.local else None,
             place.local or meets,
             self._retries,
+            replace(self._output, driver=self._hearing.address),
         )
         self._tasks = Tasks(
             place,
@@ -263,6 +272,7 @@ class JobRunner:
         self.checkpoint_requests.close(over)
         with contextlib.suppress(Exception):
             self._tasks.end()  # first: writers let go of what will be taken back
+        self._hearing.end()
         with contextlib.suppress(Exception):
             if self._collects:
                 self._results.close()
@@ -347,7 +357,8 @@ class JobRunner:
         elapsed = time.monotonic() - began
         self._records += result.records
         rate = result.records / elapsed if elapsed else 0.0
-        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, self.coordinator.metrics.skipped()))
+        lost = self.coordinator.metrics.left_out()
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late))
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
         with self.checkpoint_requests.taken() as requests:
@@ -402,6 +413,7 @@ class JobRunner:
     def _log(self, text: str) -> str | None:
         path = self._place.log_file
         if path is not None:
+            keep(path)
             with open(path, "a") as file:
                 file.write(text + "\n")
         return path

@@ -22,7 +22,7 @@ from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.task_cache import JOBS, TaskCache
 from millrace.runtime.tasks.worker import run_task
-from millrace.spark.owners import orders
+from millrace.spark.owners import orders, output
 from millrace.spark.owners.alarm import Alarm
 from millrace.spark.owners.at_work import at_work
 from millrace.spark.owners.frames import Run
@@ -41,6 +41,7 @@ class Running:
     """
 
     def __init__(self, process: str | None = None) -> None:
+        self._lasting = process is not None
         self._cache = TaskCache(process)
         Alarm(self._cache, now_millis)
         self._jobs: dict[str, ShippedJob] = {}
@@ -66,6 +67,7 @@ class Running:
     def forget(self, job_id: str) -> None:
         """Close what belongs to a job."""
         self._cache.forget(job_id)
+        output.end_run(last=True)
 
     def moved(self, job_id: str, task: TaskId) -> None:
         """A task lives in another process now."""
@@ -80,6 +82,7 @@ class Running:
         shipped = self._jobs[job]
         with self._lock:
             if self._prepared != job:
+                output.follow(shipped.output)
                 shipped.prepare()
                 self._prepared = job
         folder = open_folder(shipped.state)
@@ -107,7 +110,10 @@ class Running:
         if order.attempt == 0 and run.before < shipped.retries:
             sent = failing_alone(sent, run.task)
         with at_work(run.task):
-            yield from map(_batch, grouped(sent, BATCH_BYTES))
+            try:
+                yield from map(_batch, grouped(sent, BATCH_BYTES))
+            finally:
+                output.end_run(last=not self._lasting)
 
     def _introduce(self, job: str, task: TaskId, written: FirstWrite, sent: Iterable[Packet]) -> Iterator[Packet]:
         """Let the acknowledgement tell what this process has written first: the driver looks for it."""

@@ -16,11 +16,11 @@ import sys
 import pyspark
 
 from millrace.spark.java import JavaInfo, require_java
+from millrace.spark.sessions.class_options import QUIET, class_options
+from millrace.spark.sessions.java_command import remember
 from millrace.spark.user_cache import user_cache
 from millrace.util.private_folder import make_private
 
-# Java reports every class that it leaves out, on standard output.
-_QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 TIMEOUT_SECONDS = 300
 
 _TRAINING = """
@@ -51,7 +51,7 @@ def archive_path(java: JavaInfo | None = None) -> str:
 def archive_options(java: JavaInfo | None = None) -> str:
     """The JVM options that use the archive; empty without one. Who knows the Java already saves asking it again."""
     path = archive_path(java)
-    return f"-XX:SharedArchiveFile={path} {_QUIET}" if os.path.exists(path) else ""
+    return class_options(path) if os.path.exists(path) else ""
 
 
 def make_archive() -> str:
@@ -59,10 +59,11 @@ def make_archive() -> str:
 
     Takes about half a minute and 160 MB. Raises ``RuntimeError`` if no archive came out.
     """
-    path = archive_path()
+    java = require_java()
+    path = archive_path(java)
     make_private(os.path.dirname(path))
     temporary = f"{path}.{os.getpid()}.tmp"
-    program = _TRAINING.format(options=f"-XX:ArchiveClassesAtExit={temporary} {_QUIET}", timeout=TIMEOUT_SECONDS)
+    program = _TRAINING.format(options=f"-XX:ArchiveClassesAtExit={temporary} {QUIET}", timeout=TIMEOUT_SECONDS)
     try:
         done = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
@@ -70,6 +71,7 @@ def make_archive() -> str:
         if not os.path.exists(temporary):
             raise RuntimeError(f"Java made no class archive: {(done.stderr or done.stdout).strip()[-500:]}")
         os.replace(temporary, path)
+        remember(java, path)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

@@ -11,42 +11,54 @@ import contextlib
 import glob
 import os
 import re
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 
-from millrace.configuration.log_limits import DIRECTORY, OLDER_FILES, log_limits
+from millrace.configuration.log_limits import DIRECTORY, log_limits
 from millrace.util.log_rotation import LogLimits, cut
 from millrace.util.processes import is_alive
 
-__all__ = ["new_log_file", "remove_old"]
+__all__ = ["keep", "log_file_path", "look_after", "remove_old"]
 
-KEPT_SECONDS = 14 * 24 * 3_600.0
-"""How long the log of a process that is gone stays."""
+KEPT_SECONDS = 2 * 24 * 3_600.0
+"""How long the log of a process that is gone stays, if something is in it."""
 _LOOK_SECONDS = 30.0
-_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+\.log(?:\.\d+|4j2\.properties)?$")
+_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+(?:\.log(?:\.\d+)?|(\.log4j2\.properties|-package\.zip))$")
+_kept: set[str] = set()
+"""logs that an error or a message has named"""
 
 
-def new_log_file(configuration: Mapping[str, str]) -> str:
-    """The path of a fresh log file in ``env.log.dir``, or in the temporary directory. It is kept short while this
-    process lives, and goes with it if nothing is in it; what others have left goes after a while.
+def log_file_path(configuration: Mapping[str, str]) -> str:
+    """A fresh log file in ``env.log.dir``, or in the temporary directory. What others have left goes after a while.
 
     :raises ValueError: the configuration says nonsense about logs.
     """
-    directory, limits = configuration.get(DIRECTORY), log_limits(configuration)
+    log_limits(configuration)
+    directory = configuration.get(DIRECTORY)
     if directory is None:
-        if OLDER_FILES not in configuration:
-            limits = LogLimits(limits.file_bytes, 1)  # nobody looks after the temporary directory
         directory = tempfile.gettempdir()
     else:
         os.makedirs(directory, exist_ok=True)
     remove_old(directory)
     handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log", dir=os.path.abspath(directory))
     os.close(handle)
-    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
-    atexit.register(_remove_empty, path, os.getpid())
     return path
+
+
+def look_after(path: str, configuration: Mapping[str, str]) -> None:
+    """Keep a log file short while this process lives. In the temporary directory it goes with the process unless
+    something has gone wrong (``keep``), elsewhere if nothing is in it."""
+    limits = log_limits(configuration)
+    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
+    atexit.register(_remove_needless, path, os.getpid(), DIRECTORY not in configuration)
+
+
+def keep(path: str) -> None:
+    """Users have been told of this log: it must outlast the process."""
+    _kept.add(path)
 
 
 def _keep_short(path: str, limits: LogLimits) -> None:
@@ -56,21 +68,38 @@ def _keep_short(path: str, limits: LogLimits) -> None:
             cut(path, limits)
 
 
-def _remove_empty(path: str, process: int) -> None:
+def _remove_needless(path: str, process: int, passing: bool) -> None:
     if process != os.getpid():
         return  # a fork of the process that it belongs to
-    with contextlib.suppress(OSError):
-        if os.path.getsize(path) == 0 and not os.path.exists(f"{path}.1"):
-            os.unlink(path)
-            os.unlink(path.removesuffix(".log") + ".log4j2.properties")
+    stem = path.removesuffix(".log")
+    needless = [f"{stem}.log4j2.properties", f"{stem}-package.zip"]
+    logs = [path, *glob.glob(f"{glob.escape(path)}.*")]
+    # An error that ended the program (Python puts it into sys) may have left its reasons here.
+    goes = passing and path not in _kept and not hasattr(sys, "last_type")
+    if goes or not any(map(_has_content, logs)):
+        needless += logs
+    for each in needless:
+        with contextlib.suppress(OSError):
+            os.unlink(each)
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > 0
+    except OSError:
+        return False
 
 
 def remove_old(folder: str) -> None:
-    """Delete old logs of this user's processes that are gone."""
-    for path in glob.glob(os.path.join(glob.escape(folder), "millrace-*.log*")):
+    """Delete what this user's processes have left that are gone: old logs, empty ones, and what was for the JVM."""
+    for path in glob.glob(os.path.join(glob.escape(folder), "millrace-*")):
         name = _OURS.match(os.path.basename(path))
+        if name is None:
+            continue
         with contextlib.suppress(OSError):
             status = os.lstat(path)
+            # Without the process in its name nothing is known of a file but its age.
+            needless = name[1] is not None and (name[2] is not None or status.st_size == 0)
             old = time.time() - status.st_mtime > KEPT_SECONDS
-            if name is not None and old and status.st_uid == os.getuid() and not (name[1] and is_alive(int(name[1]))):
+            if (old or needless) and status.st_uid == os.getuid() and not (name[1] and is_alive(int(name[1]))):
                 os.unlink(path)

@@ -20,9 +20,14 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
 
+def log4j_path(log_file: str) -> str:
+    """Where the log4j2 configuration of a log file is."""
+    return log_file.removesuffix(".log") + ".log4j2.properties"
+
+
 def log4j_configuration(log_file: str, level: str = "warn") -> str:
     """Write a log4j2 configuration beside the log file that sends everything there; returns its path."""
-    path = log_file.removesuffix(".log") + ".log4j2.properties"
+    path = log4j_path(log_file)
     with open(path, "w", opener=_private) as file:
         file.write(_LOG4J.format(level=level, path=log_file))
     return path

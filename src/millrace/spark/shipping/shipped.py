@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from millrace.activate import activate
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark.shipping.main_classes import install_main_classes
+from millrace.spark.shipping.output import Output
 from millrace.spark.shipping.surroundings import Surroundings
 
 
@@ -33,6 +34,7 @@ class ShippedJob:
     """whether the driver sees what tasks write into that folder beside their state: results that are many go there"""
     retries: int = 0
     """how often a task that fails in the job's first attempt runs again by itself, see ``failover``"""
+    output: Output = field(default_factory=Output)
 
     def prepare(self) -> None:
         """Make this process able to run what belongs to the job."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from millrace.datastream.settings.dependencies import import_path
 from millrace.spark.archives import zip_modules
 from millrace.spark.shipping.unpacking import unpack
+from millrace.util.passing_folder import new_folder
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -124,7 +125,7 @@ class Shipping:
 @functools.cache
 def _staging() -> str:
     """Spark reads from here as long as the session lives."""
-    directory = tempfile.mkdtemp(prefix="millrace-ship-")
+    directory = new_folder("ship")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
-
 from millrace.relational.casting import is_text
 from millrace.relational.nodes import Field, Schema
 from millrace.runtime.tables.constraints import (
@@ -15,23 +13,23 @@ from millrace.runtime.tables.constraints import (
     length_problem,
     null_problem,
 )
-from millrace.spark.tables.steps.frames import select_texts
+from millrace.spark.tables.steps.parts import Part, numbered
 
 
-def enforced(frame: DataFrame, columns: Schema, settings: Mapping[str, str]) -> DataFrame:
-    """The rows of a frame with the columns of a table, as the table has them.
+def enforced(part: Part, columns: Schema, settings: Mapping[str, str]) -> Part:
+    """Rows with the columns of a table, as the table has them.
 
     :param columns: as the table declares them; none if it demands nothing.
     """
     config = EnforceConstraints.of(columns, settings)
     if not config.needed:
-        return frame
+        return part
     places = {f"c{index}": column for index, column in enumerate(columns)}
     required = [place for place, column in places.items() if not column.type.is_nullable]
     if config.not_null == "DROP" and required:
-        frame = frame.where(" AND ".join(f"{place} IS NOT NULL" for place in required))
+        part = part.where([f"{place} IS NOT NULL" for place in required])
     texts = [_text(place, column, config) for place, column in places.items()]
-    return select_texts(frame, texts)
+    return part.select(numbered(texts))
 
 
 def _text(place: str, column: Field, config: EnforceConstraints) -> str:

@@ -25,6 +25,7 @@ from millrace.spark.tables.steps.context import Context
 from millrace.table.planner import run
 from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.gathered_streams import GatheredStreams
+from millrace.table.sessions.counted import forget_written
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
 from millrace.table.settings.explain_detail import ExplainDetail
 from millrace.table.values.problems import problem
@@ -50,6 +51,7 @@ class BatchEngine:
         sinks = [plan for plan in plans if isinstance(plan, Sink)]
         if sinks:
             client = _submit_inserts(sinks, name, session)
+            forget_written(sinks, session)
             return sink_result(sinks, client, lambda: _counts(client, len(sinks)))
         start = partial(_start, partial(execute.start_query, plans[0]), name, session)
         query: Any = get_submitter()(_submission(start, True))
@@ -57,7 +59,8 @@ class BatchEngine:
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         """Asks Spark for its plan, and starts it for that."""
-        around = Surroundings(0, session.zone, 0, session.catalogs.current_database)
+        settings = session.config.to_map()
+        around = Surroundings(0, session.zone, 0, session.catalogs.current_database, None, settings)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
         sections = {
             "Optimized Physical Plan": "\n\n".join(plan_text(optimise(plan, around)) for plan in plans),
@@ -106,7 +109,8 @@ def _context(session: Session, job_name: str = "collect") -> Context:
 def _spark(session: Session) -> SparkSession:
     """Spark's session: the user's, the active one, or a new one."""
     streams = session.streams
-    wishes = SessionWishes(streams.get_parallelism(), streams._configuration.to_dict(), computes=True)
+    configuration = {**streams._configuration.to_dict(), **session.config.to_map()}
+    wishes = SessionWishes(streams.get_parallelism(), configuration, tuple(streams._jars), computes=True)
     return workplace(streams._spark, wishes).session
 
 

@@ -29,8 +29,8 @@ class Inserts:
             plans = share_as_set(plans, settings)
         translation = Translation(context, _shared(plans))
         with active(context.session), interpreter(context.session.sparkContext, context.python):
-            frames = [enforced(translation.frame(plan), sink.columns, settings) for sink, plan in zip(sinks, plans)]
-            self._writings = [writing(sink, frame, context) for sink, frame in zip(sinks, frames)]
+            parts = [enforced(translation.part(plan), sink.columns, settings) for sink, plan in zip(sinks, plans)]
+            self._writings = [writing(sink, part.frame, context) for sink, part in zip(sinks, parts)]
         self._kept = translation.kept
 
     def write(self) -> list[int | None]:

@@ -34,6 +34,7 @@ class PortableInserts:
     parallelism: int
     configuration: Mapping[str, str] = field(repr=False)
     dependencies: Dependencies
+    jars: tuple[str, ...] = ()
 
     @staticmethod
     def of(sinks: Sequence[Sink], name: str, session: Session) -> PortableInserts:
@@ -49,10 +50,11 @@ class PortableInserts:
             streams.get_parallelism(),
             {**streams._configuration.to_dict(), **configuration},
             streams._dependencies,
+            tuple(streams._jars),
         )
 
     def start(self) -> BatchJobClient:
-        wishes = SessionWishes(self.parallelism, self.configuration, computes=True)
+        wishes = SessionWishes(self.parallelism, self.configuration, self.jars, computes=True)
         context = execute.batch_context(
             workplace(None, wishes).session,
             self.zone,

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from millrace.relational.zones import standard_name
 from millrace.spark.sessions.families import new_session
+from millrace.spark.tables.steps.settings_calls import all_of, is_modifiable, set_all
 
 DEFAULTS = {
     # A session that was made for streams has other ones: it moves a few large rows.
@@ -50,16 +51,18 @@ def child_session(parent: SparkSession, zone: str = "UTC", options: Mapping[str,
     session = new_session(parent)
     # Spark's 200 partitions are for clusters; adaptive execution can only put small ones together.
     partitions = {"spark.sql.shuffle.partitions": str(max(session.sparkContext.defaultParallelism, 1))}
-    own = {**partitions, **_own_settings(parent), **DEFAULTS, **(options or {})}
-    for key, value in {**own, **SETTINGS, "spark.sql.session.timeZone": standard_name(zone)}.items():
-        session.conf.set(key, value)
+    told = dict(options or {})
+    for key, value in told.items():
+        session.conf.set(key, value)  # which refuses what can only be set when Spark starts
+    ours = {**SETTINGS, "spark.sql.session.timeZone": standard_name(zone)}
+    set_all(session, {**partitions, **_own_settings(parent), **DEFAULTS, **told, **ours})
     return session
 
 
 def _own_settings(session: SparkSession) -> dict[str, str]:
     """What the user has set for queries, of what can be set in a session."""
-    found: Mapping[str, Any] = session.conf.getAll
-    return {key: str(value) for key, value in found.items() if session.conf.isModifiable(key)}
+    found = all_of(session)
+    return {key: value for key, value in found.items() if is_modifiable(session, key)}
 
 
 @contextlib.contextmanager

@@ -10,16 +10,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import zipimport
 
-from pyspark import daemon, worker  # noqa: F401  imported for the forks
-
-from millrace.spark.owners import handover, keeper
-from millrace.spark.owners.warm import warm_up
+from millrace.spark.workers import ahead
 
 
 def fork_keeper() -> None:
     """Start the keeper of this daemon's workers."""
+    from millrace.spark.owners import keeper
+
     daemon_pid = os.getpid()
     if os.fork():
         return
@@ -33,8 +31,15 @@ def fork_keeper() -> None:
         os._exit(0)
 
 
-def main() -> None:
-    """Run the daemon, as ``python -m`` does for PySpark."""
+def prepare() -> None:
+    """Import all that forks share."""
+    import zipimport
+
+    from pyspark import daemon, worker  # noqa: F401  imported for the forks
+
+    from millrace.spark.owners import handover, keeper  # noqa: F401
+    from millrace.spark.owners.warm import warm_up
+
     warm_up()
     # PySpark may lie in a zip file. A new worker lets Python forget what it knows of import paths, and every importer
     # of a folder in there would read the directory of the whole file again.
@@ -44,6 +49,22 @@ def main() -> None:
     # Objects that live for ever need no collector, and pages that it doesn't touch stay shared.
     gc.collect()
     gc.freeze()
+
+
+def main() -> None:
+    """Run the daemon, as ``python -m`` does for PySpark; or let one that was begun before have its place."""
+    if sys.argv[1:2] == [ahead.VARIABLE]:
+        if not ahead.wait_for_place(prepare):
+            return
+    else:
+        waiting = os.environ.pop(ahead.VARIABLE, None)
+        if waiting is not None and ahead.hand_over(int(waiting)):
+            return
+        prepare()
+    from pyspark import daemon
+
+    from millrace.spark.owners import handover
+
     fork_keeper()
     handover.watch_workers()
     daemon.manager()

@@ -230,5 +230,8 @@ class Catalog(Adopting):
     ) -> None:
         self._cannot("keep statistics")
 
+    def forget_statistics(self, table_path: ObjectPath) -> None:
+        """The table is written: what was counted of it and its partitions no longer holds."""
+
     def _cannot(self, what: str) -> NoReturn:
         raise CatalogException(f"{type(self).__name__} cannot {what}")

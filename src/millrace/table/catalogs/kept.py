@@ -268,6 +268,11 @@ class KeptCatalog(Catalog):
         if self._expected(table_path, ignore_if_not_exists):
             self._put_part(shelves.COLUMN_STATISTICS, table_path, partition_spec, column_statistics)
 
+    def forget_statistics(self, table_path: ObjectPath) -> None:
+        for kind in (shelves.TABLE_STATISTICS, shelves.COLUMN_STATISTICS):
+            for name in self._parts_of(kind, table_path):
+                self._shelf.remove(kind, table_path.get_database_name(), name)
+
     # -- the same for all kinds ---------------------------------------------------------------------------------
 
     def _has(self, kind: str, path: ObjectPath) -> bool:

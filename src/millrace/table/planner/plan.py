@@ -15,10 +15,11 @@ from millrace.relational import nodes as n
 from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
-from millrace.runtime.tables.exchange import ByColumns, Single
+from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
 from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.forms import changes_of, form_of
 from millrace.table.planner.ordered_keys import ordered_keys
+from millrace.table.planner.timing import is_timed
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,10 @@ class Plan:
             visit(plan)
         return found
 
+    def is_timed(self, node: n.Rel) -> bool:
+        """Whether anything above a node may go by its watermarks."""
+        return is_timed(node, lambda each: self.readers.get(id(each), ()))
+
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""
         strategy = self.strategies.get(id(node), WatermarkStrategy.no_watermarks())
@@ -182,9 +187,12 @@ def used_twice(plans: Sequence[n.Rel]) -> set[int]:
     return found
 
 
-def by(columns: Sequence[int]) -> Partitioner:
-    """The exchange that brings rows with equal values in these columns together."""
-    return ByColumns(tuple(columns)) if columns else Single()
+def by(columns: Sequence[int], thinning: Thinning | None = None) -> Partitioner:
+    """The exchange that brings rows with equal values in these columns together.
+
+    :param thinning: what may be left out of a batch before.
+    """
+    return ByColumns(tuple(columns), thinning=thinning) if columns else Single()
 
 
 def add_changing(plan: Plan, node: n.Rel, partition: Sequence[int]) -> tuple[Planned, Key | None]:

@@ -18,6 +18,7 @@ from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.planner.upserts import upserts
+from millrace.table.sessions.counted import forget_written
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
 from millrace.table.sessions.table_result import TableResult
 from millrace.table.settings.changelog_mode import ChangelogMode
@@ -55,6 +56,7 @@ def submit(plans: Sequence[Rel], session: Session, job_name: str | None = None) 
     :raises NotImplementedError: a plan has no streaming form.
     """
     client = start(plans, session, name_of_job(plans, session, job_name))
+    forget_written(plans, session)
     if isinstance(plans[0], Sink):
         return sink_result(plans, client, lambda: [-1] * len(plans))
     return query_result(plans[0], client.collected(), session, job_client=client, close=client.discard)

@@ -1,4 +1,8 @@
-"""``CompiledPlan``: a streaming plan, optimised once, that runs as it is from then on, in other processes, too."""
+"""``CompiledPlan``: INSERTs that run as they were read, in other processes, too.
+
+Streaming plans are optimised once. Those of batch mode are made ready for Spark each time: only then are files and the
+clock known.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,9 @@ class CompiledPlan:
 
     def execute(self) -> TableResult:
         """Submit the job."""
-        return run.submit(self._plans, self._session)
+        if self._session.streaming:
+            return run.submit(self._plans, self._session)
+        return self._session.engine.execute(self._plans, self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         return explain(self._plans, self._session, extra_details)
@@ -84,15 +90,23 @@ class CompiledPlan:
 def compiled(plans: Sequence[Rel], session: Session) -> CompiledPlan:
     """The plans as they would run now.
 
-    :raises TableException: batch mode, or a plan has something that exists in this program only.
+    :raises TableException: a plan has something that exists in this program only.
     """
-    if not session.streaming:
-        raise problem("plans are compiled in streaming mode only: in batch mode Spark makes its own plan each time")
     if not plans:
         raise problem("there is no INSERT to compile")
-    optimised = plan_json.written(run.optimised(plans, session), session)
-    document = {"flinkVersion": FLINK_VERSION, "millraceVersion": __version__, "format": FORMAT, "plans": optimised}
+    ready = run.optimised(plans, session) if session.streaming else list(plans)
+    document = {
+        "flinkVersion": FLINK_VERSION,
+        "millraceVersion": __version__,
+        "format": FORMAT,
+        "mode": _mode(session),
+        "plans": plan_json.written(ready, session),
+    }
     return CompiledPlan(document, session)
+
+
+def _mode(session: Session) -> str:
+    return "streaming" if session.streaming else "batch"
 
 
 def loaded(reference: PlanReference, session: Session) -> CompiledPlan:
@@ -117,8 +131,9 @@ def loaded(reference: PlanReference, session: Session) -> CompiledPlan:
         raise problem(f"{where} is no compiled plan of Millrace") from None
     if known != FORMAT:
         raise problem(f"{where} is a plan of format {known}, and this version reads format {FORMAT}: compile it again")
-    if not session.streaming:
-        raise problem("compiled plans run in streaming mode")
+    mode = document.get("mode", "streaming")
+    if mode != _mode(session):
+        raise problem(f"{where} was compiled in {mode} mode, and this session is in {_mode(session)} mode")
     return CompiledPlan(document, session)
 
 

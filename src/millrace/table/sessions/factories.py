@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
 from millrace.relational.sources import TableFactory
 from millrace.table.values.problems import did_you_mean, problem
+from millrace.util.similar import close_to
 
 ENTRY_POINTS = "millrace.connectors"
 _BUILT_IN = {
@@ -63,6 +64,10 @@ _REFUSED = {
     "tidb-cdc": "millrace.connectors.tables.cdc.refused:TiDbCdcFactory",
     "vitess-cdc": "millrace.connectors.tables.cdc.refused:VitessCdcFactory",
 }
+# Tables do not name these: they stand in for others.
+_BEHIND = {
+    "jdbc-by-spark": "millrace.spark.tables.databases.factory:OtherDatabaseFactory",
+}
 _NOT_TABLES = frozenset({"connector", "property-version", "comment"})
 
 
@@ -88,13 +93,16 @@ class Connectors:
         known = self.names()
         name = options.get("connector")
         if name is None:
-            raise problem(f"table {table} has no connector: WITH ('connector' = '...'), e.g. {', '.join(known)}")
+            hint = _misspelt(("connector",), options)
+            raise problem(f"table {table} has no connector{hint}: WITH ('connector' = '...'), e.g. {', '.join(known)}")
         factory = self._factory(name)
         if factory is None:
             raise problem(
                 f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are "
                 f"{', '.join(known)}"
             )
+        if (other := factory.stands_in(options)) is not None:
+            factory = _made(_BEHIND[other])
         _check(factory, options, table)
         return factory
 
@@ -106,10 +114,14 @@ class Connectors:
         place = _BUILT_IN.get(name) or _installed().get(name) or _REFUSED.get(name)
         if place is None:
             return None
-        module, _, attribute = place.partition(":")
-        made = getattr(import_module(module), attribute)()
-        assert isinstance(made, TableFactory)
-        return made
+        return _made(place)
+
+
+def _made(place: str) -> TableFactory:
+    module, _, attribute = place.partition(":")
+    made = getattr(import_module(module), attribute)()
+    assert isinstance(made, TableFactory)
+    return made
 
 
 EVERYWHERE = Connectors()
@@ -136,13 +148,22 @@ def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
+def _misspelt(missing: Sequence[str], given: Iterable[str]) -> str:
+    """Which of the given names may be meant for one that is missing."""
+    meant = next(((name, close) for name in given if (close := close_to(name, missing)) is not None), None)
+    return "" if meant is None else f" (did you mean '{meant[1]}' where it says '{meant[0]}'?)"
+
+
 def _check(factory: TableFactory, options: Mapping[str, str], table: str) -> None:
     missing = [name for name in factory.required if name not in options]
+    known = (*factory.required, *factory.optional)
     if missing:
-        raise problem(f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}")
+        unknown = [] if factory.hands_on else [name for name in options if name not in (*known, *_NOT_TABLES)]
+        raise problem(
+            f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}{_misspelt(missing, unknown)}"
+        )
     if factory.hands_on:
         return
-    known = (*factory.required, *factory.optional)
     for name in options:
         if name in _NOT_TABLES or name in known or any(each.endswith(".") and name.startswith(each) for each in known):
             continue

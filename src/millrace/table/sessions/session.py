@@ -9,10 +9,12 @@ from millrace.common.configuration import Configuration
 from millrace.relational.nodes import Rel, Sink
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager, FoundTable
+from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.queries.projection import renamed
 from millrace.table.sessions.engine import Engine
 from millrace.table.sessions.factories import EVERYWHERE, Connectors
 from millrace.table.sessions.functions_by_name import Functions
+from millrace.table.sessions.inferring import READS_FILES, table_of_file, with_columns
 from millrace.table.sessions.table_info import sink_info, source_info
 from millrace.table.settings.environment_settings import EnvironmentSettings
 from millrace.table.settings.table_config import TableConfig
@@ -51,6 +53,8 @@ class Session:
         self.functions: Functions = Functions(self.catalogs)
         self.connectors = Connectors(EVERYWHERE)
         self.unexecuted: list[Sink] = []
+        self.reads_files = True
+        """whether columns may be inferred, and files be named in queries: servers forbid it"""
 
     def runs(self, plans: Iterable[Sink]) -> None:
         """These inserts are no longer open: a job or a statement set has them."""
@@ -101,6 +105,15 @@ class Session:
     def function(self, path: tuple[str, ...]) -> UserFunction | None:
         found = self.functions.find(path)
         return None if found is None else user_function(path[-1], *found)
+
+    def file(self, path: str, format: str | None) -> TableInfo:
+        if not self.reads_files:
+            raise problem(f"queries of files by their path are switched off here: {READS_FILES} is false")
+        catalog = self.catalogs.current_catalog
+        identifier = ObjectIdentifier(catalog, self.catalogs.current_database, path)
+        table = with_columns(identifier, table_of_file(path, format), self)
+        assert table is not None
+        return source_info(identifier, table, {}, self)
 
     def table_names(self) -> Iterable[str]:
         return self.catalogs.list_tables()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
+from millrace.relational.rules.join_order import wants_order
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
@@ -96,8 +97,8 @@ def source_info(
 
 
 def _counted_rows(identifier: ObjectIdentifier, session: Session) -> int | None:
-    """About how many rows a table has, if its catalog knows; asked in batch mode, where plans depend on it."""
-    if session.streaming:
+    """About how many rows a table has, if its catalog knows; asked where plans depend on it."""
+    if session.streaming and not wants_order(session.config.to_map()):
         return None
     found = session.catalogs.find_table(tuple(identifier.to_list()))
     if found is None or found.temporary:

@@ -16,6 +16,7 @@ from millrace.relational.rows import DELETE, UPDATE_AFTER, Rows, concat
 from millrace.relational.rules.subqueries import unnest
 from millrace.relational.sources import Changed, TableChanger
 from millrace.table.catalogs.manager import FoundTable
+from millrace.table.sessions.counted import forget
 from millrace.table.sessions.table_info import source_info, table_context
 from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
@@ -167,6 +168,7 @@ def _changer(found: FoundTable, kind: str, session: Session) -> TableChanger:
     changer = factory.changer(context)
     if changer is None:
         raise problem(f"{kind} of {context.summary}: the connector '{factory.identifier}' cannot change rows in place")
+    forget(context.path, session)
     return changer
 
 

@@ -9,8 +9,9 @@ from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, C
 from millrace.table.descriptions.schema import Schema
 from millrace.table.sessions.created_catalogs import create_catalog
 from millrace.table.sessions.functions_by_name import load_function
+from millrace.table.sessions.inferring import with_columns
 from millrace.table.sessions.table_info import described
-from millrace.table.sessions.table_result import TableResult, done
+from millrace.table.sessions.table_result import TableResult, done, plain
 from millrace.table.sql import nodes
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
@@ -23,6 +24,7 @@ from millrace.table.statement_runners.schemas import (
     declared_distribution,
     declared_schema,
 )
+from millrace.table.statement_runners.show_create import create_text
 from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ def described_table(statement: s.CreateTable, session: Session, schema: Schema) 
     )
     if statement.like is not None:
         table = with_like(table, statement.like, session)
+    if statement.query is None and session.reads_files and not table.get_unresolved_schema().columns:
+        table = with_columns(session.catalogs.qualify(statement.path), table, session) or table
     schema, declared = table.get_unresolved_schema(), statement.schema
     if declared.primary_key is not None:
         check_names(declared.primary_key.columns, schema, "PRIMARY KEY")
@@ -58,9 +62,12 @@ def described_table(statement: s.CreateTable, session: Session, schema: Schema) 
 
 
 def table(statement: s.CreateTable, session: Session) -> TableResult:
-    made = described_table(statement, session, declared_schema(statement.schema))
+    declared = declared_schema(statement.schema)
+    made = described_table(statement, session, declared)
     keep(statement, made, session)
-    return done()
+    if declared.columns or statement.like is not None or not made.get_unresolved_schema().columns:
+        return done()
+    return plain(create_text("TABLE", statement.path, session))  # what was found out is shown
 
 
 def keep(statement: s.CreateTable, made: CatalogBaseTable, session: Session) -> None:

@@ -14,6 +14,7 @@ from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_info import described
 from millrace.table.sessions.table_result import TableResult, listing
 from millrace.table.sql import statements as s
+from millrace.table.sql.binding import bind_query
 from millrace.table.values.problems import problem
 from millrace.util.secrets import mask_options
 
@@ -31,6 +32,15 @@ def describe(statement: s.Describe, session: Session) -> TableResult:
     if statement.kind not in _INFOS:
         raise not_yet(f"DESCRIBE {statement.kind}", "SHOW CREATE TABLE")
     return listing(_INFO, _INFOS[statement.kind](statement, session))
+
+
+def describe_query(statement: s.DescribeQuery, session: Session) -> TableResult:
+    """The columns that a query gives, as those of a table."""
+    plan = bind_query(statement.tree, session)
+    titles = (Field("name", t.string()), Field("type", t.string()), Field("null", t.BooleanType()))
+    time = {field.name: f" *{field.time}*" if field.time else "" for field in plan.schema}
+    rows = [(each.name, f"{each.type.sql()}{time[each.name]}", each.type.is_nullable) for each in plan.schema]
+    return listing(titles, rows)
 
 
 def column_rows(found: FoundTable, session: Session) -> tuple[Schema, list[tuple[Any, ...]]]:

@@ -24,6 +24,7 @@ from millrace.table.statement_runners import (
     procedures,
     settings,
     show,
+    summarize,
 )
 from millrace.table.statement_runners.queries import create_table_as, plan_of_created
 from millrace.table.values.problems import problem
@@ -137,6 +138,8 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.Alter: alter_objects.alter,
     s.Show: show.show,
     s.Describe: describe.describe,
+    s.DescribeQuery: describe.describe_query,
+    s.Summarize: summarize.summarize,
     s.UseCatalog: settings.use_catalog,
     s.UseDatabase: settings.use_database,
     s.UseModules: settings.use_modules,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 from typing import Any
 
 from tests.connectors.tables.kafka.topic_tables import Tables
@@ -30,11 +31,15 @@ class MessageTables(Tables):
         given = ", ".join(f"'{key}' = '{value}'" for key, value in more.items())
         self.environment.execute_sql(f"CREATE TABLE {name} ({columns}) {partitioned} WITH ({given})")
 
-    def some(self, sql: str, count: int, before: Any = None, parallelism: int = 2) -> list[tuple[Any, ...]]:
+    def some(
+        self, sql: str, count: int, before: Any = None, parallelism: int = 2, epoch_records: int | None = None
+    ) -> list[tuple[Any, ...]]:
         """The rows of a query, once there are so many. :param before: called when the job has begun to read."""
         plan = self.environment.sql_query(sql)._plan
         program = self.program([plan], parallelism)
         job = program.job_graph()
+        if epoch_records is not None:
+            job = replace(job, epoch_records=epoch_records)
         engine = LocalEngine(job, lambda: int(time.time() * 1000))
         until = time.monotonic() + DEADLINE_SECONDS
         collected: list[Any] = []

@@ -187,7 +187,7 @@ def test_one_odd_message_among_many() -> None:
         ({"field-delimiter": "||"}, "'csv.field-delimiter' is .* a single character"),
         ({"disable-quote-character": "true", "quote-character": "'"}, "leave one of them out"),
         ({"array-element-delimiter": ""}, "not empty"),
-        ({"delimiter": ";"}, "no option 'csv.delimiter', did you mean 'field-delimiter'"),
+        ({"delimiter": ";"}, "no option 'csv.delimiter', did you mean 'csv.field-delimiter'"),
     ],
 )
 def test_wrong_options(options: dict[str, str], text: str) -> None:

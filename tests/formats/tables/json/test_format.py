@@ -208,7 +208,7 @@ def test_messages_do_not_run_into_each_other(first: str, second: str) -> None:
         ({"ignore-parse-errors": "true", "fail-on-missing-field": "true"}, "exclude each other"),
         (
             {"fail-on-mising-field": "true"},
-            "no option 'json.fail-on-mising-field', did you mean 'fail-on-missing-field'",
+            "no option 'json.fail-on-mising-field', did you mean 'json.fail-on-missing-field'",
         ),
     ],
 )

@@ -20,8 +20,25 @@ from millrace.relational.rex import Ref
 NAN = math.nan
 INT = t.IntType()
 _WIDE = [of(t.DecimalType(38, 0), Decimal(1)), of(t.DecimalType(38, 38), Decimal("0.5"))]
+_WHOLE = "9" * 32
+
+
+def _decimals(left: str | None, right: str | None, scales: tuple[int, int] = (2, 6)) -> list[object]:
+    """DECIMALs of 38 digits and these scales, whose common type would have more."""
+    kinds = [t.DecimalType(38, scale) for scale in scales]
+    return [of(kind, None if text is None else Decimal(text)) for kind, text in zip(kinds, (left, right))]
+
 
 EXAMPLES = [
+    Example("=", _decimals(f"{_WHOLE}.99", f"{_WHOLE}.990000"), True, SOURCE),
+    Example("<", _decimals(f"{_WHOLE}.99", f"{_WHOLE}.990001"), True, SOURCE),
+    Example("<", _decimals("1" + "0" * 32, f"{_WHOLE}.999999"), False, SOURCE),
+    Example("<", _decimals("-1" + "0" * 32, f"-{_WHOLE}.999999"), True, SOURCE),
+    Example("<>", _decimals("9" * 36 + ".99", "1"), True, SOURCE),
+    Example(">=", _decimals("9" * 36 + ".99", None), None, SOURCE),
+    Example(">=", _decimals(None, "1"), None, SOURCE),
+    Example(">", _decimals(f"{_WHOLE}.999999", "9" * 36, (6, 2)), False, SOURCE),
+    Example("<=", _decimals("1.5", "1.5", (6, 2)), True, SOURCE),
     Example("=", [1, 1], True, DOCS),
     Example("=", [1, of(t.BigIntType(), 1)], True, DOCS),
     Example("=", [1, 1.0], True, DOCS),

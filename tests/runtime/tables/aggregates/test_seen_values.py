@@ -61,8 +61,10 @@ def test_without_keys() -> None:
 
 def test_rows_that_are_taken_back_are_refused() -> None:
     config = GroupAggregate(keys=(0,), key_types=(TYPES[0],), calls=CALLS)
-    with harness(config) as run, pytest.raises(Exception, match="planned to have insertions only"):
+    with harness(config) as run:
         run.process_element(element(("x", 1, "a", None, None), TYPES, DELETE).value)
+        with pytest.raises(Exception, match="planned to have insertions only"):
+            run.end_epoch()
 
 
 def test_a_savepoint_has_counts_by_filter() -> None:

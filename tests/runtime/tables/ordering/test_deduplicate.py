@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.tables.table_runs import check_table, element, few, run
+from tests.runtime.tables.table_runs import check_table, element, few, rows_of, run
 
 from millrace.relational import types as t
 from millrace.relational.rows import INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
-from millrace.testing import EndInput, EpochEnd, ProcessingTime, Step
+from millrace.testing import Element, EndInput, EpochEnd, ProcessingTime, Step
 
 TYPES = (t.VarCharType(2), t.TimestampType(3), t.IntType())
 START = datetime(2024, 1, 1)
@@ -65,6 +65,20 @@ def test_an_earlier_row_takes_the_first_back() -> None:
     late, early = timed([("a", 5, 1), ("a", 3, 2)])
     found = run(config(False, True), [element(late, TYPES), EpochEnd(), element(early, TYPES), EndInput()])
     assert found == [(INSERT, late), (UPDATE_BEFORE, late), (UPDATE_AFTER, early)]
+
+
+def test_rows_of_long_ago_and_of_this_epoch_in_one_batch() -> None:
+    many = timed([(f"k{number}", 1, number) for number in range(50)])
+    script: list[Step] = [Element(rows_of([(INSERT, row) for row in many], TYPES)), EpochEnd()]
+    again = timed([("k1", 2, 1), ("new", 2, 2)])
+    late = timed([("new", 1, 3), ("k1", 3, 4), ("k40", 3, 5), ("new", 3, 6)])
+    script += [Element(rows_of([(INSERT, row) for row in rows], TYPES)) for rows in (again, late)]
+    found = run(config(True, True), [*script, EndInput()])[50:]
+    assert found == [
+        *[(UPDATE_BEFORE, many[1]), (UPDATE_AFTER, late[1])],
+        (INSERT, late[3]),
+        *[(UPDATE_BEFORE, many[40]), (UPDATE_AFTER, late[2])],
+    ]
 
 
 def test_the_first_row_is_forgotten() -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.runtime.tables.tabular import check, harness, less, schema
 
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.rex import AggCall, Frame, Literal, Ref, SortKey
 from millrace.relational.types import BigIntType, TimestampType, string
@@ -217,6 +218,16 @@ def test_rows_that_nobody_will_see_are_removed() -> None:
         run.process_watermark(ORIGIN + 8)
         assert run.state_of((1,), "kept") is None
         assert run.num_event_time_timers() == 0
+
+
+def test_rows_that_nobody_will_see_are_removed_from_disk_after_a_move_from_memory() -> None:
+    with harness(over((AGGREGATES["sum"][0], FRAMES["range 3 ms"])), INPUT) as run:
+        run.process_element(("+I", *row(1, 7, 5, 5)))
+        run.process_watermark(ORIGIN + 5)
+        with run.fresh(state_backend=EmbeddedRocksDBStateBackend()).restore(run.snapshot()).open() as on_disk:
+            assert on_disk.state_of((1,), "kept") is not None
+            on_disk.process_watermark(ORIGIN + 8)
+            assert on_disk.state_of((1,), "kept") is None
 
 
 def test_late_rows_are_counted() -> None:

@@ -15,7 +15,7 @@ from millrace.connectors.tables.filesystem.factory import FileSystemFactory
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.relational.sources import TableContext, TableSource
-from millrace.spark.tables.nodes.parquet_files import parquet_frame
+from millrace.spark.tables.nodes.parquet_files import parquet_rows
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
 
@@ -51,10 +51,10 @@ def test_the_same_rows(tmp_path: Path, context: Context) -> None:
     pq.write_table(DATA.slice(1).select(list(reversed(DATA.column_names))), tmp_path / "b.parquet", compression="gzip")
     (tmp_path / "_hidden.parquet").write_text("no table")
     columns = (3, 0, 2, 7, 1, 4, 6, 5)
-    read = parquet_frame(source(tmp_path), columns, (), context)
-    assert read is not None and "FileScan parquet" in read._jdf.queryExecution().toString()
+    read = parquet_rows(source(tmp_path), columns, (), context)
+    assert read is not None and "FileScan parquet" in read.frame._jdf.queryExecution().toString()
     types = [list(COLUMNS.values())[at][0] for at in columns]
-    assert rows(read) == rows(read_source(source(tmp_path).stream(columns), types, "files", context))
+    assert rows(read.frame) == rows(read_source(source(tmp_path).stream(columns), types, "files", context))
 
 
 @pytest.mark.parametrize(
@@ -69,23 +69,23 @@ def test_the_same_rows(tmp_path: Path, context: Context) -> None:
 )
 def test_what_our_own_reader_reads(given: pa.Table, name: str, tmp_path: Path, context: Context) -> None:
     pq.write_table(given, tmp_path / name)
-    assert parquet_frame(source(tmp_path), (0, 2), (), context) is None
+    assert parquet_rows(source(tmp_path), (0, 2), (), context) is None
 
 
 def test_files_that_are_broken_or_differ(tmp_path: Path, context: Context) -> None:
     pq.write_table(DATA, tmp_path / "a.parquet")
-    assert parquet_frame(source(tmp_path), (0,), (), context) is not None
+    assert parquet_rows(source(tmp_path), (0,), (), context) is not None
     (tmp_path / "b.parquet").write_text("no table")
-    assert parquet_frame(source(tmp_path), (0,), (), context) is None
+    assert parquet_rows(source(tmp_path), (0,), (), context) is None
 
 
 def test_tables_of_other_kinds(tmp_path: Path, context: Context) -> None:
     (tmp_path / "yes=true").mkdir()
     pq.write_table(DATA.drop_columns(["yes"]), tmp_path / "yes=true" / "a.parquet")
     of_partitions = source(tmp_path, ("yes",))
-    assert parquet_frame(of_partitions, (0, 7), (), context) is None
-    assert parquet_frame(of_partitions, (0, 1), (), context) is not None
+    assert parquet_rows(of_partitions, (0, 7), (), context) is None
+    assert parquet_rows(of_partitions, (0, 1), (), context) is not None
     times = source(tmp_path, ("yes",), id=t.TimestampType(6))
-    assert parquet_frame(times, (0,), (), context) is None
+    assert parquet_rows(times, (0,), (), context) is None
     pq.write_table(DATA.drop_columns(["yes"]), tmp_path / "yes=true" / "b.parquet", compression="brotli")
-    assert parquet_frame(of_partitions, (0, 1), (), context) is None
+    assert parquet_rows(of_partitions, (0, 1), (), context) is None

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from millrace.connectors.cdc.again import again
 from millrace.connectors.cdc.changes import Change, ChunkRows, Relation
 from millrace.connectors.cdc.chunks import Bounds, Chunk
 from millrace.connectors.cdc.database import CdcDatabase, LogReader
@@ -26,12 +27,15 @@ from millrace.connectors.cdc.mysql.settings import MySqlSettings
 from millrace.connectors.cdc.mysql.snapshots import ChunkReader
 from millrace.connectors.cdc.schema import TableId, TableSchema
 from millrace.connectors.cdc.startup import StartupOptions
+from millrace.connectors.jdbc.dialects.mysql import MySqlDialect
+from millrace.connectors.stores.problems import ConnectionFailed
 from millrace.relational.types import DataType
 
 __all__ = ["MySqlDatabase"]
 
 logger = logging.getLogger(__name__)
 _SECONDS = 60.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,13 @@ class MySqlDatabase(CdcDatabase):
 
     def tables(self) -> Mapping[TableId, TableSchema]:
         settings = self.settings
-        with connected(settings.target) as connection:
-            names = [table for table in catalog.table_names(connection) if settings.wants(table)]
-            found = catalog.schemas(connection, names)
+
+        def ask() -> Mapping[TableId, TableSchema]:
+            with connected(settings.target) as connection:
+                names = [table for table in catalog.table_names(connection) if settings.wants(table)]
+                return catalog.schemas(connection, names)
+
+        found = self._again(ask)
         if not found:
             raise RuntimeError(
                 f"{settings.place} has no table in a database like {' or '.join(settings.databases)} whose name with "
@@ -97,18 +105,27 @@ class MySqlDatabase(CdcDatabase):
         return found._replace(event=position.event)
 
     def bounds(self, table: TableId, schema: TableSchema, column: str) -> Bounds:
-        with connected(self.settings.target) as connection:
-            return chunking.bounds(connection, table, schema, column)
+        def ask() -> Bounds:
+            with connected(self.settings.target) as connection:
+                return chunking.bounds(connection, table, schema, column)
+
+        return self._again(ask)
 
     def next_bound(
         self, table: TableId, schema: TableSchema, column: str, start: Any, greatest: Any, rows: int
     ) -> Any | None:
-        with connected(self.settings.target) as connection:
-            return chunking.next_bound(connection, table, column, start, greatest, rows)
+        def ask() -> Any | None:
+            with connected(self.settings.target) as connection:
+                return chunking.next_bound(connection, table, column, start, greatest, rows)
+
+        return self._again(ask)
 
     # -- in the tasks -------------------------------------------------------------------------------------------
 
     def read_chunk(self, chunk: Chunk, schema: TableSchema) -> ChunkRows:
+        return self._again(lambda: self._read_chunk(chunk))
+
+    def _read_chunk(self, chunk: Chunk) -> ChunkRows:
         with self._server() as (server, connection):
 
             def open_log(position: Position, relation: Relation) -> MySqlLogReader:
@@ -120,8 +137,11 @@ class MySqlDatabase(CdcDatabase):
             return ChunkReader(server, connection, open_log, located).read(chunk)
 
     def open_log(self, position: Position, relations: Sequence[Relation], owner: str) -> LogReader:
-        with self._server() as (server, _):
-            return self._reader(server, position, relations, self.settings.log_id)
+        def ask() -> LogReader:
+            with self._server() as (server, _):
+                return self._reader(server, position, relations, self.settings.log_id)
+
+        return self._again(ask)
 
     def _reader(
         self, server: Server, position: Position, relations: Sequence[Relation], server_id: int
@@ -194,6 +214,10 @@ class MySqlDatabase(CdcDatabase):
 
     # -- connections --------------------------------------------------------------------------------------------
 
+    def _again(self, work: Callable[[], T]) -> T:
+        """Not for what reads the log: that has a patience of its own."""
+        return again(work, _is_passing, self.settings.retries, self.settings.place)
+
     @contextmanager
     def _server(self) -> Any:
         with connected(self.settings.target) as connection:
@@ -209,6 +233,10 @@ class MySqlDatabase(CdcDatabase):
         except BaseException:
             connection.close()
             raise
+
+
+def _is_passing(error: BaseException) -> bool:
+    return error.passing if isinstance(error, ConnectionFailed) else MySqlDialect().is_passing(error)
 
 
 def _located(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.connectors.cdc.again import again
 from millrace.connectors.cdc.changes import Change, ChunkRows, Relation
 from millrace.connectors.cdc.chunks import Bounds, Chunk
 from millrace.connectors.cdc.database import CdcDatabase, PositionLost
@@ -22,6 +23,7 @@ from millrace.connectors.cdc.postgres.settings import PostgresSettings
 from millrace.connectors.cdc.postgres.values import column as column_of
 from millrace.connectors.cdc.schema import TableId, TableSchema
 from millrace.connectors.cdc.startup import StartupMode, StartupOptions
+from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect
 from millrace.relational.types import DataType
 
 __all__ = ["PostgresDatabase"]
@@ -155,8 +157,11 @@ class PostgresDatabase(CdcDatabase):
     # -- in the tasks -------------------------------------------------------------------------------------------
 
     def read_chunk(self, chunk: Chunk, schema: TableSchema) -> ChunkRows:
-        with self._connected() as connection:
-            return chunks.read_chunk(connection, chunk)
+        def read() -> ChunkRows:
+            with self._connected() as connection:  # which tries again by itself
+                return chunks.read_chunk(connection, chunk)
+
+        return again(read, PostgreSqlDialect().is_passing, self.settings.retries, self.settings.place)
 
     def open_log(self, position: LogPosition, relations: Sequence[Relation], owner: str) -> PostgresLog:
         return PostgresLog(self.settings, position, relations, _name(owner))

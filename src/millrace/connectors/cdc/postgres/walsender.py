@@ -9,6 +9,7 @@ import os
 import select
 import struct
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from millrace.connectors.cdc.postgres.pgoutput import EPOCH_MS
@@ -47,15 +48,31 @@ class WalStream:
     def __init__(self, target: Target, name: str) -> None:
         """:raises StreamFailed: there is no connection."""
         self._pq: Any = psycopg().pq
-        given = {**arguments(target), "application_name": name, "replication": "database"}
         self._target = target
-        text = psycopg().conninfo.make_conninfo(**given)
-        self._connection = self._pq.PGconn.connect(text.encode())
-        if self._connection.status != self._pq.ConnStatus.OK:
-            said = self._connection.get_error_message()
+        said = ""
+        for host in target.hosts:
+            given = {**arguments(replace(target, hosts=(host,))), "application_name": name, "replication": "database"}
+            text = psycopg().conninfo.make_conninfo(**given)
+            self._connection = self._pq.PGconn.connect_start(text.encode())
+            if not (said := self._connected(float(given["connect_timeout"]))):
+                break
             self._connection.finish()
+        else:
             raise StreamFailed(target.masked(Exception(said)))
         self._woken, self._wake = os.pipe()
+
+    def _connected(self, seconds: float) -> str:
+        """Wait for the connection; what is wrong with it. libpq's own way to wait keeps the interpreter's lock, so that
+        the whole process stands."""
+        polling, until = self._pq.PollingStatus, time.monotonic() + seconds
+        while (status := self._connection.connect_poll()) != polling.OK:
+            if status == polling.FAILED:
+                return str(self._connection.get_error_message())
+            wanted = [self._connection.socket]
+            reads, writes = (wanted, []) if status == polling.READING else ([], wanted)
+            if not any(select.select(reads, writes, [], max(0.0, until - time.monotonic()))):
+                return f"no connection within {seconds:g} s"
+        return ""
 
     def start(self, slot: str, publication: str, begin: int) -> None:
         """Ask for the log of a slot. :raises StreamFailed: the server refuses."""

@@ -102,6 +102,12 @@ class Cursor:
     def description(self) -> Any:
         return self._connection.raw.description
 
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement has changed, which DuckDB gives as its result; -1: that is not known."""
+        found = self.fetchall()
+        return int(found[0][0]) if len(found) == 1 and isinstance(found[0][0], int) else -1
+
     def execute(self, statement: str, values: Any = ()) -> None:
         self._connection.raw.execute(statement, list(values))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from millrace.connectors.lookup import reload
 from millrace.connectors.lookup.full import FullLookup
 from millrace.connectors.tables.filesystem.changer import FileSystemChanger
-from millrace.connectors.tables.filesystem.formats.by_name import known_formats, table_format
+from millrace.connectors.tables.filesystem.formats.by_name import has_header, known_formats, table_format
 from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.layout import options as names
 from millrace.connectors.tables.filesystem.layout.columns import Layout
@@ -17,6 +17,7 @@ from millrace.connectors.tables.filesystem.sink import FileSystemSink
 from millrace.connectors.tables.filesystem.source import FileSystemSource
 from millrace.relational.sources import (
     INSERT_ONLY,
+    Inferred,
     LookupTableSource,
     TableChanger,
     TableContext,
@@ -40,6 +41,11 @@ class FileSystemFactory(TableFactory):
     def optional(self) -> tuple[str, ...]:  # type: ignore[override]
         formats = (f"{name}." for name in known_formats())
         return (*names.COMMON, *names.SOURCE, *names.SINK, *names.COMMIT, *reload.OPTIONS, *formats)
+
+    def inferred(self, options: Mapping[str, str], table: str) -> Inferred:
+        from millrace.connectors.tables.filesystem.inference.files import inferred
+
+        return inferred(options, table)
 
     def source(self, table: TableContext) -> TableSource:
         layout = self._layout(table)
@@ -71,6 +77,10 @@ class FileSystemFactory(TableFactory):
         return FullLookup(self.source(table), table, key, reload.Reload.of(options))
 
     def sink(self, table: TableContext) -> TableSink:
+        if has_header(table.options):
+            raise TableException(
+                f"table {table.summary}: files with 'csv.header' are read only; write into a table without it"
+            )
         return FileSystemSink.of(table, self._layout(table))
 
     def changer(self, table: TableContext) -> TableChanger:

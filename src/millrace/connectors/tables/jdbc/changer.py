@@ -8,13 +8,17 @@ from typing import Any
 
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.target import TableShape
+from millrace.connectors.jdbc.metadata.known import metadata_of
 from millrace.connectors.jdbc.pushed import exact_condition
 from millrace.connectors.tables.jdbc.options import JdbcOptions
-from millrace.relational.rex import Literal, Ref, Rex
+from millrace.relational.rex import Literal, Ref, Rex, refs
 from millrace.relational.rows import Rows
 from millrace.relational.sources import Changed, TableChanger, TableContext
+from millrace.relational.type_table import Family, family_of
 from millrace.util.exceptions import TableException
 from millrace.util.secrets import mask_text
+
+_FIXED = ("character(", "char(", "bpchar")
 
 
 class JdbcChanger(TableChanger):
@@ -55,7 +59,18 @@ class JdbcChanger(TableChanger):
         if condition is None:
             return ""
         text = exact_condition(condition, self._table.columns, self._dialect)
-        return None if text is None else f" WHERE {text}"
+        return None if text is None or self._ignores_blanks(condition) else f" WHERE {text}"
+
+    def _ignores_blanks(self, condition: Rex) -> bool:
+        """Whether the condition is about a text of a fixed length: blanks at the end count for nothing there."""
+        columns = [self._table.columns[each] for each in refs(condition)]
+        texts = {column.name for column in columns if family_of(column.type) is Family.TEXT}
+        if not texts:
+            return False
+        metadata = metadata_of(self._dialect)
+        with closing(self._database()) as connection:
+            there = metadata.columns(connection, metadata.full_name(self._name))
+        return any(each.name in texts and each.native.lower().startswith(_FIXED) for each in there)
 
     def _assignment(self, at: int, value: Rex) -> str | None:
         column = self._table.columns[at]

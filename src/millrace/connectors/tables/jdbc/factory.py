@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millrace.common.sink import Sink
@@ -15,6 +15,7 @@ from millrace.connectors.jdbc.pushed import conditions
 from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
 from millrace.connectors.jdbc.sink import JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
+from millrace.connectors.jdbc.url import is_known
 from millrace.connectors.stores.buffered import BufferedSink
 from millrace.connectors.tables.jdbc.changer import JdbcChanger
 from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
@@ -40,6 +41,10 @@ class JdbcFactory(TableFactory):
     identifier = "jdbc"
     required = ("url", "table-name")
     optional = (*COMMON, *SCAN, *LOOKUP, *SINK)
+
+    def stands_in(self, options: Mapping[str, str]) -> str | None:
+        url = options.get("url", "")
+        return "jdbc-by-spark" if url.lower().startswith("jdbc:") and not is_known(url) else None
 
     def source(self, table: TableContext) -> TableSource:
         return JdbcTableSource(table)

@@ -127,6 +127,8 @@ class SearchOptions:
             interval,
             guarantee == "at-least-once" and flushes,
             self._backoff(),
+            # Who says that nothing is sent again means it.
+            Backoff() if "sink.bulk-flush.backoff.strategy" in options.given else default.reconnect,
             self._handler(),
             self.versions is not None and self.versions.column is not None,
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from millrace.formats.csv_schema import CsvDialect
+from millrace.formats.tables.csv.blocks import CsvBlocks
 from millrace.formats.tables.csv.columns import BadValue, CsvColumn
 from millrace.formats.tables.csv.fields import CsvFields, CsvLines
 from millrace.formats.tables.csv.texts import csv_texts, is_text
@@ -57,25 +60,38 @@ def _dialect(options: Options) -> CsvDialect:
 
 
 class CsvDecoding(DecodingFormat):
-    """:param lenient: fields that do not fit are NULL, records that are malformed left out and counted."""
+    """:param lenient: fields that do not fit are NULL, records that are malformed left out and counted.
+    :param wanted: the places of the columns that are read; None: all.
+    """
 
-    def __init__(self, table: str, columns: Schema, dialect: CsvDialect, lenient: bool) -> None:
+    def __init__(
+        self, table: str, columns: Schema, dialect: CsvDialect, lenient: bool, wanted: Sequence[int] | None = None
+    ) -> None:
         self._made_of = (table, columns, dialect, lenient)
         self._table = table
-        self._names = [column.name for column in columns]
+        self._wanted = tuple(range(len(columns)) if wanted is None else wanted)
+        self._names = [columns[place].name for place in self._wanted]
         self._fields = CsvFields(table, len(columns), dialect, lenient)
         null, separator = dialect.null_value, dialect.array_separator
-        self._columns = [CsvColumn(column.type, null, separator, lenient) for column in columns]
+        self._columns = [CsvColumn(columns[place].type, null, separator, lenient) for place in self._wanted]
+        self._blocks = CsvBlocks(columns, self._wanted, dialect)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return CsvDecoding, self._made_of
+        return CsvDecoding, (*self._made_of, self._wanted)
+
+    def narrowed(self, places: Sequence[int]) -> CsvDecoding:
+        return CsvDecoding(*self._made_of, [self._wanted[place] for place in places])
+
+    def decode_lines(self, block: bytes) -> Rows | None:
+        found = self._blocks.read(block)
+        return None if found is None else Rows(record_batch(*found))
 
     def decode(self, messages: pa.Array) -> Decoded:
         found = self._fields.split(messages)
         columns = []
-        for name, column, texts in zip(self._names, self._columns, found.columns):
+        for name, column, place in zip(self._names, self._columns, self._wanted):
             try:
-                columns.append(column.read(texts))
+                columns.append(column.read(found.columns[place]))
             except BadValue as error:
                 number = int(found.numbers[error.row])
                 reason = f"field '{name}': {error}"

@@ -22,6 +22,7 @@ from millrace.relational.functions.aggregates.parts import (
     counting,
     signed,
     summing,
+    whole_numbers,
     wrap,
 )
 from millrace.relational.functions.aggregates.registry import aggregate
@@ -66,6 +67,9 @@ class Count(Folding):
     def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
         return column_of(slots[0], result_type)
 
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        return whole_numbers(slots[0], result_type)
+
 
 @dataclass(frozen=True)
 class Sum(Folding):
@@ -87,6 +91,13 @@ class Sum(Folding):
         sums, counts = slots
         return column_of([s if n else self.for_none for s, n in zip(sums, counts)], result_type)
 
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        sums, counts = slots
+        if pa.types.is_decimal(result_type):
+            return super().column_result(slots, result_type)
+        found = pc.if_else(pc.not_equal(counts, 0), sums, pa.scalar(self.for_none, sums.type))
+        return whole_numbers(found, result_type) if pa.types.is_integer(result_type) else found.cast(result_type)
+
 
 class Average(Sum):
     """Of whole numbers it is cut towards zero, and their sum is a BIGINT that wraps around; of DECIMALs it is rounded
@@ -104,6 +115,15 @@ class Average(Sum):
         else:
             divided = [_cut(wrap(s, 64), n) if n else None for s, n in zip(sums, counts)]
         return column_of(divided, result_type)
+
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        sums, counts = slots
+        if pa.types.is_decimal(result_type):
+            return super().column_result(slots, result_type)
+        counts = pc.if_else(pc.equal(counts, 0), None, counts)
+        if pa.types.is_floating(result_type):
+            return pc.divide(sums, counts.cast(pa.float64())).cast(result_type)
+        return whole_numbers(pc.divide(sums, counts), result_type)  # Arrow cuts towards zero
 
 
 def _cut(dividend: int, divisor: int) -> int:

@@ -51,6 +51,10 @@ class Folding(Accumulation):
     def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
         """The values of many accumulators, given as one sequence a slot."""
 
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        """The same, given as columns without NULL where a slot has a zero."""
+        return self.result([slot.to_pylist() for slot in slots], result_type)
+
 
 Entry = tuple[tuple[Any, ...], Any]
 """(the arguments of a row, how often they occur, or at which places if the order counts)"""
@@ -164,6 +168,15 @@ def column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
             return pa.array([None if each is None or each.copy_abs() >= limit else each for each in values], data_type)
         bits = data_type.bit_width
         return pa.array([None if each is None else wrap(each, bits) for each in values], data_type)
+
+
+def whole_numbers(values: pa.Array, result_type: pa.DataType) -> pa.Array:
+    """64 bit numbers as numbers of a type; those that are too large wrap around."""
+    if result_type == pa.int64():
+        return values
+    missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    return pa.array(numbers.astype(result_type.to_pandas_dtype()), result_type, mask=missing)
 
 
 def wrap(value: int, bits: int) -> int:

@@ -49,6 +49,10 @@ class Choice(Folding):
     def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
         return column_of(slots[0], result_type)
 
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        (found,) = slots
+        return found if found.type == result_type else super().column_result(slots, result_type)
+
 
 class FirstKept(Keeping):
     """The earliest of the values that are left."""

@@ -108,7 +108,7 @@ def _has_kernel(call: Call) -> bool:
 def _spark(sign: str) -> Callable[[Call, Sequence[str]], str | None]:
     def text(call: Call, args: Sequence[str]) -> str | None:
         if not _has_kernel(call):
-            return None
+            return _wide_decimals(sign, call, args)
         left, right = args
         plain = f"({left} {sign} {right})"
         if not isinstance(call.args[0].type, _FLOATS):
@@ -119,6 +119,26 @@ def _spark(sign: str) -> Callable[[Call, Sequence[str]], str | None]:
         return f"CASE WHEN {missing} THEN NULL WHEN isnan({left}) OR isnan({right}) THEN {with_nan} ELSE {plain} END"
 
     return text
+
+
+def _wide_decimals(sign: str, call: Call, args: Sequence[str]) -> str | None:
+    """DECIMALs that have no common type: the one with fewer digits after the point is brought to those of the other one
+    where it fits. Where it does not it is further from zero than the other one can be."""
+    kinds = [arg.type for arg in call.args]
+    if not all(isinstance(each, t.DecimalType) for each in kinds):
+        return None
+    scales = [each.scale for each in kinds if isinstance(each, t.DecimalType)]
+    coarse = 0 if scales[0] < scales[1] else 1
+    most, scale = t.DecimalType.MAX_PRECISION, max(scales)
+    value, other = args[coarse], args[1 - coarse]
+    limit = f"CAST('1{'0' * (most - scale)}' AS DECIMAL({most}, {min(scales)}))"
+    near = f"({value} > -{limit} AND {value} < {limit}) OR {other} IS NULL"
+    sides = [f"CAST({each} AS DECIMAL({most}, {scale}))" for each in (value, other)]
+    sizes = [value, "0"]
+    if coarse:
+        sides.reverse()
+        sizes.reverse()
+    return f"CASE WHEN {near} THEN {sides[0]} {sign} {sides[1]} ELSE {sizes[0]} {sign} {sizes[1]} END"
 
 
 def _register(sign: str, aliases: tuple[str, ...] = ()) -> None:

@@ -70,8 +70,10 @@ def _ring(sign: str, kernel: Any, exact: Callable[[Decimal, Decimal], Decimal], 
 
     def spark(call: Call, args: Sequence[str]) -> str | None:
         if len(args) == 1:
-            return f"({sign} {args[0]})" if decimals.spark_keeps(call.type) else None
-        return f"({args[0]} {sign} {args[1]})" if fits(call) else None
+            keeps = sign == "+" or decimals.spark_keeps(call.type)
+            return f"({sign} {args[0]})" if keeps else decimals.spark_negated(args[0], call.type)
+        # Spark's types of DECIMAL results are Flink's, and it rounds once.
+        return f"({args[0]} {sign} {args[1]})"
 
     @scalar(sign, numbers(rule, unary=sign != "*"), spark=spark)
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
@@ -90,10 +92,12 @@ def _spark_divide(call: Call, args: Sequence[str]) -> str | None:
     if isinstance(left, t.IntegralType):
         return f"CAST({spark_exact_division(call, args, 'DIV')} AS {call.type.sql()})"
     if isinstance(left, DecimalType) and isinstance(right, DecimalType) and isinstance(call.type, DecimalType):
-        # Both round to 38 digits on the way. That never shows where these are enough to tell a half from its
-        # neighbours.
+        # Flink rounds to 38 digits on the way. That shows where a quotient is so near below a half of the last place
+        # that they take it for one. Quotients of A / B are a multiple of 10^-last / B away from halves, and with so$
+        # many digits (``whole``) before the point in quotient and B together that is too far.
         whole = left.precision - left.scale + right.scale
-        if decimals.MOST - whole >= right.precision + call.type.scale + 1:
+        last = max(call.type.scale + 1, left.scale - right.scale)
+        if whole + last < decimals.MOST:
             return spark_exact_division(call, args, "/")
         return None
     return spark_double_division(call, args, "/")

@@ -24,7 +24,10 @@ _SAME = takes(NUMERIC, result=first)
 
 
 def _spark_abs(call: Call, args: Sequence[str]) -> str | None:
-    return f"abs({args[0]})" if decimals.spark_keeps(call.type) else None
+    if decimals.spark_keeps(call.type):
+        return f"abs({args[0]})"
+    negated = decimals.spark_negated(args[0], call.type)
+    return None if negated is None else f"CASE WHEN {args[0]} < 0 THEN {negated} ELSE {args[0]} END"
 
 
 @scalar("ABS", _SAME, spark=_spark_abs)

@@ -85,12 +85,24 @@ def _spark(sign: str) -> Spark:
         if len(args) == 1:
             return None
         left, right = (arg.type for arg in call.args)
+        if isinstance(left, t.DateType) and isinstance(right, t.DayTimeIntervalType):
+            days = _whole_days(call)
+            return None if days is None else f"date_add({args[0]}, {days if sign == '+' else -days})"
         both = isinstance(left, t.TimestampType) and isinstance(right, t.TimestampType)
         exact = isinstance(call.type, t.TimestampType) and call.type.precision >= 6
         shift = isinstance(left, t.TimestampType) and isinstance(right, t.DayTimeIntervalType)
         return f"({args[0]} {sign} {args[1]})" if both or (shift and (exact or _in_millis(call))) else None
 
     return text
+
+
+def _whole_days(call: Call) -> int | None:
+    """The days of a literal interval that has nothing but days."""
+    span = call.args[1]
+    if not isinstance(span, Literal) or span.value is None:
+        return None
+    days, rest = divmod(span.value, timedelta(days=1))
+    return None if rest or abs(days) >= 2**31 else int(days)
 
 
 def _in_millis(call: Call) -> bool:

@@ -53,6 +53,8 @@ class _Changes:
 
 
 class DiskMapTable(DiskTable, MapTable):
+    in_memory = False
+
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader)
         del self.rows  # nothing here may use them
@@ -97,7 +99,7 @@ class DiskMapTable(DiskTable, MapTable):
         if not self.is_empty(at):
             self._changes[at] = _Changes(True, {})
             self.touched.pop(at, None)
-            self.cleared.add(at)
+            self.cleared[at] = None
 
     def addresses(self) -> Iterator[Any]:
         before = {at: not self.is_empty(at) for at in self._changes}
@@ -162,7 +164,7 @@ class DiskMapTable(DiskTable, MapTable):
 
     def delta(self) -> dict[Any, Any]:
         deltas: dict[Any, Any] = {}
-        for at in self.cleared | self.touched.keys():
+        for at in self.cleared | dict.fromkeys(self.touched):
             values = self._changes[at].values
             if at in self.cleared:
                 deltas[at] = (True, dict(values), []) if values else ABSENT
@@ -171,7 +173,7 @@ class DiskMapTable(DiskTable, MapTable):
             items = {key: ABSENT for key in keys if key not in values}
             items.update((key, value) for key, value in values.items() if key in keys)
             deltas[at] = (False, items, [key for key, removed in keys.items() if removed and key in values])
-        self.touched, self.cleared = {}, set()
+        self.touched, self.cleared = {}, {}
         return deltas
 
     def apply(self, changes: dict[Any, Any]) -> None:

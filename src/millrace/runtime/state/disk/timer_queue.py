@@ -5,7 +5,6 @@ Only the timers of times that are due come into memory, and those that the epoch
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -24,6 +23,8 @@ _NUMBER = 8
 """bytes of the number of a registration"""
 _BEFORE_ALL = -(2**63)
 _NEVER = 2**63
+_IN_STORE = -1
+"""stands for the number of a timer that only the store has"""
 
 
 class DiskTimerQueue(TimerQueue):
@@ -48,23 +49,24 @@ class DiskTimerQueue(TimerQueue):
         timer = (timestamp, at)
         if self.closed or self._is_set(timer):
             return
-        self._add(timer, self._next)
-        self._dirty.setdefault(timer, False)
+        self._order[timer] = self._next
+        self._next += 1
+        self._line_up(timestamp, at)
         self._changed.setdefault(timer, False)
 
     def delete(self, timestamp: int, at: Any) -> None:
         timer = (timestamp, at)
-        if self._is_set(timer):
-            self._order.pop(timer, None)
-            self._gone(timer)
-            self._compact()
+        if not self._is_set(timer):
+            return
+        number = self._order.pop(timer, None)
+        if number is not None:
+            self._leave(timer)
+        self._gone(timer, _IN_STORE if number is None else number)
 
     def clear(self) -> None:
-        everything = [timer for timer, _ in self._everything()]
-        for timer in everything:
-            self._gone(timer)
-        self._order.clear()
-        self._heap.clear()
+        for timer, number in list(self._everything()):
+            self._gone(timer, number)
+        self._forget()
         self._unread = _NEVER
 
     def next_time(self) -> int | None:
@@ -77,13 +79,17 @@ class DiskTimerQueue(TimerQueue):
 
     def pop_due(self, time: int) -> TimerId | None:
         self._read_due(time)
-        return super().pop_due(time)
+        found = self._pop(time)
+        if found is None:
+            return None
+        self._gone(*found)
+        return found[0]
 
     def times(self, at: Any) -> list[int]:
         return sorted(time for (time, address), _ in self._everything() if address == at)
 
-    def _gone(self, timer: TimerId) -> None:
-        super()._gone(timer)
+    def _gone(self, timer: TimerId, number: int) -> None:
+        super()._gone(timer, number)
         if self._changed.get(timer, True):
             self._changed[timer] = True
         else:
@@ -107,8 +113,8 @@ class DiskTimerQueue(TimerQueue):
     def _read_due(self, time: int) -> None:
         """Read those timers of the store that come before all in memory, if they are due at ``time``."""
         while self._unread <= time:
-            self._drop_deleted()
-            if self._heap and self._heap[0][0] < self._unread:
+            mine = super().next_time()
+            if mine is not None and mine < self._unread:
                 return
             self._read(self._unread)
             first = self.shelf.first(time_part(self._unread) + b"\xff")
@@ -118,9 +124,8 @@ class DiskTimerQueue(TimerQueue):
         """Read the timers of one time."""
         for timer, number in _timers(self.shelf.below(time_part(time))):
             if timer not in self._changed:
-                self._order[timer] = number
-                self._pushed += 1
-                heapq.heappush(self._heap, (time, number, self._pushed, timer[1]))
+                self._ascending = False
+                self._put(timer, number)
 
     def _everything(self) -> Iterator[tuple[TimerId, int]]:
         yield from self._order.items()
@@ -154,13 +159,14 @@ class DiskTimerQueue(TimerQueue):
 
     def forget(self) -> None:
         """The store has another version now, with the changes in it."""
-        for known in (self._order, self._heap, self._changed, self._stored):
-            known.clear()
+        self._forget()
+        self._changed.clear()
+        self._stored.clear()
         self._unread, self._next = _BEFORE_ALL, 0
 
     def go_on_from(self, next_number: int) -> None:
         """No timer of the store has this number or a later one."""
-        self._next = next_number
+        self._next = self._told = next_number
 
     @property
     def next_number(self) -> int:

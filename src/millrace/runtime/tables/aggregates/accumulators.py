@@ -12,19 +12,21 @@ from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregates.parts import Accumulation, Folding, Slot, counting
 from millrace.relational.functions.aggregates.registry import accumulation
 from millrace.relational.rex import AggCall, Rex
+from millrace.relational.values import to_internal
 from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
 from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts
 from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
+from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
+from millrace.runtime.tables.aggregates.partials import filled
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
@@ -99,6 +101,8 @@ class Accumulators:
             return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
         assert self._functions is not None
         function = GroupFunction(self._functions, call)
+        if call.udf.vectorized and not retracts:
+            return KeptRows(entries(), types, lambda args, length: to_internal(function.value(args, length), call.type))
         if call.udf.vectorized:
             return KeptPlaces(entries(), types, False, of_entries(function, call, types), None)
         return UserAccumulators(function)
@@ -256,6 +260,17 @@ class Accumulators:
         return found
 
 
+    def column_results(self, slots: Sequence[pa.Array]) -> list[pa.Array]:
+        """As ``results``, of accumulators that are given as a column for each slot. Only if ``mergeable``."""
+        columns = [filled(column, slot) for column, slot in zip(slots, self.slots)]
+        found = []
+        for each in self._calls:
+            assert isinstance(each.how, Folding)
+            own = columns[each.start : each.start + len(each.slots)]
+            found.append(each.how.column_result(own, arrow_type(each.call.type)))
+        return found
+
+
 def _counted(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
     return CountedValues(args, entries(name), [arrow_type(arg.type) for arg in args])
 
@@ -265,7 +280,5 @@ def _placed(each: _Call, contributions: Sequence[pa.Array]) -> list[tuple[int, S
 
 
 def _filled(column: pa.Array, slot: Slot) -> list[Any]:
-    if column.null_count and slot.zero is not None:
-        column = pc.fill_null(column, pa.scalar(slot.zero, column.type))
-    values: list[Any] = column.to_pylist()
+    values: list[Any] = filled(column, slot).to_pylist()
     return values

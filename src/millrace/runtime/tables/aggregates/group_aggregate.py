@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
-from millrace.relational.rows import Rows
+from millrace.relational.rows import Rows, concat
 from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
@@ -27,6 +27,8 @@ from millrace.runtime.tables.columns.changes import changes
 from millrace.runtime.tables.columns.keys import Key, group, key_columns
 
 ACCUMULATORS = "accumulators"
+TOGETHER = 262_144
+"""Rows of an epoch that are worked off at once: each key that occurs costs some Python each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,9 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         self._state = self.keyed_value(ACCUMULATORS)
         self._key_types = [arrow_type(each) for each in config.key_types]
         self.aggregate(config.calls, config.retracts, lasting=self._key_types)
+        self._waiting: list[Rows] = []
+        """of this epoch"""
+        self._size = 0
         self._before: dict[Key, Accumulator | None] = {}
         """keys that this epoch has touched -> what they were before"""
         self._values: dict[Key, tuple[Any, ...]] = {}
@@ -68,11 +73,19 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self.config.every_change:
-            self._take(rows)
+            self._waiting.append(rows)
+            self._size += len(rows)
+            if self._size >= TOGETHER:
+                self._work_off()
             return
         for place in range(len(rows)):
             self._take(rows.take(np.array([place])))
             self.flush()
+
+    def _work_off(self) -> None:
+        if self._waiting:
+            waiting, self._waiting, self._size = self._waiting, [], 0
+            self._take(concat(waiting))
 
     def _take(self, rows: Rows) -> None:
         keys, get = self.config.keys, self._state.get
@@ -106,6 +119,7 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
             self._values.update(zip((key for key, _ in known), values))
 
     def end_input(self) -> None:
+        self._work_off()
         if not self.config.keys:
             self._always = True
             stored = self._state.get(())
@@ -115,6 +129,7 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         super().end_input()
 
     def flush(self) -> None:
+        self._work_off()
         if not self._before:
             return
         keys, before = list(self._before), list(self._before.values())

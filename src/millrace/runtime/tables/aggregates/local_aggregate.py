@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from millrace.relational.rex import AggCall
-from millrace.relational.rows import Rows, concat, record_batch
+from millrace.relational.rows import Rows, record_batch
 from millrace.runtime.tables.aggregates.accumulators import Accumulators
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.aggregates.partials import PartialColumns
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.keys import group_ids
-from millrace.runtime.tables.columns.reduction import reduce_columns
 
 MERGE_AT = 65_536
 """Partial rows that are held before those of equal keys become one."""
@@ -83,15 +83,9 @@ class LocalAggregateOperator(TableOperator[L]):
                 self.flush()  # there are too many keys for merging to help
 
     def _merged(self) -> Rows:
-        rows = concat(self._held)
-        slots = self._accumulators.slots
-        count = rows.batch.num_columns - len(slots)
-        keys, partials = rows.columns[:count], rows.columns[count:]
-        ids, first = group_ids(keys, len(rows))
-        reduced = reduce_columns(ids, len(first), [(each, slot.reduce) for each, slot in zip(partials, slots)])
-        where = pa.array(first)
-        cast = [each.cast(slot.type) for each, slot in zip(reduced, slots)]
-        return Rows(record_batch([*(key.take(where) for key in keys), *cast], len(first)))
+        batches = [rows.batch for rows in self._held]
+        keys = batches[0].schema.types[: -len(self._accumulators.slots)]
+        return Rows(PartialColumns(keys, self._accumulators.slots).merged(batches))
 
     def flush(self) -> None:
         if self._held:

@@ -16,6 +16,7 @@ from millrace.relational.rex import Rex
 from millrace.relational.rows import record_batch
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import Changed, DistinctCounts
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, key_tuples
 from millrace.runtime.tables.indexed_rows import AddedRows
@@ -32,6 +33,15 @@ class SeenRows(AddedRows):
         super().__init__([*keys, *values, pa.int64()], range(len(keys) + len(values)))
         self._keys, self._values = keys, values
         self.filters: list[Rex | None] = []
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "seen values", (types_as_bytes(self._keys), types_as_bytes(self._values), len(self.filters))
+
+    @classmethod
+    def told(cls, keys: bytes, values: bytes, filters: int) -> SeenRows:
+        found = cls(types_of(keys), types_of(values))
+        found.filters = [None] * filters
+        return found
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         rows = [(at, value, counts) for at, (_, row, _) in entries.items() for value, counts in row.items()]

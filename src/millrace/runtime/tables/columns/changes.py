@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
-from millrace.runtime.tables.columns.keys import group_ids
+from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Kinds, Rows, record_batch
+from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 
 
@@ -26,16 +27,25 @@ def changes(
     both = had & has
     if not keep_equal and both.any():
         both = both & differing(old, new)
-    first = np.where(both & before, UPDATE_BEFORE, np.where(had & ~has, DELETE, 255))
-    second = np.where(both, UPDATE_AFTER, np.where(has & ~had, INSERT, 255))
-    kinds = np.column_stack([first, second]).astype(np.uint8).ravel()
     count = len(had)
     # Row i of the old columns is at i, of the new ones behind all of these.
-    rows = np.column_stack([np.arange(count), np.arange(count) + count]).ravel()
-    chosen = kinds != 255
-    where, kinds = pa.array(rows[chosen]), kinds[chosen]
+    rows, kinds = placed_changes(np.arange(count), np.arange(count) + count, had, has, both, before)
+    where = pa.array(rows)
     columns = [pa.concat_arrays([a, b]).take(where) for a, b in zip(old, new)]
     return Rows(record_batch(columns, len(kinds)), kinds if kinds.any() else None)
+
+
+def placed_changes(old: Ids, new: Ids, had: Any, has: Any, updated: Any, before: bool) -> tuple[Ids, Kinds]:
+    """Which rows say what has changed, and their kinds: ``changes`` of rows that are somewhere.
+
+    :param old: where the rows are that were there, ``new``: where those are that are there now.
+    :param updated: where a row has taken the place of another one.
+    """
+    first = np.where(updated & before, UPDATE_BEFORE, np.where(had & ~has, DELETE, 255))
+    second = np.where(updated, UPDATE_AFTER, np.where(has & ~had, INSERT, 255))
+    kinds = np.column_stack([first, second]).astype(np.uint8).ravel()
+    chosen = kinds != 255
+    return np.column_stack([old, new]).ravel()[chosen], kinds[chosen]
 
 
 def differing(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Any:
@@ -43,6 +53,10 @@ def differing(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Any:
     count = len(old[0]) if old else 0
     found = np.zeros(count, bool)
     for one, other in zip(old, new):
+        plain = pa.types.is_integer(one.type) or pa.types.is_string(one.type) or pa.types.is_temporal(one.type)
+        if plain and not one.null_count and not other.null_count:
+            found |= pc.not_equal(one, other).to_numpy(zero_copy_only=False)
+            continue
         ids, _ = group_ids([pa.concat_arrays([one, other])], 2 * count)
         found |= ids[:count] != ids[count:]
     return found

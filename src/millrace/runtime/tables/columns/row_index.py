@@ -7,7 +7,7 @@ there are few of them, and each row is moved a few times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import ranges
 
-MOST_BYTES = 2**28
+MOST_BYTES = 2**27
 """Batches are put together up to this size: texts of a column may not be longer than 2 GB together."""
+TOGETHER = 4
+"""So many batches of one order of size become one."""
 
 
 class RowStore:
@@ -35,13 +37,27 @@ class RowStore:
         self._batches.append(batch)
         self._starts.append(self.length)
         self.length += batch.num_rows
-        while len(self._batches) > 1 and self._batches[-2].num_rows <= 2 * self._batches[-1].num_rows:
-            one, other = self._batches[-2:]
-            if one.nbytes + other.nbytes > MOST_BYTES:
+        while (alike := self._alike()) >= TOGETHER:
+            batches = self._batches[-alike:]
+            if sum(each.nbytes for each in batches) > MOST_BYTES:
                 return
-            columns = [pa.concat_arrays([a, b]) for a, b in zip(one.columns, other.columns)]
-            self._batches[-2:] = [record_batch(columns, one.num_rows + other.num_rows)]
-            del self._starts[-1]
+            columns = [pa.concat_arrays(parts) for parts in zip(*(each.columns for each in batches))]
+            self._batches[-alike:] = [record_batch(columns, sum(each.num_rows for each in batches))]
+            del self._starts[1 - alike :]
+
+    def _alike(self) -> int:
+        """How many of the last batches are of one order of size, or smaller than the last one."""
+        most = TOGETHER ** (_order(self._batches[-1].num_rows) + 1)
+        return next((n for n, each in enumerate(reversed(self._batches)) if each.num_rows >= most), len(self._batches))
+
+    def keep(self, wanted: Any) -> None:
+        """Forget all rows but these, which get new numbers."""
+        batches, starts = self._batches, [*self._starts, self.length]
+        self._batches, self._starts, self.length = [], [], 0
+        for batch, first, end in zip(batches, starts, starts[1:]):
+            kept = batch.filter(pa.array(wanted[first:end]))
+            if kept.num_rows:
+                self.add(kept)
 
     def batches(self) -> list[pa.RecordBatch]:
         """All rows."""
@@ -82,21 +98,39 @@ class HashIndex:
     def __init__(self) -> None:
         self._runs: list[Run] = []
 
-    def add(self, hashes: Hashes, first: int) -> None:
-        """Rows from this number on have these hashes."""
+    def add(self, hashes: Hashes, first: int, wanted: Any = None) -> None:
+        """Rows from this number on have these hashes.
+
+        :param wanted: which rows will still be looked for, numpy Booleans; None: all.
+        """
         run = _sorted(hashes, np.arange(first, first + len(hashes)))
         while self._runs and len(self._runs[-1].hashes) <= 2 * len(run.hashes):
             last = self._runs.pop()
+            if wanted is not None:
+                last = _where(last, wanted[last.numbers])
             run = _sorted(np.concatenate([last.hashes, run.hashes]), np.concatenate([last.numbers, run.numbers]))
         self._runs.append(run)
 
-    def find(self, hashes: Hashes) -> tuple[Ids, Ids]:
-        """(position in ``hashes``, number of a row that has it), by position and then by number."""
+    def keep(self, wanted: Any) -> None:
+        """Forget all rows but these, which get new numbers."""
+        renumbered = np.cumsum(wanted) - 1
+        kept = [_where(run, wanted[run.numbers]) for run in self._runs]
+        self._runs = [Run(run.hashes, renumbered[run.numbers]) for run in kept if len(run.hashes)]
+
+    def find(self, hashes: Hashes, wanted: Any = None) -> tuple[Ids, Ids]:
+        """(position in ``hashes``, number of a row that has it), by position and then by number.
+
+        :param wanted: which rows are looked for, numpy Booleans; None: all.
+        """
         found = []
         for run in self._runs:
             first = np.searchsorted(run.hashes, hashes, "left")
             owners, places = ranges(first, np.searchsorted(run.hashes, hashes, "right") - first)
-            found.append((owners, run.numbers[places]))
+            numbers = run.numbers[places]
+            if wanted is not None:
+                chosen = wanted[numbers]
+                owners, numbers = owners[chosen], numbers[chosen]
+            found.append((owners, numbers))
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if len(found) == 1:
@@ -105,6 +139,15 @@ class HashIndex:
         # Older runs have smaller numbers, and come first.
         order = np.argsort(owners, kind="stable")
         return owners[order], numbers[order]
+
+
+def _order(count: int) -> int:
+    """The order of size: from one to the next a number is ``TOGETHER`` times as large."""
+    return (max(count, 1).bit_length() - 1) // (TOGETHER.bit_length() - 1)
+
+
+def _where(run: Run, chosen: Any) -> Run:
+    return run if chosen.all() else Run(run.hashes[chosen], run.numbers[chosen])
 
 
 def _sorted(hashes: Hashes, numbers: Ids) -> Run:

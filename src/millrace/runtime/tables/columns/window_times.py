@@ -34,36 +34,42 @@ class WallClock:
 
     def times(self, column: pa.Array) -> Ids:
         """A time attribute without NULL as times on the wall."""
-        if self._shifts:
+        if self.shifts:
             column = pc.local_timestamp(column.cast(pa.timestamp("us", standard_name(self.zone or "UTC"))))
         return clock_times(column)
 
     def time(self, instant: int) -> int:
         """An instant (ms since the epoch) as a time on the wall."""
-        if not self._shifts:
+        if not self.shifts:
             return instant
         there = datetime.fromtimestamp(instant / 1000, timezone.utc).astimezone(zone_of(self.zone or "UTC"))
         return instant + _millis(there.utcoffset())
 
     def instant(self, time: int) -> int:
         """When the clock shows a time: the last time if it does so twice."""
-        if not self._shifts or abs(time) >= _LAST_YEAR:
+        if not self.shifts or abs(time) >= _LAST_YEAR:
             return time
         shown = (_EPOCH + timedelta(milliseconds=time)).replace(tzinfo=zone_of(self.zone or "UTC"), fold=1)
         if shown.astimezone(timezone.utc).astimezone(shown.tzinfo).replace(tzinfo=None) != shown.replace(tzinfo=None):
             shown = shown.replace(fold=0)  # it is never shown: what was added to the clock comes later
         return time - _millis(shown.utcoffset())
 
+    def instants(self, times: Ids) -> Ids:
+        """As ``instant``, for many times."""
+        if not self.shifts:
+            return times
+        distinct, places = np.unique(times, return_inverse=True)
+        return np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
+
     def column(self, times: Ids, like_attribute: bool) -> pa.Array:
         """Times as a column: of the type of the time attribute, or of TIMESTAMP."""
         if like_attribute and self.zone is not None:
-            distinct, places = np.unique(times, return_inverse=True)
-            instants = np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
-            return pa.array(instants * 1000).view(pa.timestamp("us", "UTC"))
+            return pa.array(self.instants(times) * 1000).view(pa.timestamp("us", "UTC"))
         return pa.array(times * 1000).view(pa.timestamp("us"))
 
     @property
-    def _shifts(self) -> bool:
+    def shifts(self) -> bool:
+        """Whether the clock differs from UTC."""
         return self.zone is not None and self.zone != "UTC"
 
 
@@ -79,8 +85,7 @@ def has_passed(end: int, clock: WallClock, watermark: int) -> bool:
 
 def passed(ends: Ids, clock: WallClock, watermark: int) -> Any:
     """As ``has_passed``, for many windows: numpy Booleans."""
-    distinct, places = np.unique(ends, return_inverse=True)
-    return np.array([has_passed(end, clock, watermark) for end in distinct.tolist()], bool)[places]
+    return np.full(len(ends), True) if watermark == MAX_WATERMARK else clock.instants(ends) - 1 <= watermark
 
 
 def clock_times(column: pa.Array) -> Ids:

@@ -6,7 +6,7 @@ added to are in columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from millrace.relational.rows import Rows
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
+from millrace.runtime.tables.columns.matching import take_or_null
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.runtime.tables.state import KeyedMap
@@ -64,8 +65,20 @@ class HeldInColumns:
         self.copies = np.ones(len(owners), np.int64)
         self.partners = np.zeros(len(owners), np.int64)
 
-    def columns(self) -> list[pa.Array]:
-        return self._rows.take(self._numbers)
+    def columns(self, needed: Collection[int]) -> list[pa.Array]:
+        """These columns of the rows, None in place of the others."""
+        places = sorted(needed)
+        found: list[pa.Array] = [None] * len(self._rows.types)
+        for place, column in zip(places, self._rows.take(self._numbers, places)):
+            found[place] = column
+        return found
+
+    def taken(self, positions: Ids) -> list[pa.Array]:
+        """The columns of the rows at these positions, NULLs for negative ones."""
+        missing = positions < 0
+        if missing.any():
+            return [take_or_null(column, positions) for column in self._rows.take(self._numbers)]
+        return self._rows.take(self._numbers[positions])
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
         """They are not counted."""
@@ -97,8 +110,17 @@ class Held:
         self.copies = np.array(copies, np.int64)
         self.partners = np.array(partners, np.int64)
 
-    def columns(self) -> list[pa.Array]:
+    @cached_property
+    def _columns(self) -> list[pa.Array]:
         return self._side.codec.columns(self.rows)
+
+    def columns(self, needed: Collection[int]) -> list[pa.Array]:
+        """The columns of the rows, at least these."""
+        return self._columns
+
+    def taken(self, positions: Ids) -> list[pa.Array]:
+        """The columns of the rows at these positions, NULLs for negative ones."""
+        return [take_or_null(column, positions) for column in self._columns]
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
         """How many partners the rows at these positions have now."""

@@ -7,23 +7,27 @@ before; that is a running sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from millrace.relational.rex import refs
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
 from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.columns.matching import has_null, ranges, running, side_by_side
+from millrace.runtime.tables.columns.matching import has_null, ranges, running, take_or_null
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
 from millrace.runtime.tables.joins.join_state import AddedSide, BatchKeys, Held, HeldInColumns, JoinSide
 
+Taking = Callable[[Ids], list[pa.Array]]
+"""gives the columns of the rows at some positions"""
 AnyHeld = Held | HeldInColumns
 LEFT, RIGHT = "left", "right"
 """names of the states"""
@@ -72,6 +76,8 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         config = self.config
         self._keys = (config.equal.left, config.equal.right)
         self._rest = config.condition if config.null_aware else config.equal.rest
+        read, width = refs(self._rest), len(config.left)
+        self._read = ({index for index in read if index < width}, {index - width for index in read if index >= width})
         counts = (config.keeps_left or config.only_left, config.keeps_right)
         self._sides = (self._side(0, config.left_types, counts[0]), self._side(1, config.right_types, counts[1]))
 
@@ -100,8 +106,8 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
             self.receive(rows.take(np.arange(half)), input)
             self.receive(rows.take(np.arange(half, len(rows))), input)
             return
-        others = held.columns()
         if len(at) and not always(self._rest):
+            others = held.columns(self._read[1 - input])
             where = (columns, others, at, to) if input == 0 else (others, columns, to, at)
             matches = holds(self, self._rest, *where, unknown=self.config.null_aware)
             at, to = at[matches], to[matches]
@@ -111,7 +117,8 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
             parts = self._filtered(rows, partners, at, to, held, input)
         else:
             parts = self._joined(rows, partners, at, to, held, input)
-        self._emit(parts, columns if input == 0 else others, others if input == 0 else columns)
+        sides = (partial(_taken, columns), held.taken)
+        self._emit(parts, *(sides if input == 0 else sides[::-1]))
 
     # -- which rows meet ------------------------------------------------------------------------------------------
 
@@ -193,20 +200,25 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
     def _part(self, phase: int, order: Ids, mine: Ids, other: Ids, kinds: Kinds, input: int) -> _Part:
         return _Part(order, phase, mine, other, kinds) if input == 0 else _Part(order, phase, other, mine, kinds)
 
-    def _emit(self, parts: list[_Part], left: list[pa.Array], right: list[pa.Array]) -> None:
-        order = np.lexsort(
-            (
-                np.concatenate([np.full(len(part.order), part.phase) for part in parts]),
-                np.concatenate([part.order for part in parts]),
-            )
-        )
-        if not len(order):
+    def _emit(self, parts: list[_Part], left: Taking, right: Taking) -> None:
+        parts = [part for part in parts if len(part.order)]
+        if not parts:
             return
-        left_at = np.concatenate([part.left for part in parts])[order]
-        right_at = np.concatenate([part.right for part in parts])[order]
-        kinds = np.concatenate([part.kinds for part in parts])[order]
-        if self.config.only_left:
-            columns = side_by_side(left, [], left_at, right_at)
-        else:
-            columns = side_by_side(left, right, left_at, right_at)
-        self.emit_columns(columns, len(order), kinds if kinds.any() else None)
+        left_at, right_at, kinds = _in_order(parts)
+        columns = left(left_at) if self.config.only_left else [*left(left_at), *right(right_at)]
+        self.emit_columns(columns, len(kinds), kinds if kinds.any() else None)
+
+
+def _in_order(parts: Sequence[_Part]) -> tuple[Ids, Ids, Kinds]:
+    """The rows of all parts by input row and phase: their positions on both sides, and their kinds."""
+    if len(parts) == 1:  # which is in order
+        return parts[0].left, parts[0].right, parts[0].kinds
+    phases = np.concatenate([np.full(len(part.order), part.phase) for part in parts])
+    order = np.lexsort((phases, np.concatenate([part.order for part in parts])))
+    left, right = (np.concatenate([getattr(part, side) for part in parts])[order] for side in ("left", "right"))
+    return left, right, np.concatenate([part.kinds for part in parts])[order]
+
+
+def _taken(columns: Sequence[pa.Array], positions: Ids) -> list[pa.Array]:
+    """The columns of the rows at these positions, NULLs for negative ones."""
+    return [take_or_null(column, positions) for column in columns]

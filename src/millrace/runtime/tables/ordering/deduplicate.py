@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,10 @@ from millrace.runtime.tables.base import KeyedTableOperator, TableConfig, TableO
 from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, best_rows
+from millrace.runtime.tables.ordering.seen_keys import SeenKeys
 from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+from millrace.runtime.tables.waiting_rows import WaitingRows
 
 ROW, SEEN = "row", "seen"
 
@@ -46,31 +50,65 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._seen = self.keyed_value(SEEN)
+        config = self.config
+        self._columns: SeenKeys | None = None
+        if self.backend.in_memory and not config.state_ttl:
+            self._columns = self.backend.use(SEEN, SeenKeys([arrow_type(config.types[place]) for place in config.keys]))
+        else:
+            self._seen = self.keyed_value(SEEN)
 
     def receive(self, rows: Rows, input: int) -> None:
-        columns = rows.columns
-        grouped = group([columns[index] for index in self.config.keys], len(rows))
+        keys = [rows.batch.column(index) for index in self.config.keys]
+        new = self._new(keys, len(rows)) if self._columns is None else self._columns.new(keys, len(rows))
+        first = rows if len(new) == len(rows) else rows.take(new)
+        self.emit_rows(with_number(first) if self.config.number else first)
+
+    def _new(self, columns: Sequence[pa.Array], length: int) -> Ids:
+        """The first rows of the keys that were not seen before, which are now."""
+        grouped = group(columns, length)
         get, put = self._seen.get, self._seen.put
         new = [place for place, key in enumerate(grouped.keys) if get(key) is None]
         for place in new:
             put(grouped.keys[place], True)
-        first = rows.take(grouped.first[np.array(new, np.int64)])
-        self.emit_rows(with_number(first) if self.config.number else first)
+        return grouped.first[np.array(new, np.int64)]
 
 
 class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
+    """With rows in columns where they are in memory and never expire, else as entries of keyed state."""
+
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._state = self.keyed_value(ROW)
-        self.codec = RowCodec([arrow_type(each) for each in self.config.types])
-        self.before = self.config.before
+        config = self.config
+        types = [arrow_type(each) for each in config.types]
+        self.before = config.before
+        self._columns: LatestRows | None = None
+        self._waiting = WaitingRows()
+        if self.backend.in_memory and not config.state_ttl:
+            table = self.backend.use(ROW, RowOfKey(types, config.keys, config.time))
+            self._columns = LatestRows(table, config.keys, config.time, config.last)
+        else:
+            self._state = self.keyed_value(ROW)
+            self.codec = RowCodec(types)
 
     def row_of(self, key: Key) -> Row | None:
         found = self._state.get(key)
         return None if found is None else found[1]
 
     def receive(self, rows: Rows, input: int) -> None:
+        if self._columns is None:
+            self._receive(rows)
+            return
+        if not rows.adds().all():
+            raise ValueError("the input of a deduplication was planned to have insertions only, but takes rows back")
+        self._update(self._waiting.add(rows))
+        if self._columns.table.crowded:
+            self.flush()
+
+    def _update(self, rows: Rows | None) -> None:
+        if rows is not None and self._columns is not None:
+            self._columns.update(rows)
+
+    def _receive(self, rows: Rows) -> None:
         config, columns = self.config, rows.columns
         grouped = group([columns[index] for index in config.keys], len(rows))
         times = np.arange(len(rows)) if config.time is None else millis(columns[config.time])
@@ -84,18 +122,16 @@ class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
                 self.touch(key, None if known is None else known[1])
                 put(key, (time, row))
 
+    def flush(self) -> None:
+        if self._columns is None:
+            super().flush()
+            return
+        self._update(self._waiting.take())
+        for changed in self._columns.changes(self.before):
+            self.emit_rows(changed)
+
     def emit_rows(self, rows: Rows) -> None:
         super().emit_rows(with_number(rows) if self.config.number else rows)
-
-
-def best_rows(ids: Ids, count: int, times: Ids, last: bool) -> Ids:
-    """The first or last row of each group by time; of those with the same time the first or last to arrive."""
-    order = np.argsort(times, kind="stable")
-    best = np.empty(count, np.int64)
-    # What is assigned last stays.
-    chosen = order if last else order[::-1]
-    best[ids[chosen]] = chosen
-    return best
 
 
 def with_number(rows: Rows) -> Rows:

@@ -20,11 +20,15 @@ from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
 from millrace.relational.types import BigIntType, DataType
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.changes import row_changes
-from millrace.runtime.tables.columns.keys import Key, group_ids, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
 from millrace.runtime.tables.columns.ranking import ROW_NUMBER, ranked
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.ordering.first_rows import FirstOfKey, FirstRows
 from millrace.runtime.tables.placed_rows import PlacedRows
+from millrace.runtime.tables.waiting_rows import WaitingRows
 
+TOP = "top"
+"""name of the state"""
 Ranked = tuple[Row, int]
 """(row, rank)"""
 
@@ -88,10 +92,14 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
             found[owner].append((rows[place], rank))
         return found
 
+    @property
+    def order_places(self) -> list[int]:
+        """The columns that the order reads."""
+        return sorted({index for key in self.config.order for index in refs(key.expression)})
+
     def _order_columns(self, rows: Sequence[Row]) -> list[pa.Array]:
         """The columns that the order reads, of these rows; None for the others."""
-        needed = {index for key in self.config.order for index in refs(key.expression)}
-        places = sorted(needed)
+        places = self.order_places
         found = RowCodec([self.codec.types[place] for place in places]).columns(
             [tuple([row[place] for place in places]) for row in rows]
         )
@@ -178,14 +186,41 @@ class RankBase(TopRowsOperator):
 
 
 class AppendOnlyRankOperator(RankBase):
-    """State: the rows of each partition that rank among the first, in order."""
+    """State: the rows of each partition that rank among the first, in columns where they are in memory."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._state = self.keyed_value("top")
+        self._columns: FirstRows | None = None
+        self._waiting = WaitingRows()
+        if self.backend.in_memory and not self.config.state_ttl:
+            self._columns = self._in_columns()
+        else:
+            self._state = self.keyed_value(TOP)
+
+    def _in_columns(self) -> FirstRows:
+        config = self.config
+        table = self.backend.use(TOP, FirstOfKey(self.codec.types, config.partition, self._rank, self.order_places))
+        by_place = config.function == ROW_NUMBER
+        wanted = (config.first, config.last)
+        return FirstRows(table, config.partition, self._rank, wanted, config.number, by_place)
+
+    def _rank(self, owners: Ids, columns: Sequence[pa.Array]) -> tuple[Ids, Ids]:
+        return ranked(owners, self.config.order, self.evaluator(columns, len(owners)), self.config.function)
 
     def receive(self, rows: Rows, input: int) -> None:
-        new = self.by_key(self.promising(rows))
+        if self._columns is None:
+            self._receive(self.promising(rows))
+            return
+        self._update(self._waiting.add(rows))
+        if self._columns.table.crowded:
+            self.flush()
+
+    def _update(self, rows: Rows | None) -> None:
+        if rows is not None and self._columns is not None:
+            self._columns.update(self.promising(rows))
+
+    def _receive(self, rows: Rows) -> None:
+        new = self.by_key(rows)
         known = [self._state.get(key) or () for key in new]
         # What is known is in the order of arrival as far as that matters: among rows that are equal in the order.
         tops = self.top([[*(row for row, _ in old), *rows] for old, rows in zip(known, new.values())])
@@ -197,6 +232,14 @@ class AppendOnlyRankOperator(RankBase):
 
     def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
         return [self._state.get(key) or [] for key in keys]
+
+    def flush(self) -> None:
+        if self._columns is None:
+            super().flush()
+            return
+        self._update(self._waiting.take())
+        for changed in self._columns.changes(self.config.before):
+            self.emit_rows(changed)
 
 
 class RankOperator(RankBase):

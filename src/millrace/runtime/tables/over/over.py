@@ -19,8 +19,9 @@ from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey
 from millrace.relational.rows import Rows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, group
-from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
+from millrace.runtime.tables.over.kept_rows import KEPT, KeptRows, Need, ObjectRows, Partitions
+from millrace.runtime.tables.over.kept_table import ColumnRows, KeptTable
 from millrace.runtime.tables.over.over_calls import FoldingCall, KeepingCall, OverCall, over_call
 from millrace.runtime.tables.over.over_frames import Line
 
@@ -70,21 +71,30 @@ class OverOperator(KeyedTableOperator[Over]):
         """key -> one accumulator for each call that folds"""
         self._seen = {id(call): self.keyed_map(f"distinct-{n}") for n, call in enumerate(self._calls)}
         """key -> arguments of DISTINCT calls that fold"""
-        self._rows = self.keyed_map("kept")
-        """key -> number of a row in its partition -> (time, what calls need of the row)"""
         self._kept = list(dict.fromkeys(each for call in self._keeping for each in call.inputs))
-        self._codec = RowCodec([pa.int64(), *(arrow_type(each.type) for each in self._kept)])
-        self._rows_kept = max((call.rows_kept for call in self._keeping), default=0)
-        self._span_kept = max((call.span_kept for call in self._keeping), default=-1)
-        self._keeps_all = any(call.keeps_all for call in self._keeping)
+        kept_types = [arrow_type(each.type) for each in self._kept]
+        need = Need(
+            rows=max((call.rows_kept for call in self._keeping), default=0),
+            span=max((call.span_kept for call in self._keeping), default=-1),
+            everything=any(call.keeps_all for call in self._keeping),
+        )
+        timers = self.backend.event_timers if config.event_time else self.backend.processing_timers
+        if self.backend.in_memory and not config.state_ttl:
+            key_types = [types[index] for index in config.partition]
+            table = self.backend.use(KEPT, KeptTable(key_types, kept_types))
+            self._rows: KeptRows = ColumnRows(need, table)
+        else:
+            self._rows = ObjectRows(need, self.keyed_map(KEPT), self.backend, timers, kept_types)
 
     def open(self) -> None:
         super().open()
+        self._rows.restored()
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self.config.event_time:
             now = self.context.clock()
+            self._rows.forget_idle(now)
             self._work_off(rows, np.full(len(rows), now, np.int64), now)
             return
         times = millis(rows.batch.column(self._time))
@@ -94,19 +104,21 @@ class OverOperator(KeyedTableOperator[Over]):
         due = take_due(self._waiting, watermark)
         if due is not None:
             self._work_off(*due, min(watermark, _EVER) + 1)
-        self._forget_idle(self.backend.event_timers, min(watermark, _EVER) + 1)
+        if self.config.event_time:
+            self._rows.forget_idle(min(watermark, _EVER) + 1)
 
     def advance_processing_time(self, now: int) -> None:
-        self._forget_idle(self.backend.processing_timers, now)
+        if not self.config.event_time:
+            self._rows.forget_idle(now)
 
     # -- the rows of a batch --------------------------------------------------------------------------------------
 
     def _work_off(self, rows: Rows, times: Ids, following: int) -> None:
         """Emit these rows, in order, with their results. No row is before ``following`` (ms) from here on."""
         columns = rows.columns
-        grouped = group([columns[index] for index in self.config.partition], len(rows))
-        order = np.argsort(grouped.ids, kind="stable")
-        partitions, sorted_times = grouped.ids[order], times[order]
+        keys = Partitions.of([columns[index] for index in self.config.partition], len(rows))
+        order = np.argsort(keys.ids, kind="stable")
+        partitions, sorted_times = keys.ids[order], times[order]
         evaluator = self.evaluator(columns, len(rows))
         where = pa.array(order)
 
@@ -114,17 +126,18 @@ class OverOperator(KeyedTableOperator[Over]):
             return [evaluator.column(each).take(where) for each in expressions]
 
         line = Line(partitions, sorted_times, np.arange(len(rows)), self.config.event_time)
-        found: dict[int, pa.Array] = self._fold(line, grouped.keys, values)
+        found: dict[int, pa.Array] = self._fold(line, keys, values)
         if self._keeping:
-            found |= self._keep(line, grouped.keys, values(self._kept), following)
+            found |= self._keep(line, keys, values(self._kept), following)
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
         results = [found[id(call)].take(pa.array(back)) for call in self._calls]
         self.emit_rows(rows.with_columns([*columns, *results]))
 
-    def _fold(self, line: Line, keys: list[Key], values: Any) -> dict[int, pa.Array]:
+    def _fold(self, line: Line, partitions: Partitions, values: Any) -> dict[int, pa.Array]:
         if not self._folding:
             return {}
+        keys = partitions.keys
         zeros = tuple(call.zero for call in self._folding)
         old = [self._accumulators.get(key) or zeros for key in keys]
         found, after = {}, []
@@ -154,66 +167,25 @@ class OverOperator(KeyedTableOperator[Over]):
 
     # -- rows that are kept ---------------------------------------------------------------------------------------
 
-    def _keep(self, new: Line, keys: list[Key], columns: list[pa.Array], following: int) -> dict[int, pa.Array]:
+    def _keep(self, new: Line, keys: Partitions, columns: list[pa.Array], following: int) -> dict[int, pa.Array]:
         """The results of the calls that see rows. Afterwards the state has what later rows need."""
-        history = [list(self._rows.items(key)) for key in keys]
-        counts = [len(each) for each in history]
-        known = self._codec.columns([row for each in history for _, row in each])
-        both = [pa.chunked_array(pair).combine_chunks() for pair in zip(known[1:], columns)]
-        partitions = np.concatenate([np.repeat(np.arange(len(keys)), counts), new.partitions])
-        times = np.concatenate([known[0].to_numpy(), new.times])
+        history = self._rows.find(keys)
+        count = len(history.owners)
+        both = [pa.concat_arrays([old, each]) for old, each in zip(history.columns[1:], columns)]
+        partitions = np.concatenate([history.owners, new.partitions])
+        times = np.concatenate([history.columns[0].to_numpy(), new.times])
         order = np.argsort(partitions, kind="stable")  # what is known is before what is new
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
-        line = Line(partitions[order], times[order], position[sum(counts) :], new.peers)
+        line = Line(partitions[order], times[order], position[count:], new.peers)
         both = [column.take(pa.array(order)) for column in both]
         found = {}
         for call in self._keeping:
             found[id(call)] = call.compute(line, [both[self._kept.index(each)] for each in call.inputs])
-        self._store(line, keys, history, columns, new, following)
+        needed = self._rows.need.of(line, following)[position]
+        fresh = needed[count:]
+        where = pa.array(np.flatnonzero(fresh))
+        come = [pa.array(new.times[fresh]), *(column.take(where) for column in columns)]
+        self._rows.change(keys, history, ~needed[:count], new.partitions[fresh], come)
+        self._rows.plan_to_forget(keys, new)
         return found
-
-    def _store(
-        self,
-        line: Line,
-        keys: list[Key],
-        history: list[list[tuple[int, Row]]],
-        columns: list[pa.Array],
-        new: Line,
-        following: int,
-    ) -> None:
-        last = np.searchsorted(line.partitions, line.partitions, "right")
-        needed = (last - np.arange(len(last)) <= self._rows_kept) | (line.times >= following - self._span_kept)
-        if self._keeps_all:
-            needed[:] = True
-        is_new = np.zeros(len(last), bool)
-        is_new[line.new] = True
-        rows = iter(self._codec.rows([pa.array(new.times), *columns], len(new.times)))
-        known = iter([(key, number) for key, each in zip(keys, history) for number, _ in each])
-        following_number = [each[-1][0] + 1 if each else 0 for each in history]
-        for partition, fresh, keep in zip(line.partitions.tolist(), is_new.tolist(), needed.tolist()):
-            if not fresh:
-                key, number = next(known)
-                if not keep:
-                    self._rows.remove(key, number)
-                continue
-            row = next(rows)
-            if keep:
-                self._rows.put(keys[partition], following_number[partition], row)
-            following_number[partition] += 1
-        if self._span_kept >= 0 and not self._keeps_all and not self._rows_kept:
-            self._plan_to_forget(keys, new)
-
-    def _plan_to_forget(self, keys: list[Key], new: Line) -> None:
-        timers = self.backend.event_timers if self.config.event_time else self.backend.processing_timers
-        latest = np.zeros(len(keys), np.int64)
-        latest[new.partitions] = new.times
-        for key, time in zip(keys, latest.tolist()):
-            timers.register(time + self._span_kept + 1, key)
-
-    def _forget_idle(self, timers: Any, following: int) -> None:
-        """Remove the rows of partitions that have had no new ones for so long that none is needed."""
-        while (due := timers.pop_due(following)) is not None:
-            key = due[1]
-            if all(row[0] < following - self._span_kept for _, row in self._rows.items(key)):
-                self._rows.clear(key)

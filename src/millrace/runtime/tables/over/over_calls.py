@@ -176,17 +176,20 @@ class BoundedFold(KeepingCall):
         lows, highs = line.bounds(self.frame)
         contributions = self._folding.contributions(args, pa.array(counts.astype(np.int64)))
         slots = [_folded(slot, column, lows, highs) for slot, column in zip(self._folding.slots, contributions)]
-        return self._folding.result(slots, self.result_type)
+        columns = [each for each in slots if isinstance(each, pa.Array)]
+        if len(columns) == len(slots):
+            return self._folding.column_result(columns, self.result_type)
+        values = [each.to_pylist() if isinstance(each, pa.Array) else each for each in slots]
+        return self._folding.result(values, self.result_type)
 
 
-def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> list[Any]:
-    """The fold of each stretch of a column; both bounds never go back."""
+def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> Any:
+    """The fold of each stretch of a column, as a column or a list; both bounds never go back."""
     if slot.reduce == "sum" and pa.types.is_integer(column.type):
         values = column.fill_null(0).to_numpy().astype(np.int64)
         if not len(values) or max(int(values.max()), -int(values.min())) < _EXACT // len(values):
             sums = np.concatenate([[0], np.cumsum(values)])
-            found: list[Any] = (sums[np.maximum(highs + 1, lows)] - sums[lows]).tolist()
-            return found
+            return pa.array(sums[np.maximum(highs + 1, lows)] - sums[lows])
     cells = [slot.zero if value is None else value for value in column.to_pylist()]
     return sliding(cells, lows.tolist(), highs.tolist(), slot.merge, slot.zero)
 

@@ -14,7 +14,7 @@ from millrace.relational.types import DataType
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.row_codec import RowCodec
-from millrace.runtime.tables.windows.sessions import Fired, SessionOperator
+from millrace.runtime.tables.windows.session_objects import Fired, ObjectSessionOperator, ObjectSessions
 from millrace.runtime.tables.windows.window_config import TimedWindows
 from millrace.runtime.tables.windows.window_table import with_windows
 
@@ -31,12 +31,13 @@ class SessionTable(TimedWindows):
         return SessionTableOperator(self)
 
 
-class SessionTableOperator(SessionOperator[SessionTable]):
+class SessionTableOperator(ObjectSessionOperator[SessionTable]):
     """The content of a session is how many rows it has; these lie at its address by their place: (kind, row)."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.keys = self.config.partition
+        self.sessions = ObjectSessions(self)
         self._codec = RowCodec([arrow_type(each) for each in self.config.types])
         self._rows = self.keyed_map("rows", ttl=0)
 

@@ -6,22 +6,18 @@ fires merges the slices that it is made of. Otherwise a row is added to every wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
-from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.restoring.saved import KeyedPieces
-from millrace.runtime.state.window_tables import WindowTable
-from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
-from millrace.runtime.tables.aggregates.batch import Batch, signs_of
-from millrace.runtime.tables.columns.keys import Ids, Key, group, value_column
+from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import clock_times, passed
+from millrace.runtime.tables.windows.contents import Results, contents_of
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.windows.window_table import without_null_times
@@ -38,7 +34,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         super().setup(context, output)
         config = self.config
         self.aggregate(config.calls, config.retracts, ttl=0)
-        self._table: WindowTable = self.backend.table_of(WINDOWS, WindowTable.kind)
+        self._contents = contents_of(self.backend, WINDOWS, self.accumulators, config)
         self._windows = config.slicing
         overlap = (config.window.slide or config.window.size) < config.window.size
         self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
@@ -61,7 +57,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         """The state has come from an earlier copy, or from other subtasks."""
         self._agenda.clear()
         self._planned.clear()
-        self._schedule(set(self._table.rows))
+        self._schedule(set(self._contents.ends()))
 
     def _schedule(self, buckets: set[int]) -> None:
         size = self._windows.slice_size
@@ -80,22 +76,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         rows, buckets = self._assigned(rows)
         if not len(rows):
             return
-        columns = rows.columns
-        keys = [columns[index] for index in (*self.config.keys, *(self.config.attached or ()))]
-        grouped = group([pa.array(buckets), *keys], len(rows))
-        ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
-        contents, zero = self._table.rows, self.accumulators.zero
-        old = [contents[at.namespace].get(at.key, zero) if at.namespace in contents else zero for at in ats]
-        if self.config.partial:
-            new = self.accumulators.merge_partials(grouped.ids, columns[self._width :], old)
-        else:
-            batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
-            new = self.accumulators.update(batch, old, ats)
-        for at, accumulator in zip(ats, new):
-            row, touched = self._table.begin(at.namespace)
-            row[at.key] = accumulator
-            touched[at.key] = 0
-        self._schedule({at.namespace for at in ats})
+        self._schedule(self._contents.add(rows, buckets, self.evaluator(rows.columns, len(rows))))
 
     def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
         """The rows that are not late, and the window or slice that each is added to."""
@@ -118,6 +99,8 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         if not self._event_time:
             return rows.take(which), ends
         wanted = ~passed(ends, clock, self.watermark)
+        if wanted.all():
+            return rows.take(which), ends
         self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
         return rows.take(which[wanted]), ends[wanted]
 
@@ -146,68 +129,46 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         return self._agenda.next_time()
 
     def forget_open_windows(self) -> None:
-        for end in list(self._table.rows):
+        for end in self._contents.ends():
             self._drop(end)
         self._agenda.clear()
 
     def fire_until(self, time: int) -> None:
-        keys: list[Key] = []
-        accumulators: list[Accumulator] = []
-        ends: list[int] = []
-        for end in [each for _, due in self._agenda.due(time) for each in due]:
-            for key, accumulator in self._contents(end):
-                if accumulator[0] > 0:
-                    keys.append(key)
-                    accumulators.append(accumulator)
-                    ends.append(end)
-            if not self.accumulators.mergeable and keys:
-                # Values are kept in state that is about to be dropped.
-                self._emit(keys, accumulators, ends)
-                keys, accumulators, ends = [], [], []
-            self._drop_after(end)
-        if keys:
-            self._emit(keys, accumulators, ends)
+        due = [end for _, ends in self._agenda.due(time) for end in ends]
+        if self.accumulators.mergeable:
+            self._fire(due)
+        else:  # values are kept in state that is dropped with their window
+            for end in due:
+                self._fire([end])
 
-    def _contents(self, end: int) -> Iterable[tuple[Key, Accumulator]]:
-        rows = self._table.rows
-        if not self._sliced:
-            return list(rows.get(end, {}).items())
-        parts: dict[Key, list[Accumulator]] = {}
-        for each in self._windows.slice_ends(end):
-            for key, accumulator in rows.get(each, {}).items():
-                parts.setdefault(key, []).append(accumulator)
-        return [(key, self.accumulators.merge(found)) for key, found in parts.items()]
+    def _fire(self, ends: Sequence[int]) -> None:
+        for found in self._contents.results([(end, self._stored(end)) for end in ends]):
+            self._emit(found)
+        for end in ends:
+            self._drop_after(end)
+
+    def _stored(self, end: int) -> Sequence[int]:
+        return self._windows.slice_ends(end) if self._sliced else (end,)
 
     def _drop_after(self, end: int) -> None:
         """Drop what no later window needs."""
-        if not self._sliced:
-            self._drop(end)
-            return
-        for each in self._windows.slice_ends(end):
-            if self._windows.last_window(each) <= end:
+        for each in self._stored(end):
+            if not self._sliced or self._windows.last_window(each) <= end:
                 self._drop(each)
 
     def _drop(self, bucket: int) -> None:
-        if not self.accumulators.mergeable:
-            for key in self._table.rows.get(bucket, ()):
-                self.accumulators.clear(Scoped(key, bucket))
-        self._table.drop(bucket)
+        self._contents.drop(bucket)
         self._planned.discard(bucket)
 
-    def _emit(self, keys: list[Key], accumulators: list[Accumulator], ends: list[int]) -> None:
-        values = self.accumulators.results(accumulators, [Scoped(key, end) for key, end in zip(keys, ends)])
-        columns = window_rows(
-            self.config,
-            [key[: len(self.config.keys)] for key in keys],
-            values,
-            self._starts(keys, ends),
-            np.array(ends, np.int64),
-            self.context.clock(),
-        )
-        self.emit_columns(columns, len(keys))
+    def _emit(self, found: Results) -> None:
+        starts = self._starts(found)
+        width = len(self.config.keys)
+        now = self.context.clock()
+        columns = window_rows(self.config, found.keys[:width], found.values, starts, found.ends, now)
+        self.emit_columns(columns, len(found.ends))
 
-    def _starts(self, keys: list[Key], ends: list[int]) -> Ids:
+    def _starts(self, found: Results) -> Ids:
         if self.config.attached is not None:
-            return clock_times(value_column([key[-2] for key in keys], pa.timestamp("us")))
-        starts = {end: self._windows.window_start(end) for end in set(ends)}
-        return np.array([starts[end] for end in ends], np.int64)
+            return clock_times(found.keys[-2])
+        distinct, where = np.unique(found.ends, return_inverse=True)
+        return np.array([self._windows.window_start(end) for end in distinct.tolist()], np.int64)[where]

@@ -14,7 +14,7 @@ from millrace.relational.nodes import WindowSpec
 from millrace.relational.rex import AggCall
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig
-from millrace.runtime.tables.columns.keys import Ids, Key, key_columns
+from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import WallClock
 from millrace.runtime.windows.slicing import CumulativeSlices, Slicing, SlidingSlices, TumblingSlices
 
@@ -83,7 +83,7 @@ class WindowAggregate(TimedWindows):
 
 
 def window_rows(
-    config: WindowAggregate, keys: Sequence[Key], values: Sequence[pa.Array], starts: Ids, ends: Ids, now: int
+    config: WindowAggregate, keys: Sequence[pa.Array], values: Sequence[pa.Array], starts: Ids, ends: Ids, now: int
 ) -> list[pa.Array]:
     """The columns of the result, of which each row is a window of a key; ``now`` is the processing time (ms)."""
     clock = config.clock
@@ -91,6 +91,6 @@ def window_rows(
         START: lambda: clock.column(starts, False),
         END: lambda: clock.column(ends, False),
         ROWTIME: lambda: clock.column(ends - 1, True),
-        PROCTIME: lambda: pa.array(np.full(len(keys), now * 1000)).view(pa.timestamp("us", "UTC")),
+        PROCTIME: lambda: pa.array(np.full(len(ends), now * 1000)).view(pa.timestamp("us", "UTC")),
     }
-    return [*key_columns(keys, config.arrow_key_types), *values, *(made[each]() for each in config.properties)]
+    return [*keys, *values, *(made[each]() for each in config.properties)]

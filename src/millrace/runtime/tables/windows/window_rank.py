@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import Rows
 from millrace.relational.types import BigIntType, DataType
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
-from millrace.runtime.tables.columns.keys import group
+from millrace.runtime.tables.columns.keys import Ids, group, group_ids
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.columns.window_times import WallClock, clock_times, has_passed, passed
+from millrace.runtime.tables.ordering.latest_rows import best_rows
 from millrace.runtime.tables.ordering.rank import TopRows, TopRowsOperator
 
 C = TypeVar("C", bound=TableConfig)
@@ -80,12 +83,17 @@ class WindowRowsOperator(KeyedTableOperator[C]):
         """The rows that a window gives for a key."""
         raise NotImplementedError
 
+    def candidates(self, rows: Rows) -> Rows:
+        """Without those that other rows of the batch keep out of the result."""
+        raise NotImplementedError
+
     def receive(self, rows: Rows, input: int) -> None:
         ends = clock_times(rows.batch.column(self.window_end))
         late = passed(ends, self._clock, self.watermark)
         if late.any():
             self._late.inc(int(late.sum()))
             rows = rows.where(~late)
+        rows = self.candidates(rows)
         columns = rows.columns
         by = (self.window_end, *self.keys)
         grouped = group([columns[index] for index in by], len(rows))
@@ -121,6 +129,13 @@ class WindowRankOperator(WindowRowsOperator[WindowRank], TopRowsOperator):
         super().setup(context, output)
         self.keys = self.config.partition
 
+    def candidates(self, rows: Rows) -> Rows:
+        return self.promising(rows)
+
+    def owners(self, rows: Rows) -> Ids:
+        columns = rows.columns
+        return group_ids([columns[index] for index in (self.window_end, *self.keys)], len(rows))[0]
+
     def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
         tops = self.top([[*(row for row, _ in old or ()), *rows] for old, rows in zip(known, new)])
         return list(map(tuple, tops))
@@ -138,6 +153,14 @@ class WindowDeduplicateOperator(WindowRowsOperator[WindowDeduplicate]):
         types = [arrow_type(each) for each in self.config.types]
         self.codec = RowCodec(types)
         self.result_codec = RowCodec([*types, _NUMBER] if self.config.number else types)
+
+    def candidates(self, rows: Rows) -> Rows:
+        config, columns = self.config, rows.columns
+        ids, first = group_ids([columns[index] for index in (self.window_end, *self.keys)], len(rows))
+        if len(first) == len(rows):
+            return rows
+        times = columns[config.time].view("int64").to_numpy()
+        return rows.take(np.sort(best_rows(ids, len(first), times, config.last)))
 
     def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
         time, last = self.config.time, self.config.last

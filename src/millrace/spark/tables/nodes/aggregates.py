@@ -17,62 +17,68 @@ from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
-from millrace.spark.tables.steps.frames import names, typed, types_of
+from millrace.spark.tables.steps.frames import names, retyped, typed, types_of
+from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_type
 
 
 @batch_form(n.Aggregate)
-def aggregate(node: n.Aggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
+def aggregate(node: n.Aggregate, inputs: list[Part], context: Context) -> Part:
     """GROUP BY: key columns, then aggregates."""
     types = types_of(node.input.schema)
     keys = [f"c{key}" for key in node.keys]
-    return typed(group(inputs[0], keys, node.aggregates, node.sets, types, context), node.columns)
+    grouped = group(inputs[0], keys, node.aggregates, node.sets, types, context)
+    found = [*(types[key] for key in node.keys), *(call.type for call in node.aggregates)]
+    return retyped(grouped, found, node.columns)
 
 
 def group(
-    frame: DataFrame,
+    part: Part,
     keys: Sequence[str],
     calls: Sequence[AggCall],
     sets: Sequence[Sequence[int]] | None,
     types: Sequence[DataType],
     context: Context,
-) -> DataFrame:
-    """The keys and then the calls' values as columns c0, c1, ...
+) -> Part:
+    """The keys and then the calls' values, of the calls' types, as columns c0, c1, ...
 
-    :param types: of the first columns of the frame, which the calls refer to.
+    :param types: of the first columns of the input, which the calls refer to.
     """
-    frame, prepared, _ = call_texts(frame, calls, types, context)
+    part, prepared, _ = call_texts(part, calls, types, context)
     columns = []
     for call, texts in zip(calls, prepared):
         if call.function in GROUPING and call.udf is None:
             columns.append(grouping_text(call, keys, sets is not None))
         else:
             columns.append(native_text(call, texts) or collected_text(call, texts))
-    grouped = _grouped(frame, keys, sets, columns)
+    grouped = _grouped(part, keys, sets, columns)
     done = [
         _finished(call, f"c{index}", texts, context) for index, call, texts in zip(count(len(keys)), calls, prepared)
     ]
-    return grouped.select(*names(len(keys)), *done)
+    if all(each is None for each in done):
+        return grouped
+    kept = [F.col(f"c{index}") if each is None else each for index, each in enumerate(done, len(keys))]
+    return Part.of_frame(grouped.frame.select(*names(len(keys)), *kept))
 
 
 def call_texts(
-    frame: DataFrame,
+    part: Part,
     calls: Sequence[AggCall],
     types: Sequence[DataType],
     context: Context,
     more: Sequence[Rex] = (),
-) -> tuple[DataFrame, list[Texts], list[str]]:
-    """The expressions of calls, and ``more``, over the columns of a frame, which may have a column more then."""
+) -> tuple[Part, list[Texts], list[str]]:
+    """The expressions of calls, and ``more``, over the columns of rows, which may have a column more then."""
     expressions = [*(each for call in calls for each in call.inputs()), *more]
-    computed = compute(frame, expressions, types, context)
+    computed = compute(part, expressions, types, context)
     texts = iter(computed.texts)
     found = []
     for call in calls:
         args = tuple(next(texts) for _ in call.args)
         condition = None if call.filter is None else next(texts)
         found.append(Texts(args, condition, tuple(next(texts) for _ in call.order)))
-    return computed.frame, found, list(texts)
+    return computed.part, found, list(texts)
 
 
 def finish_column(call: AggCall, name: str, context: Context) -> Column:
@@ -82,35 +88,31 @@ def finish_column(call: AggCall, name: str, context: Context) -> Column:
     return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
 
 
-def _finished(call: AggCall, name: str, texts: Texts, context: Context) -> Column:
+def _finished(call: AggCall, name: str, texts: Texts, context: Context) -> Column | None:
+    """What makes the value of a call of what Spark has collected; None: it is the value."""
     grouping = call.function in GROUPING and call.udf is None
     if grouping or native_text(call, texts) is not None:
-        return F.col(name)
+        return None
     return finish_column(call, name, context)
 
 
-def _grouped(
-    frame: DataFrame, keys: Sequence[str], sets: Sequence[Sequence[int]] | None, columns: Sequence[str]
-) -> DataFrame:
-    if not columns and sets is None:
-        chosen = frame.select(*(F.col(key).alias(f"c{index}") for index, key in enumerate(keys)))
-        return chosen.distinct() if keys else chosen.sparkSession.range(1).select()
-    values = [F.expr(text) for text in (columns or ["count(1)"])]
-    if sets is None:
-        grouped = frame.groupBy(*keys).agg(*values)
-    else:
-        grouped = frame.groupingSets([[F.col(keys[at]) for at in each] for each in sets], *keys).agg(*values)
-    return grouped.toDF(*names(len(keys) + len(values)))
+def _grouped(part: Part, keys: Sequence[str], sets: Sequence[Sequence[int]] | None, columns: Sequence[str]) -> Part:
+    by = ", ".join(keys)
+    if sets is not None:
+        by += f" GROUPING SETS ({', '.join('(' + ', '.join(keys[at] for at in each) + ')' for each in sets)})"
+    # Without keys there is one row, also where no value is wanted of it.
+    values = [*columns] if keys or columns else ["count(1)"]
+    return part.select(numbered([*keys, *values]), f"GROUP BY {by}" if by else "")
 
 
 @batch_form(n.TableAggregate)
-def table_aggregate(node: n.TableAggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
+def table_aggregate(node: n.TableAggregate, inputs: list[Part], context: Context) -> DataFrame:
     """A function of the user that makes any number of rows of a group: the keys, then its columns."""
     call = node.call
     keys = [f"c{key}" for key in node.keys]
     width = len(keys)
-    frame, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
-    grouped = _grouped(frame, keys, None, [collected_text(call, texts)])
+    part, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
+    grouped = _grouped(part, keys, None, [collected_text(call, texts)]).frame
     row = RowType([RowField(column.name, column.type) for column in node.columns[width:]])
     task = TableAggregateTask(call, context.task("TableAggregate"), row)
     shipped = context.ship(task, f"table aggregate function {call.function}")

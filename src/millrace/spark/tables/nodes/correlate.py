@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
@@ -20,11 +19,12 @@ from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import filtered, names, typed, types_of
+from millrace.spark.tables.steps.frames import filtered, names, typed, typed_texts, types_of
+from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.Correlate)
-def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> DataFrame:
+def correlate(node: n.Correlate, inputs: list[Part], context: Context) -> Part | DataFrame:
     """Each row with the rows that a function makes of it.
 
     :raises NotImplementedError: the function is neither UNNEST nor one of the user's.
@@ -42,23 +42,23 @@ def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> D
     return typed(expand(inputs[0], expansion, node, node.produced, node.left, context), node.schema)
 
 
-def _unnest(node: n.Correlate, frame: DataFrame, context: Context) -> DataFrame:
+def _unnest(node: n.Correlate, part: Part, context: Context) -> Part:
     """Arrays element by element (rows as columns), maps as keys and values, multisets each value as often as it
     occurs."""
     (collection,) = node.args
     width = len(node.input.schema)
     ordinality = bool(dict(node.options).get("ordinality"))
-    computed = compute(frame, [collection], types_of(node.input.schema), context)
+    computed = compute(part, [collection], types_of(node.input.schema), context)
     text = _element_list(computed.texts[0], collection.type)
-    explode = F.posexplode_outer if node.left else F.posexplode
-    exploded = computed.frame.select(*names(width), explode(F.expr(text)).alias("place", "element"))
+    explode = "posexplode_outer" if node.left else "posexplode"
+    exploded = computed.part.select([*names(width), f"{explode}({text}) AS (place, element)"])
     produced = [f"element.f{index}" for index in range(len(node.produced) - ordinality)]
     parts = [*produced, *(["place + 1"] if ordinality else [])]
-    frame = exploded.select(*names(width), *map(F.expr, parts)).toDF(*names(width + len(parts)))
-    frame = typed(frame, node.schema)
+    known = [*types_of(node.input.schema), *([None] * len(parts))]
+    part = exploded.select(typed_texts([*names(width), *parts], known, node.schema))
     if node.condition is None:
-        return frame
-    return filtered(frame, node.condition, types_of(node.schema), context)
+        return part
+    return filtered(part, node.condition, types_of(node.schema), context)
 
 
 def _element_list(text: str, kind: t.DataType) -> str:

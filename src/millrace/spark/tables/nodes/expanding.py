@@ -23,6 +23,7 @@ from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal, outgoing, spark_schema
 
@@ -106,14 +107,14 @@ def _with_missing(where: Any, made: list[pa.Array], length: int) -> tuple[Any, l
 
 
 def expand(
-    frame: DataFrame,
+    part: Part,
     expansion: Expansion,
     node: n.Correlate | n.LookupJoin,
     produced: n.Schema,
     left: bool,
     context: Context,
 ) -> DataFrame:
-    """The frame with the rows that an expansion makes."""
+    """The rows with those that an expansion makes of them."""
     types = tuple(column.type for column in node.input.schema)
     if isinstance(node, n.LookupJoin):
         what = f"table {'.'.join(node.path)}"
@@ -124,4 +125,4 @@ def expand(
     around, place = context.surroundings, context.task(name)
     task = ExpandTask(expansion, types, produced, left, node.condition, around, place)
     schema = spark_schema([*types, *(column.type for column in produced)])
-    return frame.mapInArrow(context.ship(task, what), schema)
+    return part.frame.mapInArrow(context.ship(task, what), schema)

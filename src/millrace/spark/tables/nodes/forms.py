@@ -1,4 +1,4 @@
-"""The batch forms of nodes: how each becomes a frame."""
+"""The batch forms of nodes: how each becomes a query or a frame of Spark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 from millrace.relational import nodes as n
 from millrace.spark.tables import nodes
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 from millrace.util.modules import entered, import_modules
 
-BatchForm = Callable[[Any, list[DataFrame], Context], DataFrame]
-"""(node, frames of its inputs, what is known of the run) -> its rows, in columns c0, c1, ..."""
+BatchForm = Callable[[Any, list[Part], Context], "Part | DataFrame"]
+"""(node, its inputs, what is known of the run) -> its rows, in columns c0, c1, ..."""
 F = TypeVar("F", bound=BatchForm)
 
 _forms: dict[type[n.Rel], BatchForm] = {}

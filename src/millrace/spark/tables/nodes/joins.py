@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex, conjuncts
@@ -12,19 +12,22 @@ from millrace.relational.types import DataType
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import names, typed, types_of
+from millrace.spark.tables.steps.frames import names, types_of
+from millrace.spark.tables.steps.parts import NOTHING, Part, numbered, query
 from millrace.spark.tables.texts.expressions import spark_text
 from millrace.spark.tables.texts.times import near
 
-_KINDS = {"INNER": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full", "SEMI": "left_semi", "ANTI": "left_anti"}
+_KINDS = {"INNER": "INNER", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "SEMI": "LEFT SEMI", "ANTI": "LEFT ANTI"}
+_UNTIL = "valid_until"
 
 
 @batch_form(n.Join)
-def join(node: n.Join, inputs: list[DataFrame], context: Context) -> DataFrame:
+def join(node: n.Join, inputs: list[Part], context: Context) -> Part:
     """A regular join."""
     small = _side_to_send(node, context)
-    sides = [F.broadcast(frame) if side is small else frame for side, frame in zip((node.left, node.right), inputs)]
-    return _joined(node, sides, conjuncts(node.condition), [], context, node.null_aware)
+    sent = next((name for name, side in (("l", node.left), ("r", node.right)) if side is small), "")
+    hint = f"/*+ BROADCAST({sent}) */ " if sent else ""
+    return _joined(node, inputs, conjuncts(node.condition), [], context, hint)
 
 
 def _side_to_send(node: n.Join, context: Context) -> n.Rel | None:
@@ -46,7 +49,7 @@ def _broadcast_bytes(context: Context) -> int:
 
 
 @batch_form(n.IntervalJoin)
-def interval_join(node: n.IntervalJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
+def interval_join(node: n.IntervalJoin, inputs: list[Part], context: Context) -> Part:
     """A join whose rows are near each other in time."""
     right = len(node.left.schema) + node.right_time
     time = node.left.schema[node.left_time].type
@@ -55,7 +58,7 @@ def interval_join(node: n.IntervalJoin, inputs: list[DataFrame], context: Contex
 
 
 @batch_form(n.WindowJoin)
-def window_join(node: n.WindowJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
+def window_join(node: n.WindowJoin, inputs: list[Part], context: Context) -> Part:
     """A join of rows in equal windows."""
     offset = len(node.left.schema)
     pairs = zip(node.left_window, node.right_window)
@@ -64,7 +67,7 @@ def window_join(node: n.WindowJoin, inputs: list[DataFrame], context: Context) -
 
 
 @batch_form(n.TemporalJoin)
-def temporal_join(node: n.TemporalJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
+def temporal_join(node: n.TemporalJoin, inputs: list[Part], context: Context) -> Part:
     """Each left row with the version of the right table that was valid at its time: a version is valid from its time to
     that of the next one with the same key."""
     if node.right_time is None:
@@ -72,29 +75,32 @@ def temporal_join(node: n.TemporalJoin, inputs: list[DataFrame], context: Contex
     left, right = inputs
     offset = len(node.left.schema)
     keys = ", ".join(f"c{key}" for key in node.right_key)
-    end = F.expr(f"lead(c{node.right_time}) OVER (PARTITION BY {keys} ORDER BY c{node.right_time})")
-    versions = right.withColumn("valid_until", end)
+    end = f"lead(c{node.right_time}) OVER (PARTITION BY {keys} ORDER BY c{node.right_time})"
+    versions = right.plus({_UNTIL: end})
     time = f"c{offset + node.right_time}"
-    valid = [f"{time} <= c{node.left_time}", f"(valid_until IS NULL OR c{node.left_time} < valid_until)"]
-    return _joined(node, [left, versions], conjuncts(node.condition), valid, context)
+    valid = [f"{time} <= c{node.left_time}", f"({_UNTIL} IS NULL OR c{node.left_time} < {_UNTIL})"]
+    return _joined(node, [left, versions], conjuncts(node.condition), valid, context, more_columns=[_UNTIL])
 
 
 def _joined(
     node: n.Join | n.IntervalJoin | n.WindowJoin | n.TemporalJoin,
-    inputs: list[DataFrame],
+    inputs: list[Part],
     condition: list[Rex],
     more: list[str],
     context: Context,
-    null_aware: bool = False,
-) -> DataFrame:
+    hint: str = "",
+    more_columns: Sequence[str] = (),
+) -> Part:
     """The inputs joined.
 
-    :param more: conditions as texts, over the columns of both inputs and what else the right frame has.
+    :param more: conditions as texts, over the columns of both inputs and ``more_columns``.
+    :param more_columns: what else the right input has.
     """
     left, right = inputs
     left_types, right_types = types_of(node.left.schema), types_of(node.right.schema)
-    offset, width = len(left_types), len(left_types) + len(right_types)
-    right = right.toDF(*names(len(right_types), offset), *right.columns[len(right_types) :])
+    types = [*left_types, *right_types]
+    right = right.select([*numbered(names(len(right_types)), len(left_types)), *more_columns])
+    null_aware = isinstance(node, n.Join) and node.null_aware
     texts = list(more)
     both: list[Rex] = []
     for part in condition:
@@ -103,64 +109,66 @@ def _joined(
             both.append(part)
         else:
             texts.append(f"({text} OR {text} IS NULL)" if null_aware else text)
-    where = " AND ".join(texts)
+    pairs = _Pairs(node.kind, left, right, " AND ".join(texts), hint)
     if both:
-        frame = _with_python(node.kind, left, right, where, both, [*left_types, *right_types], context, null_aware)
-    else:
-        frame = _plain(left, right, where, node.kind)
-    kept = names(offset) if node.kind in ("SEMI", "ANTI") else names(width)
-    return typed(frame.select(*kept), node.schema)
+        return _with_python(pairs, both, types, len(left_types), context, null_aware)
+    return pairs.select(names(len(left_types) if node.kind in ("SEMI", "ANTI") else len(types)))
 
 
-def _plain(left: DataFrame, right: DataFrame, where: str, kind: str) -> DataFrame:
-    if not where and kind == "INNER":
-        return left.crossJoin(right)
-    return left.join(right, F.expr(where or "TRUE"), _KINDS[kind])
+@dataclass(frozen=True)
+class _Pairs:
+    """Rows of two inputs, whose columns have different names, that fit each other."""
+
+    kind: str
+    left: Part
+    right: Part
+    condition: str
+    hint: str = ""
+
+    def select(self, columns: Sequence[str]) -> Part:
+        """Columns of both; of the left one for SEMI and ANTI."""
+        both = f"{self.left.relation} AS l {_KINDS[self.kind]} JOIN {self.right.relation} AS r"
+        listed = ", ".join(columns) or NOTHING
+        return query(f"SELECT {self.hint}{listed} FROM {both} ON {self.condition or 'TRUE'}", self.left, self.right)
 
 
 def _with_python(
-    kind: str,
-    left: DataFrame,
-    right: DataFrame,
-    where: str,
-    condition: list[Rex],
-    types: list[DataType],
-    context: Context,
-    null_aware: bool,
-) -> DataFrame:
+    pairs: _Pairs, condition: list[Rex], types: list[DataType], offset: int, context: Context, null_aware: bool
+) -> Part:
     """A join with a condition that Python checks: on the pairs of all the rest. Rows of an optional side that have no
     pair left are found by a number that every row gets.
 
+    :param offset: the number of columns of the left side.
     :raises NotImplementedError: a FULL join, whose both sides are optional.
     """
     width = len(types)
-    if kind == "INNER":
-        pairs = _plain(left, right, where, kind)
-        computed = compute(pairs, condition, types, context)
-        return computed.frame.where(" AND ".join(computed.texts)).select(*names(width))
-    if kind == "FULL":
+    if pairs.kind == "INNER":
+        computed = compute(pairs.select(names(width)), condition, types, context)
+        return computed.part.where(computed.texts).select(names(width))
+    if pairs.kind == "FULL":
         raise NotImplementedError(
             "a FULL OUTER JOIN with a function in its condition that only Python can compute: compute the function in "
             "a query below the join, or write it as a UNION ALL of a LEFT JOIN and what is left of the right side"
         )
     # The side whose rows stay is numbered, the optional one marked.
-    swapped = kind == "RIGHT"
-    number, mark = F.monotonically_increasing_id(), F.lit(True)
-    offset = len(left.columns)
-    left = left.withColumn("matched", mark) if swapped else left.withColumn("row_id", number)
-    right = right.withColumn("row_id", number) if swapped else right.withColumn("matched", mark)
-    computed = compute(_plain(left, right, where, "RIGHT" if swapped else "LEFT"), condition, types, context)
+    swapped = pairs.kind == "RIGHT"
+    number, mark = {"row_id": "monotonically_increasing_id()"}, {"matched": "TRUE"}
+    left, right = pairs.left.plus(mark if swapped else number), pairs.right.plus(number if swapped else mark)
+    found = replace(pairs, kind="RIGHT" if swapped else "LEFT", left=left, right=right)
+    computed = compute(found.select([*names(width), "row_id", "matched"]), condition, types, context)
     checks = [f"({text} OR {text} IS NULL)" if null_aware else text for text in computed.texts]
-    holds = F.expr(" AND ".join(["matched IS NOT NULL", *checks]))
-    flagged = computed.frame.select(*names(width), "row_id", F.coalesce(holds, F.lit(False)).alias("holds"))
-    counted = flagged.selectExpr(
-        "*",
-        "max(holds) OVER (PARTITION BY row_id) AS any_holds",
-        "row_number() OVER (PARTITION BY row_id ORDER BY holds DESC) AS place",
+    holds = f"coalesce({' AND '.join(['matched IS NOT NULL', *checks])}, FALSE)"
+    counted = computed.part.select([*names(width), "row_id", f"{holds} AS holds"]).plus(
+        {
+            "any_holds": "max(holds) OVER (PARTITION BY row_id)",
+            "place": "row_number() OVER (PARTITION BY row_id ORDER BY holds DESC)",
+        }
     )
-    if kind in ("SEMI", "ANTI"):
-        return counted.where(f"place = 1 AND {'NOT ' if kind == 'ANTI' else ''}any_holds")
-    kept = counted.where("holds OR (place = 1 AND NOT any_holds)")
+    if pairs.kind in ("SEMI", "ANTI"):
+        kept = counted.where([f"place = 1 AND {'NOT ' if pairs.kind == 'ANTI' else ''}any_holds"])
+        return kept.select(names(offset))
+    kept = counted.where(["(holds OR (place = 1 AND NOT any_holds))"])
     optional = range(offset) if swapped else range(offset, width)
-    columns = [f"CASE WHEN holds THEN c{at} END AS c{at}" if at in optional else f"c{at}" for at in range(width)]
-    return kept.selectExpr(*columns)
+    return kept.select(
+        [f"CASE WHEN holds THEN c{at} END AS c{at}" if at in optional else f"c{at}" for at in range(width)]
+    )

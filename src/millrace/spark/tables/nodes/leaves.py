@@ -10,14 +10,15 @@ from millrace.relational import nodes as n
 from millrace.relational.arrow import schema_of
 from millrace.relational.values import to_arrow
 from millrace.spark.tables.nodes.forms import batch_form
-from millrace.spark.tables.nodes.parquet_files import parquet_frame
+from millrace.spark.tables.nodes.parquet_files import parquet_rows
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed, types_of
+from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.Values)
-def values(node: n.Values, inputs: list[DataFrame], context: Context) -> DataFrame:
+def values(node: n.Values, inputs: list[Part], context: Context) -> DataFrame:
     """Rows written in the query."""
     if not node.columns:
         return context.session.range(len(node.rows)).select()
@@ -32,7 +33,7 @@ def arrow_frame(table: pa.Table, columns: n.Schema, context: Context) -> DataFra
 
 
 @batch_form(n.Scan)
-def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
+def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame:
     """A table of a connector.
 
     :raises NotImplementedError: its rows are changes, or it never ends.
@@ -50,14 +51,15 @@ def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
     columns = tuple(range(len(node.columns))) if node.projected is None else node.projected
     frame = node.source.frame(context.session, columns, node.filters)
     if frame is None:
-        frame = parquet_frame(node.source, columns, node.filters, context)
-    if frame is None:
+        rows = parquet_rows(node.source, columns, node.filters, context)
+        if rows is not None:
+            return rows
         frame = read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
     return typed(frame, node.columns)
 
 
 @batch_form(n.StreamScan)
-def stream_scan(node: n.StreamScan, inputs: list[DataFrame], context: Context) -> DataFrame:
+def stream_scan(node: n.StreamScan, inputs: list[Part], context: Context) -> DataFrame:
     """A DataStream: its program runs first.
 
     :raises NotImplementedError: there is no program, or the stream has changes.

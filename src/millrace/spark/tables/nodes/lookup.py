@@ -20,10 +20,11 @@ from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed
+from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.LookupJoin)
-def lookup_join(node: n.LookupJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
+def lookup_join(node: n.LookupJoin, inputs: list[Part], context: Context) -> DataFrame:
     """Each row with the rows that the table has for its key. Rows with NULL in the key have none."""
     external = LookupConfig.of(node.source, dict(node.options), len(node.table))
     expansion = LookupExpansion(external, tuple(key for _, key in node.lookup))

@@ -26,6 +26,7 @@ from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, ordered, types_of
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal, outgoing, spark_schema
 
@@ -34,13 +35,14 @@ _ROWS = 8_192
 
 
 @batch_form(n.Match)
-def match(node: n.Match, inputs: list[DataFrame], context: Context) -> DataFrame:
+def match(node: n.Match, inputs: list[Part], context: Context) -> DataFrame:
     """The matches of each partition."""
     types = types_of(node.input.schema)
     width = len(types)
     computed = compute(inputs[0], [key.expression for key in node.order], types, context)
     partition = [F.col(f"c{index}") for index in node.partition]
-    frame = computed.frame.repartition(*partition) if partition else computed.frame.repartition(1)
+    frame = computed.part.frame
+    frame = frame.repartition(*partition) if partition else frame.repartition(1)
     order = [ordered(text, key) for text, key in zip(computed.texts, node.order)]
     sorted_ = frame.sortWithinPartitions(*partition, *order).select(*names(width))
     matching = Matching(node.input.schema, replace(node, input=n.Values((), ())))

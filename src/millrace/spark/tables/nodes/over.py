@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
@@ -15,18 +14,19 @@ from millrace.spark.tables.nodes.aggregates import call_texts, finish_column
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import names, order_text, typed, types_of
+from millrace.spark.tables.steps.frames import names, order_text, retyped, typed_texts, types_of
+from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import RANKING, collected_text, native_text
 
 
 @batch_form(n.Over)
-def over(node: n.Over, inputs: list[DataFrame], context: Context) -> DataFrame:
+def over(node: n.Over, inputs: list[Part], context: Context) -> Part:
     """The input's columns, then one for each call."""
     types = types_of(node.input.schema)
     width = len(types)
     calls = [call for call, _ in node.calls]
     keys = [key.expression for key in node.order]
-    frame, prepared, by = call_texts(inputs[0], calls, types, context, keys)
+    part, prepared, by = call_texts(inputs[0], calls, types, context, keys)
     order = [order_text(text, key) for text, key in zip(by, node.order)]
     base = f"PARTITION BY {', '.join(f'c{index}' for index in node.partition)} " if node.partition else ""
     base += f"ORDER BY {', '.join(order)} " if order else ""
@@ -39,11 +39,13 @@ def over(node: n.Over, inputs: list[DataFrame], context: Context) -> DataFrame:
         if text is None:
             python.append((index, call))
             text = collected_text(call, texts)
-        columns.append(F.expr(text).alias(f"c{index}"))
-    frame = frame.select(*names(width), *columns)
-    for index, call in python:
-        frame = frame.withColumn(f"c{index}", finish_column(call, f"c{index}", context))
-    return typed(frame, node.schema)
+        columns.append(text)
+    part = part.select(numbered([*names(width), *columns]))
+    if python:
+        done = {index: finish_column(call, f"c{index}", context) for index, call in python}
+        kept = [done.get(index, F.col(f"c{index}")) for index in range(width + len(columns))]
+        part = Part.of_frame(part.frame.select(*kept))
+    return retyped(part, [*types, *(call.type for call in calls)], node.schema)
 
 
 def _frame(frame: Frame, order: Sequence[SortKey]) -> str:
@@ -74,36 +76,35 @@ def _bound(frame: Frame, distance: int | None, side: str, order: Sequence[SortKe
 
 
 @batch_form(n.Rank)
-def rank(node: n.Rank, inputs: list[DataFrame], context: Context) -> DataFrame:
+def rank(node: n.Rank, inputs: list[Part], context: Context) -> Part:
     """Top-N."""
     types = types_of(node.input.schema)
     computed = compute(inputs[0], [key.expression for key in node.order], types, context)
     order = [order_text(text, key) for text, key in zip(computed.texts, node.order)]
-    return _ranked(computed.frame, node, node.function.lower(), node.partition, order, (node.first, node.last))
+    return _ranked(computed.part, node, node.function.lower(), node.partition, order, (node.first, node.last))
 
 
 @batch_form(n.Deduplicate)
-def deduplicate(node: n.Deduplicate, inputs: list[DataFrame], context: Context) -> DataFrame:
+def deduplicate(node: n.Deduplicate, inputs: list[Part], context: Context) -> Part:
     """The first or last row of each key."""
     order = [f"c{node.time} {'DESC NULLS LAST' if node.last else 'ASC NULLS FIRST'}"]
     return _ranked(inputs[0], node, "row_number", node.keys, order, (1, 1))
 
 
 def _ranked(
-    frame: DataFrame,
+    part: Part,
     node: n.Rank | n.Deduplicate,
     function: str,
     partition: Sequence[int],
     order: Sequence[str],
     places: tuple[int, int],
-) -> DataFrame:
+) -> Part:
     width = len(node.input.schema)
     by = f"PARTITION BY {', '.join(f'c{index}' for index in partition)} " if partition else ""
-    number = F.expr(f"{function}() OVER ({by}ORDER BY {', '.join(order)})")
+    number = f"{function}() OVER ({by}ORDER BY {', '.join(order)})"
     first, last = places
     # Spark keeps only so many rows of each partition if it sees the bare comparison.
-    ranked = frame.withColumn("place", number).where(f"place <= {last}")
-    ranked = ranked.where(f"place >= {first}") if first > 1 else ranked
+    ranked = part.plus({"place": number}).where([f"place <= {last}", *([f"place >= {first}"] if first > 1 else [])])
     if node.number is None:
-        return ranked.select(*names(width))
-    return typed(ranked.select(*names(width), "place").toDF(*names(width + 1)), node.schema)
+        return ranked.select(names(width))
+    return ranked.select(typed_texts([*names(width), "place"], [*types_of(node.schema[:width]), None], node.schema))

@@ -8,22 +8,24 @@ for our own reader, errors too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.source import FileSystemSource
 from millrace.relational.arrow import arrow_type
-from millrace.relational.nodes import Schema
+from millrace.relational.nodes import Field
 from millrace.relational.rex import Rex
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.texts.types import quoted, spark_type
+from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.texts.literals import string_text
+from millrace.spark.tables.texts.types import ddl, quoted, spark_type
 
 MOST_FILES = 256
 """whose heads the driver reads before the query begins"""
@@ -54,38 +56,71 @@ _KINDS = (
 """types whose values mean the same to both; of times there are several forms"""
 
 
-def parquet_frame(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> DataFrame | None:
+def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> Part | None:
     """These columns of a table as c0, c1, ...; None: our own reader is to read it."""
     if not isinstance(source, FileSystemSource) or not isinstance(source.format, ParquetTableFormat):
         return None
     wanted = source.layout.wanted(columns)
-    if not columns or any(place != "file" for place, _, _ in wanted.parts):
+    if any(place != "file" for place, _, _ in wanted.parts):
         return None
-    if any(not any(is_kind(arrow_type(field.type)) for is_kind in _KINDS) for field in wanted.in_files):
+    if not all(map(_is_plain, wanted.in_files)):
         return None
     found = source.files(filters).files((source.path,), by_time=False)
     if not 0 < len(found) <= MOST_FILES or any(file.root or not _PLAIN_PATH.fullmatch(file.path) for file in found):
         return None
-    if not all(_is_alike(file.path, wanted.in_files) for file in found):
+    heads = list(map(_head, (file.path for file in found)))
+    if not all(head is not None and _is_alike(head, column) for head in heads for column in wanted.in_files):
         return None
-    schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in wanted.in_files])
-    read = context.session.read.schema(schema).parquet(*(f"file://{file.path}" for file in found))
-    return read.select(*(F.col(quoted(name)).alias(f"c{at}") for at, (_, name, _) in enumerate(wanted.parts)))
+    # Spark guesses how large the columns that are read are by all that the files have.
+    others = [column for column in source.layout.in_files if column not in wanted.in_files and _is_plain(column)]
+    others = [column for column in others if all(head is not None and _is_alike(head, column) for head in heads)]
+    fields = [s.StructField(field.name, spark_type(field.type)) for field in (*wanted.in_files, *others)]
+    read = _read([f"file://{file.path}" for file in found], s.StructType(fields), context.session)
+    return read.select(numbered(quoted(name) for _, name, _ in wanted.parts))
 
 
-def _is_alike(path: str, columns: Schema) -> bool:
-    """Whether a file has these columns as they are in the table, in forms that both readers know."""
+def _read(files: Sequence[str], schema: s.StructType, session: SparkSession) -> Part:
+    """Columns of files by their names."""
+    if len(files) > 1 or not schema.fields:
+        return Part.of_frame(session.read.schema(schema).parquet(*files))
+    columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema.fields)
+    source = f"USING parquet OPTIONS (path {string_text(files[0])})"
+    return Part.of_view(session, lambda name: f"CREATE TEMPORARY VIEW {name} ({columns}) {source}")
+
+
+def _is_plain(column: Field) -> bool:
+    return any(is_kind(arrow_type(column.type)) for is_kind in _KINDS)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What a file says of its columns."""
+
+    schema: pa.Schema
+    forms: Mapping[str, tuple[frozenset[str], frozenset[str]]]
+    """path of a leaf -> its codecs, its encodings, in all row groups"""
+
+
+def _head(path: str) -> _Head | None:
+    """None: it is no file that can be read."""
     try:
         with pq.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
     except (pa.ArrowException, OSError):
+        return None
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    forms = {}
+    for at in range(metadata.num_columns):
+        chunks = [group.column(at) for group in groups]
+        codecs = frozenset(chunk.compression for chunk in chunks)
+        forms[metadata.schema.column(at).path] = codecs, frozenset(each for chunk in chunks for each in chunk.encodings)
+    return _Head(schema, forms)
+
+
+def _is_alike(head: _Head, column: Field) -> bool:
+    """Whether a file has a column as it is in the table, in a form that both readers know."""
+    places = head.schema.get_all_field_indices(column.name)
+    if len(places) != 1 or head.schema.field(places[0]).type != arrow_type(column.type):
         return False
-    places = [schema.get_all_field_indices(column.name) for column in columns]
-    if any(len(each) != 1 for each in places):
-        return False
-    if any(schema.field(at).type != arrow_type(column.type) for (at,), column in zip(places, columns)):
-        return False
-    names = {column.name for column in columns}
-    at_leaves = [at for at in range(metadata.num_columns) if metadata.schema.column(at).path in names]
-    chunks = (metadata.row_group(group).column(at) for group in range(metadata.num_row_groups) for at in at_leaves)
-    return all(chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings) for chunk in chunks)
+    codecs, encodings = head.forms.get(column.name, (frozenset(), frozenset()))
+    return codecs <= _CODECS and encodings <= _ENCODINGS

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from millrace.relational import nodes as n
+from millrace.relational.rex import Ref
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import filtered, select_texts, typed, types_of
+from millrace.spark.tables.steps.frames import filtered, typed_texts, types_of
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.texts.types import ddl, spark_type
 
 
 @batch_form(n.Project)
-def project(node: n.Project, inputs: list[DataFrame], context: Context) -> DataFrame:
+def project(node: n.Project, inputs: list[Part], context: Context) -> Part:
     """Computed columns."""
     computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
-    return typed(select_texts(computed.frame, computed.texts), node.columns)
+    known = [each.type if isinstance(each, Ref) else None for each in node.expressions]
+    return computed.part.select(typed_texts(computed.texts, known, node.columns))
 
 
 @batch_form(n.Expand)
-def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFrame:
+def expand(node: n.Expand, inputs: list[Part], context: Context) -> Part:
     """Each row once for every projection."""
     expressions = [each for projection in node.projections for each in projection]
     computed = compute(inputs[0], expressions, types_of(node.input.schema), context)
@@ -31,17 +31,17 @@ def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFra
     for _ in node.projections:
         parts = [f"'{name}', CAST({next(texts)} AS {kind})" for name, kind in fields]
         made.append(f"named_struct({', '.join(parts)})")
-    return typed(computed.frame.select(F.inline(F.expr(f"array({', '.join(made)})"))), node.columns)
+    return computed.part.select([f"inline(array({', '.join(made)}))"])
 
 
 @batch_form(n.Filter)
-def filter(node: n.Filter, inputs: list[DataFrame], context: Context) -> DataFrame:
+def filter(node: n.Filter, inputs: list[Part], context: Context) -> Part:
     """Rows for which the condition is TRUE."""
     return filtered(inputs[0], node.condition, types_of(node.schema), context)
 
 
 @batch_form(n.Watermark)
-def watermark(node: n.Watermark, inputs: list[DataFrame], context: Context) -> DataFrame:
+def watermark(node: n.Watermark, inputs: list[Part], context: Context) -> Part:
     """All rows are there before anything is computed: nothing is late."""
     return inputs[0]
 
@@ -55,11 +55,11 @@ _JOIN_HINTS = {
 
 
 @batch_form(n.Hinted)
-def hinted(node: n.Hinted, inputs: list[DataFrame], context: Context) -> DataFrame:
+def hinted(node: n.Hinted, inputs: list[Part], context: Context) -> Part:
     """Join hints without arguments go to Spark; those that name tables were resolved to the input they mean. What
     concerns state has no meaning here."""
-    frame = inputs[0]
+    part = inputs[0]
     for name, _ in node.hints:
         if name.upper() in _JOIN_HINTS:
-            frame = frame.hint(_JOIN_HINTS[name.upper()])
-    return frame
+            part = Part.of_frame(part.frame.hint(_JOIN_HINTS[name.upper()]))
+    return part

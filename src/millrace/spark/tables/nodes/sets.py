@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.sql import DataFrame
-
 from millrace.relational import nodes as n
+from millrace.relational.rex import Literal
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import ordered, typed, types_of
+from millrace.spark.tables.steps.frames import names, order_text, typed_texts, types_of
+from millrace.spark.tables.steps.parts import NOTHING, Part, query
 
 
 @batch_form(n.SetOp)
-def set_op(node: n.SetOp, inputs: list[DataFrame], context: Context) -> DataFrame:
+def set_op(node: n.SetOp, inputs: list[Part], context: Context) -> Part:
     """NULLs are equal to each other; with ALL, duplicates count."""
-    combine = {
-        ("UNION", True): DataFrame.unionAll,
-        ("UNION", False): DataFrame.unionAll,
-        ("INTERSECT", True): DataFrame.intersectAll,
-        ("INTERSECT", False): DataFrame.intersect,
-        ("EXCEPT", True): DataFrame.exceptAll,
-        ("EXCEPT", False): DataFrame.subtract,
-    }[node.kind, node.all]
-    frame = reduce(combine, (typed(each, node.columns) for each in inputs))
-    return frame.distinct() if node.kind == "UNION" and not node.all else frame
+    word = f" {node.kind} {'ALL' if node.all else 'DISTINCT'} "
+    branches = []
+    for part, branch in zip(inputs, node.branches):
+        texts = typed_texts(names(len(node.columns)), types_of(branch.schema), node.columns)
+        branches.append(f"SELECT {', '.join(texts) or NOTHING} FROM {part.relation}")
+    return query(word.join(branches), *inputs)
 
 
 @batch_form(n.Sort)
-def sort(node: n.Sort, inputs: list[DataFrame], context: Context) -> DataFrame:
+def sort(node: n.Sort, inputs: list[Part], context: Context) -> Part:
     """ORDER BY, OFFSET, FETCH."""
-    frame = inputs[0]
-    kept = frame.columns
-    if node.keys:
-        computed = compute(frame, [key.expression for key in node.keys], types_of(node.schema), context)
-        columns = [ordered(text, key) for text, key in zip(computed.texts, node.keys)]
-        frame = computed.frame.orderBy(*columns).select(*kept)
-    if node.offset:
-        frame = frame.offset(node.offset)
-    return frame if node.fetch is None else frame.limit(node.fetch)
+    computed = compute(inputs[0], [key.expression for key in node.keys], types_of(node.schema), context)
+    # A number in ORDER BY would be that of a column.
+    order = [
+        order_text(text, key)
+        for text, key in zip(computed.texts, node.keys)
+        if not isinstance(key.expression, Literal)
+    ]
+    clauses = [f"ORDER BY {', '.join(order)}"] if order else []
+    clauses += [] if node.fetch is None else [f"LIMIT {node.fetch}"]
+    clauses += [f"OFFSET {node.offset}"] if node.offset else []
+    if not clauses:
+        return inputs[0]
+    return computed.part.select(names(len(node.schema)), " ".join(clauses))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from pyspark import StorageLevel
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame
 from millrace.relational import nodes as n
 from millrace.spark.tables.nodes.forms import form_of
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 
 
 def translate(plan: n.Rel, context: Context) -> DataFrame:
@@ -29,17 +31,48 @@ class Translation:
     def __init__(self, context: Context, keep: Collection[int] = ()) -> None:
         self._context = context
         self._keep = keep
-        self._known: dict[int, DataFrame] = {}
+        self._known: dict[int, Part] = {}
+        self._needed: Counter[int] = Counter()
         self.kept: list[DataFrame] = []
         """frames that Spark keeps until somebody calls ``unpersist``"""
 
     def frame(self, plan: n.Rel) -> DataFrame:
         """As ``translate``."""
+        frame = self.part(plan).frame
+        return frame if plan.schema else frame.select()
+
+    def part(self, plan: n.Rel) -> Part:
+        """The same to go on with."""
+        self._needed += times_needed([plan])
+        return self._part(plan)
+
+    def _part(self, plan: n.Rel) -> Part:
         found = self._known.get(id(plan))
         if found is None:
-            found = form_of(plan)(plan, [self.frame(each) for each in plan.inputs], self._context)
-            if id(plan) in self._keep:
-                found = found.persist(StorageLevel.MEMORY_AND_DISK)
-                self.kept.append(found)
-            self._known[id(plan)] = found
+            found = self._known[id(plan)] = self._made(plan)
         return found
+
+    def _made(self, plan: n.Rel) -> Part:
+        made = form_of(plan)(plan, [self._part(each) for each in plan.inputs], self._context)
+        part = made if isinstance(made, Part) else Part.of_frame(made)
+        if id(plan) in self._keep:
+            frame = part.frame.persist(StorageLevel.MEMORY_AND_DISK)
+            self.kept.append(frame)
+            return Part.of_frame(frame)
+        if self._needed[id(plan)] > 1:
+            part.keep_as_view()
+        return part
+
+
+def times_needed(plans: Collection[n.Rel]) -> Counter[int]:
+    """The id of each node -> how many others of the plans, or of those who want them, need its rows."""
+    needed: Counter[int] = Counter(id(plan) for plan in plans)
+    seen: set[int] = set()
+    rest = list(plans)
+    while rest:
+        node = rest.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            needed.update(map(id, node.inputs))
+            rest += node.inputs
+    return needed

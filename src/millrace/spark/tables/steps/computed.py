@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
@@ -18,6 +18,7 @@ from millrace.relational.types import DataType
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.expressions import spark_text
 from millrace.spark.tables.texts.types import as_internal, spark_schema
@@ -28,25 +29,25 @@ _COMPUTED = "computed"
 
 @dataclass(frozen=True)
 class Computed:
-    """A frame that may have a column more, and the text of each expression over it."""
+    """Rows that may have a column more, and the text of each expression over them."""
 
-    frame: DataFrame
+    part: Part
     texts: list[str]
 
 
-def compute(frame: DataFrame, expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Computed:
-    """Make expressions over the columns of a frame available as Spark SQL text.
+def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Computed:
+    """Make expressions over the columns of rows available as Spark SQL text.
 
-    :param types: of the frame's columns.
+    :param types: of the columns.
     """
     texts = [spark_text(each) for each in expressions]
     rest = [each for each, text in zip(expressions, texts) if text is None]
     if not rest:
-        return Computed(frame, [text for text in texts if text is not None])
+        return Computed(part, [text for text in texts if text is not None])
     column = _computed_column(rest, types, context)
     fields = iter(f"{_COMPUTED}.c{index}" for index in range(len(rest)))
-    frame = frame.select("*", column.alias(_COMPUTED))
-    return Computed(frame, [next(fields) if text is None else text for text in texts])
+    frame = part.frame.select("*", column.alias(_COMPUTED))
+    return Computed(Part.of_frame(frame), [next(fields) if text is None else text for text in texts])
 
 
 def _computed_column(expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Column:

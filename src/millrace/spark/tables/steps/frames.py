@@ -12,8 +12,9 @@ from millrace.relational.rex import Rex, SortKey, conjuncts
 from millrace.relational.types import DataType
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.expressions import spark_text
-from millrace.spark.tables.texts.types import ddl, same_type, spark_type
+from millrace.spark.tables.texts.types import cast_text, ddl, same_type, spark_type
 
 
 def names(count: int, start: int = 0) -> list[str]:
@@ -25,41 +26,49 @@ def types_of(schema: Schema) -> list[DataType]:
     return [column.type for column in schema]
 
 
-def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-    """These expressions as columns c0, c1, ..."""
-    return frame.select(*(F.expr(text).alias(f"c{index}") for index, text in enumerate(texts)))
-
-
 def typed(frame: DataFrame, schema: Schema) -> DataFrame:
-    """Columns c0, c1, ... cast where Spark found another type than the plan says."""
-    columns = []
+    """Columns c0, c1, ... of a frame cast where Spark found another type than the plan says."""
+    texts = []
     changed = False
     for index, (found, wanted) in enumerate(zip(frame.schema.fields, types_of(schema), strict=True)):
         spark = spark_type(wanted)
-        name = f"c{index}"
-        if same_type(found.dataType, spark):
-            columns.append(F.col(found.name) if found.name == name else F.col(found.name).alias(name))
-            changed |= found.name != name
-        else:
-            columns.append(F.expr(f"CAST({found.name} AS {ddl(spark)})").alias(name))
-            changed = True
-    return frame.select(*columns) if changed else frame
+        same = same_type(found.dataType, spark)
+        texts.append(found.name if same else f"CAST({found.name} AS {ddl(spark)})")
+        changed |= texts[-1] != f"c{index}"
+    return frame.selectExpr(*numbered(texts)) if changed else frame
 
 
-def filtered(frame: DataFrame, condition: Rex, types: Sequence[DataType], context: Context) -> DataFrame:
+def typed_texts(texts: Sequence[str], found: Sequence[DataType | None], schema: Schema) -> list[str]:
+    """Columns c0, c1, ... of the types that the plan says.
+
+    :param found: what is known of the texts' types; None: nothing, Spark may find another one.
+    """
+    pairs = zip(texts, found, types_of(schema), strict=True)
+    return numbered(cast_text(text, kind, wanted) for text, kind, wanted in pairs)
+
+
+def retyped(part: Part, found: Sequence[DataType], wanted: Schema) -> Part:
+    """Columns of these types in those that the plan says."""
+    texts = typed_texts(names(len(found)), found, wanted)
+    return part if texts == names(len(found)) else part.select(texts)
+
+
+def filtered(part: Part, condition: Rex, types: Sequence[DataType], context: Context) -> Part:
     """The rows for which the condition is TRUE. What Spark can check is checked before the rest."""
-    kept = frame.columns
+    texts = []
     rest = []
-    for part in conjuncts(condition):
-        text = spark_text(part)
+    for each in conjuncts(condition):
+        text = spark_text(each)
         if text is None:
-            rest.append(part)
+            rest.append(each)
         else:
-            frame = frame.where(F.expr(text))
+            texts.append(text)
+    if texts:
+        part = part.where(texts)
     if not rest:
-        return frame
-    computed = compute(frame, rest, types, context)
-    return computed.frame.where(F.expr(" AND ".join(computed.texts))).select(*kept)
+        return part
+    computed = compute(part, rest, types, context)
+    return computed.part.where(computed.texts).select(names(len(types)))
 
 
 def ordered(text: str, key: SortKey) -> Column:

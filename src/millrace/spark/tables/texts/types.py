@@ -68,6 +68,17 @@ def ddl(spark: s.DataType) -> str:
     return str(spark.simpleString()).upper()
 
 
+def cast_text(text: str, found: t.DataType | None, wanted: t.DataType) -> str:
+    """A text as a value of a type; Spark drops a cast that changes nothing.
+
+    :param found: the type that it has, if that is known.
+    """
+    kind = spark_type(wanted)
+    if isinstance(kind, s.NullType) or (found is not None and spark_type(found) == kind):
+        return text
+    return f"CAST({text} AS {ddl(kind)})"
+
+
 def quoted(name: str) -> str:
     """An identifier in backticks."""
     return "`" + name.replace("`", "``") + "`"

@@ -6,6 +6,7 @@ from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, SortKey
+from millrace.runtime.tables.ordering.before_exchange import BestOfBatch, first_of_batch
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
 from millrace.runtime.tables.ordering.rank import Rank
 from millrace.runtime.tables.windows.window_rank import WindowDeduplicate, WindowRank
@@ -53,9 +54,13 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
         retracts=below.retracts,
         unique=unique,
         before=before,
+        timely=plan.is_timed(node),
         **plan.options.common,
     )
-    return plan.step("Rank", config, [(below, by(node.partition))], node.schema, plan.changes(node))
+    thinning = None
+    if plan.changes(node.input).append_only:
+        thinning = first_of_batch(node.partition, node.order, node.function, node.last)
+    return plan.step("Rank", config, [(below, by(node.partition, thinning))], node.schema, plan.changes(node))
 
 
 def _window_rank(plan: Plan, node: n.Rank) -> Planned:
@@ -91,9 +96,11 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
         time=None if arrival else node.time,
         number=node.number is not None,
         before=before,
+        timely=plan.is_timed(node),
         **plan.options.common,
     )
-    return plan.step("Deduplicate", config, [(below, by(node.keys))], node.schema, plan.changes(node))
+    exchange = by(node.keys, BestOfBatch(node.keys, node.last, config.time))
+    return plan.step("Deduplicate", config, [(below, exchange)], node.schema, plan.changes(node))
 
 
 def _best_of_changes(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:

@@ -88,6 +88,9 @@ class Resolver(Protocol):
         """The table or view of one to three names (in the current catalog and database where these are left out), its
         options overridden by an OPTIONS hint. None: there is none."""
 
+    def file(self, path: str, format: str | None) -> TableInfo:
+        """Files as a table, whose columns are found out. ``format``: None: by the ending of the path."""
+
     def sink(self, path: tuple[str, ...], options: Mapping[str, str]) -> SinkInfo | None:
         """The table that an INSERT writes."""
 

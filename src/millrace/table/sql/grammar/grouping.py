@@ -10,10 +10,8 @@ from millrace.table.sql.grammar.cursor import Cursor
 def group_by(cursor: Cursor) -> nodes.Group:
     begin = cursor.index
     cursor.expect("GROUP", "BY")
-    cursor.take("ALL")
-    if cursor.at("DISTINCT"):
-        cursor.fail("GROUP BY DISTINCT is not supported: write each grouping set once")
-    return cursor.put(nodes.Group(expressions=cursor.listed(lambda: _item(cursor))), begin)
+    distinct = cursor.take_any("ALL", "DISTINCT") == "DISTINCT"
+    return cursor.put(nodes.Group(cursor.listed(lambda: _item(cursor)), distinct), begin)
 
 
 def _item(cursor: Cursor) -> nodes.Node:

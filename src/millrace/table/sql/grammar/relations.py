@@ -11,11 +11,12 @@ from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.match_recognize import match_recognize
+from millrace.table.sql.grammar.samples import sampled
 from millrace.table.sql.nodes import Joined, TableFunction
 from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text.tokens import Kind
 
 _ELSEWHERE = {
-    "TABLESAMPLE": "filter with RAND() < 0.1",
     "PIVOT": "aggregate with FILTER (WHERE ..)",
     "UNPIVOT": "use CROSS JOIN UNNEST(ARRAY[ROW(..), ..])",
 }
@@ -87,7 +88,7 @@ def relation(cursor: Cursor) -> nodes.Node:
         found = match_recognize(cursor, found, begin)
     if cursor.token.word in _ELSEWHERE:
         cursor.fail(f"{cursor.token.word} is not supported: {_ELSEWHERE[cursor.token.word]}")
-    return _aliased(cursor, found, begin)
+    return sampled(cursor, _aliased(cursor, found, begin), begin)
 
 
 def table(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Table:
@@ -106,6 +107,8 @@ def _relation(cursor: Cursor, begin: int) -> nodes.Node:
         return _unnest(cursor)
     if cursor.at("("):
         return _in_brackets(cursor)
+    if cursor.token.kind is Kind.STRING:
+        return _file(cursor)
     cursor.take("TABLE")
     parts = [cursor.identifier("a table")]
     while cursor.take("."):
@@ -118,6 +121,13 @@ def _relation(cursor: Cursor, begin: int) -> nodes.Node:
     if hint is not None:
         found = cursor.put(replace(found, hints=(hint,)), begin)
     return found
+
+
+def _file(cursor: Cursor) -> nodes.Node:
+    """The path of a file in quotes, which is a table, too."""
+    begin = cursor.index
+    path = cursor.put(nodes.Literal.string(cursor.string("a path")), begin)
+    return cursor.put(TableFunction(this=cursor.put(nodes.Call("READ_FILE", (path,)), begin)), begin)
 
 
 def _lateral(cursor: Cursor, begin: int) -> nodes.Node:

@@ -107,7 +107,7 @@ from millrace.table.sql.nodes.reading import (
     name_of,
     table_path,
 )
-from millrace.table.sql.nodes.relations import Join, Joined, Lateral, Table, TableFunction, Unnest, Version
+from millrace.table.sql.nodes.relations import Join, Joined, Lateral, Sampled, Table, TableFunction, Unnest, Version
 
 __all__ = [
     "AfterMatch",
@@ -187,6 +187,7 @@ __all__ = [
     "Rollup",
     "RowCount",
     "Running",
+    "Sampled",
     "Select",
     "SetOperation",
     "SqlText",

@@ -111,6 +111,8 @@ class Group(Node):
     """GROUP BY: expressions, ``GroupingSets``, ``Rollup``, ``Cube``; ``()`` is an empty ``Tuple``."""
 
     expressions: tuple[Node, ...]
+    distinct: bool = False
+    """GROUP BY DISTINCT: a set that occurs several times counts once"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,18 @@ class Join(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Sampled(Node):
+    """A relation with TABLESAMPLE: some of its rows. ``seed`` is that of REPEATABLE."""
+
+    this: Node
+    method: str
+    """BERNOULLI or SYSTEM"""
+    percent: str
+    """as it is written"""
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Joined(Node):
     """A relation with joins of its own: a join in brackets, or a RIGHT or FULL join after a comma."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement
 from millrace.table.sql.statements.dml import Insert, Query, StatementSet
 from millrace.table.sql.statements.tables import CreateTable
@@ -41,6 +42,20 @@ class Describe(Statement):
     kind: str
     path: Path
     extended: bool = False
+
+
+@dataclass(frozen=True)
+class DescribeQuery(Statement):
+    """The columns of a query."""
+
+    tree: Node
+
+
+@dataclass(frozen=True)
+class Summarize(Statement):
+    """Figures about each column of what could stand in FROM: a table, a file, a query in brackets."""
+
+    relation: Node
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _qualify(node: nodes.Qualify) -> str:
 
 @written.register
 def _group(node: nodes.Group) -> str:
-    return f"GROUP BY {listed(node.expressions)}"
+    return f"GROUP BY {'DISTINCT ' if node.distinct else ''}{listed(node.expressions)}"
 
 
 @written.register

@@ -38,6 +38,12 @@ def _join(node: nodes.Join) -> str:
 
 
 @written.register
+def _sampled(node: nodes.Sampled) -> str:
+    seed = "" if node.seed is None else f" REPEATABLE ({node.seed})"
+    return f"{written(node.this)} TABLESAMPLE {node.method} ({node.percent}){seed}"
+
+
+@written.register
 def _joined(node: nodes.Joined) -> str:
     return f"({spaced(written(node.this), *map(written, node.joins))})"
 

@@ -45,6 +45,10 @@ class FileTableFormat(ABC):
         :param filters: conditions over ``columns``: rows for which one is not TRUE may be left out.
         """
 
+    def counted_rows(self, path: str) -> int | None:
+        """How many rows a local file says that it has; None: it does not, or it cannot be read."""
+        return None
+
     @abstractmethod
     def merge(self, sources: Sequence[Any], target: Any) -> None:
         """Write the rows of several files into one. All are open: files of pyarrow to be read, a stream to be

@@ -18,6 +18,7 @@ from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 from millrace.util.similar import did_you_mean
 
+CSV_HEADER = "csv.header"
 _FILES = {
     "parquet": (ParquetTableFormat, parquet.OPTIONS),
     "orc": (OrcTableFormat, orc.OPTIONS),
@@ -61,10 +62,20 @@ def _options(name: str, known: tuple[str, ...], given: Mapping[str, str], table:
 
 def _messages(name: str, table: TableContext, layout: Layout) -> MessageTableFormat:
     factory = format_factory(name, table.summary)
-    options = format_options(factory, name, table.options, table.summary)
+    # The other lines are messages as ever: the format itself knows nothing of a header.
+    given = {key: value for key, value in table.options.items() if key != CSV_HEADER}
+    options = format_options(factory, name, given, table.summary)
     context = FormatContext(table.summary, layout.in_files, options, (), dict(table.configuration))
     quotes = _quotes(options) if name == "csv" else None
-    return MessageTableFormat(factory, context, name == "json", quotes, name == "raw")
+    return MessageTableFormat(factory, context, name == "json", quotes, name == "raw", has_header(table.options))
+
+
+def has_header(options: Mapping[str, str]) -> bool:
+    """Whether the first line of each file has the names of its columns."""
+    text = options.get(CSV_HEADER, "false").lower()
+    if text not in ("true", "false"):
+        raise TableException(f"option '{CSV_HEADER}' is {text!r}, but has to be true or false")
+    return options.get("format") == "csv" and text == "true"
 
 
 def _quotes(options: Mapping[str, str]) -> Quotes | None:

@@ -19,7 +19,7 @@ from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 
-FETCH_BYTES = 1 << 20
+FETCH_BYTES = 1 << 22
 
 
 class MessageTableFormat(StreamTableFormat):
@@ -73,6 +73,9 @@ class MessageTableFormat(StreamTableFormat):
         decoding = self._factory.decoding(context)
         names = [column.name for column in read]
         places = [names.index(column.name) for column in columns]
+        narrowed = decoding.narrowed(places)
+        if narrowed is not None:
+            decoding, places = narrowed, list(range(len(places)))
         return _Records(split, decoding, places, self._quotes, self._blank, self._headless)
 
     def encode(self, rows: Rows) -> bytes:
@@ -109,8 +112,14 @@ class _Records(SplitRecords[Rows]):
         block = self._blocks.next_block()
         if block is None and not self._rest:
             return None
+        headless = self._headless and start == 0
+        if not headless and block is not None:
+            rows = self._decoding.decode_lines(self._rest + block)
+            if rows is not None:
+                self._rest = b""
+                return [self._projected(rows)] if len(rows) else []
         messages = self._messages(block)
-        if self._headless and start == 0:
+        if headless:
             messages = messages.slice(1)
         if not self._blank:
             messages = messages.filter(pc.greater(pc.binary_length(messages), 0))
@@ -121,8 +130,11 @@ class _Records(SplitRecords[Rows]):
         except ValueError as error:
             raise RecordError(f"messages from {where(self._split, start)} on: {error}") from error
         self.parse_errors += decoded.skipped
-        rows = decoded.rows.with_columns([decoded.rows.batch.column(place) for place in self._places])
+        rows = self._projected(decoded.rows)
         return [rows] if len(rows) else []
+
+    def _projected(self, rows: Rows) -> Rows:
+        return rows.with_columns([rows.batch.column(place) for place in self._places])
 
     def _messages(self, block: bytes | None) -> pa.Array:
         if self._quotes is None:

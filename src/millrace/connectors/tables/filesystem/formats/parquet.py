@@ -61,6 +61,14 @@ class ParquetTableFormat(BulkTableFormat):
     def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
         return _Records(split, columns, filters, self._batch)
 
+    def counted_rows(self, path: str) -> int | None:
+        try:
+            with pq.ParquetFile(path) as file:
+                rows: int = file.metadata.num_rows
+                return rows
+        except (pa.ArrowException, OSError):
+            return None
+
     def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
         return _Writer(self, stream, part_bytes)
 

@@ -54,7 +54,10 @@ def bind_keys(group: nodes.Group | None, block: Block, aliases: Sequence[str]) -
         for combination in product(*choices)
     ]
     plain = not any(isinstance(item, (nodes.GroupingSets, nodes.Rollup, nodes.Cube)) for item in items)
-    return Keys(tuple(keys), None if plain else tuple(tuple(sorted(each)) for each in sets), window)
+    if plain:
+        return Keys(tuple(keys), None, window)
+    wanted = [tuple(sorted(each)) for each in sets]
+    return Keys(tuple(keys), tuple(dict.fromkeys(wanted) if group is not None and group.distinct else wanted), window)
 
 
 def _position(tree: nodes.Node, block: Block, keys: list[Rex], aliases: Sequence[str]) -> int:

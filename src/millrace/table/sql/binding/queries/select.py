@@ -48,8 +48,10 @@ def bind_select(tree: nodes.Select, environment: Environment, outer: Block | Non
     overs = Overs(tree.windows or [])
     stage = _grouped(tree, source, block, items, overs) or _plain(source, block, overs)
     outputs = [_output(item, stage) for item in items]
-    having = _clause(tree.having, "HAVING", stage)
-    qualify = _clause(tree.qualify, "QUALIFY", stage)
+    having = None if tree.having is None else bind_condition(tree.having.this, stage.block.named("HAVING"))
+    qualify = None
+    if tree.qualify is not None:
+        qualify = bind_condition(_spelled_out(tree.qualify.this, items), stage.block.named("QUALIFY"))
     order = [_order_key(tree, item, items, outputs, stage) for item in _order_items(tree)]
     plan = stage.plan()
     if having is not None:
@@ -110,10 +112,6 @@ def _output(item: Item, stage: _Stage) -> Rex:
     return bind(item.tree, stage.block)
 
 
-def _clause(clause: nodes.Having | nodes.Qualify | None, title: str, stage: _Stage) -> Rex | None:
-    return None if clause is None else bind_condition(clause.this, stage.block.named(title))
-
-
 def _order_items(tree: nodes.Select) -> list[nodes.Ordered]:
     order = tree.order
     return [] if order is None else list(order.expressions)
@@ -137,7 +135,7 @@ def _order_key(
 
 
 def _spelled_out(written: nodes.Node, items: Sequence[Item]) -> nodes.Node:
-    """An expression of ORDER BY with what the names of the SELECT list stand for."""
+    """An expression of ORDER BY or QUALIFY with what the names of the SELECT list stand for."""
     named = {item.name: item.tree for item in items if item.expression is None}
 
     def spell(part: nodes.Node) -> nodes.Node:

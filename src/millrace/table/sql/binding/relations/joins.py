@@ -24,7 +24,7 @@ from millrace.table.sql.binding.scopes import Scope, beside
 
 def bind_from(first: nodes.Node, joins: Sequence[nodes.Join], at: From) -> Source:
     """An item of FROM and all that is joined to it."""
-    if is_lateral(first):
+    if is_lateral(first, at):
         source = bind_lateral(nodes.Join(this=first, kind="CROSS"), replace(at, left=NOTHING))
     else:
         source = bind_relation(first, at)
@@ -45,7 +45,7 @@ def join_kind(tree: nodes.Join) -> str:
 
 def _join(tree: nodes.Join, left: Source, at: From) -> Source:
     at = replace(at, left=left)
-    if is_lateral(tree.this):
+    if is_lateral(tree.this, at):
         return bind_lateral(tree, at)
     if is_temporal(tree.this):
         return bind_temporal(tree, at)

@@ -14,6 +14,7 @@ from millrace.table.sql.binding.calls import call_arguments, cast_arguments
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, bind_rel
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.from_clause import From, Source
+from millrace.table.sql.binding.relations.read_files import FORMATS as YIELDING
 from millrace.table.sql.binding.relations.table_functions import table_function_names
 from millrace.table.sql.binding.resolver import TABLE
 from millrace.table.sql.binding.scopes import Scope, beside, scope_of
@@ -23,10 +24,14 @@ _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 """table functions of Flink that ask a model or an index"""
 
 
-def is_lateral(tree: nodes.Node) -> bool:
+def is_lateral(tree: nodes.Node, at: From) -> bool:
     """Whether an item of FROM may read what stands to its left."""
     if isinstance(tree, nodes.TableFunction):
-        return nodes.call_path(tree.this)[-1].upper() not in table_function_names()
+        path = nodes.call_path(tree.this)
+        if path[-1].upper() not in table_function_names():
+            return True
+        # Flink has no functions of these names, so its programs may have some of their own.
+        return path[-1].upper() in YIELDING and at.environment.resolver.function(path) is not None
     return isinstance(tree, (nodes.Lateral, nodes.Unnest))
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from millrace.table.sql import nodes
+from millrace.table.sql.grammar import queries, relations
 from millrace.table.sql.grammar.common import partition
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.statements import (
     Describe,
     DescribeJob,
+    DescribeQuery,
     Pattern,
     Show,
     Statement,
+    Summarize,
     UseCatalog,
     UseDatabase,
     UseModules,
@@ -67,10 +71,20 @@ def describe(cursor: Cursor) -> Statement:
     cursor.expect_any("DESCRIBE", "DESC")
     if cursor.take("JOB"):
         return DescribeJob(cursor.string("the id of a job in single quotes"))
+    if queries.starts(cursor):
+        return DescribeQuery(queries.query(cursor))
     # A table may be called CATALOG or EXTENDED: then no name follows.
     kind = cursor.take_any("CATALOG", "DATABASE", "FUNCTION", "MODEL") if cursor.is_name(1) else ""
     extended = cursor.is_name(1) and cursor.take("EXTENDED")
     return Describe(kind or "TABLE", cursor.path(f"a name of a {kind.lower() or 'table'}"), extended)
+
+
+def summarize(cursor: Cursor) -> Statement:
+    cursor.expect("SUMMARIZE")
+    begin = cursor.index
+    if queries.starts(cursor, nested=False):
+        return Summarize(cursor.put(nodes.Subquery(this=queries.query(cursor)), begin))
+    return Summarize(relations.relation(cursor))
 
 
 def use(cursor: Cursor) -> Statement:

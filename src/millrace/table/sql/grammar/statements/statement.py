@@ -30,6 +30,7 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "SHOW": show.show,
     "DESCRIBE": show.describe,
     "DESC": show.describe,
+    "SUMMARIZE": show.summarize,
     "USE": show.use,
     "SET": utility.set_option,
     "RESET": utility.reset,

@@ -1,13 +1,15 @@
-"""Event-time windows and the interval join: PyFlink in thread mode and, with the same program, Millrace.
+"""DataStream jobs: what an element costs PyFlink in thread mode and, with the same program, Millrace.
 
 Needs an interpreter that has PyFlink in an environment of its own:
 
     python -m venv pyflink-env && pyflink-env/bin/pip install apache-flink==2.3.0
-    python -m benchmarks.windows --pyflink-python pyflink-env/bin/python
+    python -m benchmarks.datastream --pyflink-python pyflink-env/bin/python
 
-10,000 events come in a second of event time, for 10,000 keys and up to 1 s out of order. Each side runs on a small and
-a large input; the speed is the difference of the events by the difference of the jobs' own run times, so that neither
-side pays for its start. Results are compared with a recomputation in plain Python.
+Keyed reduce and process function, windows with a reduce, an aggregate and a process function, the interval join, and
+the same join written by hand with map states and timers (PyFlink has no other). 10,000 events come in a second of
+event time, for 10,000 keys and up to 1 s out of order. Sides take turns; counted is the processor time of all processes
+beyond that of a run on 1,000 events. Results are compared with a recomputation in plain Python: for Millrace
+a wrong one is an error, for PyFlink they are counted, since its sessions are not all right.
 """
 
 from __future__ import annotations
@@ -21,13 +23,24 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from benchmarks.against_pyflink import net_runtime_ms
+from benchmarks.processor_time import Side, adopt_orphans, compare, measured, told
 
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyflink_windows.py")
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyflink_datastream.py")
 PER_SECOND = 10_000
 OUT_OF_ORDER_MS = 1000
 JOIN_MS = 1000
 FILES = 2
+JOBS = (
+    "reduce",
+    "process",
+    "tumbling",
+    "tumbling-reduce",
+    "tumbling-process",
+    "sliding",
+    "session",
+    "join",
+    "join-by-hand",
+)
 
 Event = tuple[int, int, int]
 
@@ -88,6 +101,20 @@ def joined(left: list[Event], right: list[Event]) -> Counter[str]:
     )
 
 
+def running_counts(events: list[Event]) -> Counter[str]:
+    totals = Counter(key for _, key, _ in events)
+    return Counter(f"{key},{count}" for key, total in totals.items() for count in range(1, total + 1))
+
+
+def reduced(events: list[Event], size: int) -> Counter[str]:
+    found: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    for event in events:
+        found[event[1], event[0] // size].append(event)
+    return Counter(
+        f"{max(event[0] for event in each)},{key},{sum(event[2] for event in each)}" for (key, _), each in found.items()
+    )
+
+
 def line(key: int, start: int, end: int, values: list[int]) -> str:
     return f"{key},{start},{end},{len(values)},{sum(values)},{max(values)}"
 
@@ -105,45 +132,52 @@ def part_files(path: str) -> Iterator[str]:
 
 
 class Case:
-    """One kind of window with inputs of any size."""
+    """One job with inputs of any size."""
 
     def __init__(self, name: str, keys: int, base: str) -> None:
         self.name = name
         self._keys = keys
         self._base = base
-        self._expected: dict[int, Counter[str]] = {}
 
-    def input(self, events: int) -> str:
-        """The folder of an input with so many events; for the join, half of them on each side."""
-        path = os.path.join(self._base, "join" if self.name == "join" else "events", str(events))
-        if self.name == "join":
+    def input(self, events: int) -> tuple[str, Counter[str]]:
+        """The folder of an input with so many events (for a join, half of them on each side), and the results."""
+        joins = self.name.startswith("join")
+        path = os.path.join(self._base, "join" if joins else "events", str(events))
+        if joins:
             sides = [make_events(events // 2, self._keys, PER_SECOND // 2, seed) for seed in (1, 2)]
             if not os.path.exists(path):
                 for side, made in zip(("left", "right"), sides):
                     write(os.path.join(path, side), made)
-            self._expected[events] = joined(*sides)
-            return path
+            return path, joined(*sides)
         made = make_events(events, self._keys, PER_SECOND, 3)
         if not os.path.exists(path):
             write(path, made)
+        return path, self._expected(made)
+
+    def _expected(self, events: list[Event]) -> Counter[str]:
+        if self.name in ("reduce", "process"):
+            return running_counts(events)
         if self.name == "session":
-            self._expected[events] = sessions(made, 2_000)
-        else:
-            self._expected[events] = aligned(made, 10_000, 10_000 if self.name == "tumbling" else 2_000)
-        return path
+            return sessions(events, 2_000)
+        if self.name == "tumbling-reduce":
+            return reduced(events, 10_000)
+        return aligned(events, 10_000, 2_000 if self.name == "sliding" else 10_000)
 
-    def run(self, command: list[str], events: int) -> tuple[int, int]:
-        """Milliseconds of one run, and how many of its results are wrong or missing."""
-        source, target = self.input(events), os.path.join(self._base, "results")
-        milliseconds = net_runtime_ms([*command, PROGRAM, self.name, source, target, "thread"])
-        found, expected = results(target), self._expected.pop(events)
-        shutil.rmtree(target)
-        return milliseconds, sum(((found - expected) + (expected - found)).values())
+    def side(self, name: str, interpreter: list[str], events: int) -> Side:
+        def run(events: int) -> float:
+            source, expected = self.input(events)
+            target = os.path.join(self._base, "results")
+            done = measured([*interpreter, PROGRAM, self.name, source, target, "thread"])
+            found = results(target)
+            shutil.rmtree(target)
+            wrong = sum(((found - expected) + (expected - found)).values())
+            if wrong and name == "Millrace":
+                raise SystemExit(f"{self.name}: {wrong} results of Millrace are wrong or missing")
+            if wrong:
+                print(f"{self.name}: {wrong} results of {name} are wrong or missing", flush=True)
+            return done.processor
 
-    def speed(self, command: list[str], small: int, large: int) -> tuple[float, int]:
-        """Events per second, and wrong results."""
-        (first, wrong), (second, wrong_too) = self.run(command, small), self.run(command, large)
-        return (large - small) / (second - first) * 1000, wrong + wrong_too
+        return Side(name, run, events)
 
 
 def main() -> None:
@@ -152,20 +186,21 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--pyflink-events", type=int, default=100_000)
-    parser.add_argument("windows", nargs="*", default=["tumbling", "sliding", "session", "join"])
+    parser.add_argument("--few", type=int, default=1_000, help="events of the run that stands for the start")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("jobs", nargs="*", default=JOBS, metavar="JOB", help=", ".join(JOBS))
     given = parser.parse_args()
+    if not set(given.jobs) <= set(JOBS):
+        parser.error(f"jobs are {', '.join(JOBS)}")
+    adopt_orphans()
     with tempfile.TemporaryDirectory() as base:
-        for name in given.windows:
+        for name in given.jobs:
             case = Case(name, given.keys, base)
-            millrace = [sys.executable, "-m", "millrace", "run", "--pyflink"]
-            ours, wrong = case.speed(millrace, given.events // 10, given.events + given.events // 10)
-            print(f"{name:9} millrace {ours:>9,.0f} events/s, {wrong} wrong results", flush=True)
+            sides = [case.side("Millrace", [sys.executable, "-m", "millrace", "run", "--pyflink"], given.events)]
             if given.pyflink_python:
-                few = given.pyflink_events
-                theirs, wrong = case.speed([given.pyflink_python], few // 5, few + few // 5)
-                ratio = f"millrace is {ours / theirs:.1f} times as fast"
-                print(f"{name:9} pyflink  {theirs:>9,.0f} events/s, {wrong} wrong results; {ratio}", flush=True)
-    print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
+                sides.insert(0, case.side("PyFlink", [given.pyflink_python], given.pyflink_events))
+            compare(name, sides, given.few, given.runs)
+    print(told())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The programs of ``benchmarks.windows``: plain PyFlink, run unchanged by both.
+"""The programs of ``benchmarks.datastream``: plain PyFlink, run unchanged by both.
 
-    python pyflink_windows.py WINDOW INPUT OUTPUT process|thread
+    python pyflink_datastream.py JOB INPUT OUTPUT process|thread
 
-INPUT has two files of lines ``time in ms,key,value`` (for the join two of each side, in ``left`` and ``right``).
+INPUT has two files of lines ``time in ms,key,value`` (for joins two of each side, in ``left`` and ``right``).
 """
 
 import sys
@@ -12,12 +12,13 @@ from pyflink.common.watermark_strategy import TimestampAssigner
 from pyflink.datastream import (
     AggregateFunction,
     KeyedCoProcessFunction,
+    KeyedProcessFunction,
     ProcessWindowFunction,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
 from pyflink.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
-from pyflink.datastream.state import MapStateDescriptor
+from pyflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from pyflink.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 
 EVENT = Types.TUPLE([Types.LONG(), Types.LONG(), Types.LONG()])
@@ -26,6 +27,8 @@ JOIN_MS = 1000
 
 WINDOWS = {
     "tumbling": lambda: TumblingEventTimeWindows.of(Time.seconds(10)),
+    "tumbling-reduce": lambda: TumblingEventTimeWindows.of(Time.seconds(10)),
+    "tumbling-process": lambda: TumblingEventTimeWindows.of(Time.seconds(10)),
     "sliding": lambda: SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(2)),
     "session": lambda: EventTimeSessionWindows.with_gap(Time.seconds(2)),
 }
@@ -59,6 +62,27 @@ class Line(ProcessWindowFunction):
         window = context.window()
         for count, total, largest in elements:
             yield f"{key},{window.start},{window.end},{count},{total},{largest}"
+
+
+class LineOfAll(ProcessWindowFunction):
+    """The same, of a window that keeps its elements."""
+
+    def process(self, key, context, elements):
+        window = context.window()
+        values = [value for _, _, value in elements]
+        yield f"{key},{window.start},{window.end},{len(values)},{sum(values)},{max(values)}"
+
+
+class RunningCount(KeyedProcessFunction):
+    """One read, one update and one result an event."""
+
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value, ctx):
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield f"{value[1]},{count}"
 
 
 class JoinByHand(KeyedCoProcessFunction):
@@ -109,9 +133,9 @@ def events_of(env, path):
     return events.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(EventTime()))
 
 
-def joined(left, right):
+def joined(left, right, by_hand):
     left, right = left.key_by(key_of), right.key_by(key_of)
-    if not hasattr(left, "interval_join"):
+    if by_hand or not hasattr(left, "interval_join"):
         return left.connect(right).process(JoinByHand(), output_type=Types.STRING())
     from pyflink.datastream.functions import ProcessJoinFunction
 
@@ -123,6 +147,23 @@ def joined(left, right):
     return left.interval_join(right).between(*bounds).process(Join(), Types.STRING())
 
 
+def results_of(name, events):
+    keyed = events.key_by(key_of)
+    if name == "process":
+        return keyed.process(RunningCount(), output_type=Types.STRING())
+    if name == "reduce":
+        pairs = events.map(lambda event: (event[1], 1), output_type=Types.TUPLE([Types.LONG(), Types.LONG()]))
+        counts = pairs.key_by(lambda pair: pair[0]).reduce(lambda one, other: (one[0], one[1] + other[1]))
+        return counts.map(lambda pair: f"{pair[0]},{pair[1]}", output_type=Types.STRING())
+    windows = keyed.window(WINDOWS[name]())
+    if name == "tumbling-reduce":
+        sums = windows.reduce(lambda one, other: (max(one[0], other[0]), one[1], one[2] + other[2]))
+        return sums.map(lambda event: f"{event[0]},{event[1]},{event[2]}", output_type=Types.STRING())
+    if name == "tumbling-process":
+        return windows.process(LineOfAll(), output_type=Types.STRING())
+    return windows.aggregate(CountSumMax(), Line(), output_type=Types.STRING())
+
+
 def main():
     name, source, target, mode = sys.argv[1:]
     configuration = Configuration()
@@ -130,11 +171,11 @@ def main():
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_runtime_mode(RuntimeExecutionMode.STREAMING)
     env.set_parallelism(2)
-    if name == "join":
-        results = joined(events_of(env, f"{source}/left"), events_of(env, f"{source}/right"))
+    if name.startswith("join"):
+        sides = events_of(env, f"{source}/left"), events_of(env, f"{source}/right")
+        results = joined(*sides, by_hand=name == "join-by-hand")
     else:
-        windows = events_of(env, source).key_by(key_of).window(WINDOWS[name]())
-        results = windows.aggregate(CountSumMax(), Line(), output_type=Types.STRING())
+        results = results_of(name, events_of(env, source))
     results.sink_to(FileSink.for_row_format(target, Encoder.simple_string_encoder()).build())
     result = env.execute(name)
     print(f"net runtime {result.get_net_runtime()} ms")

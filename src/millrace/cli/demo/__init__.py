@@ -1,0 +1,1 @@
+"""``millrace demo``: two small programs on one day of a shop, whose data come with the package."""

@@ -1,0 +1,96 @@
+"""What a session was started with, for those who ask whether it is the one that a program wants."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+import millrace
+from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.places.durable import write_file
+
+_FILE = "session.json"
+_PACKAGES = ("millrace-streaming", "pyspark", "pyarrow", "pandas", "numpy", "cloudpickle")
+_OF_SPARK = ("spark.", "env.java.", "pipeline.jars", "pipeline.classpaths")
+"""Beginnings of keys that are settled when Spark starts."""
+_OF_EACH_PROGRAM = ("spark.log.level", "spark.app.name")
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What cannot be changed any more when the session runs."""
+
+    versions: Mapping[str, str]
+    """of Python, with its place, and of packages"""
+    settings: Mapping[str, str] = field(repr=False)
+    """those that say how Spark starts"""
+    idle_seconds: float
+    began: int
+    """ms since the epoch"""
+
+
+def facts_of(configuration: Mapping[str, str], idle_seconds: float, began: int) -> SessionFacts:
+    """Those of a session that this Python starts."""
+    return SessionFacts(versions(), spark_part(configuration), idle_seconds, began)
+
+
+def versions() -> dict[str, str]:
+    """What is installed here."""
+    found = {"Python": f"{sys.version.split()[0]} in {sys.prefix}", "Millrace": _millrace()}
+    for name in _PACKAGES[1:]:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _millrace() -> str:
+    """With its place and the newest change of it: a copy that is worked on has one version for long."""
+    package = os.path.dirname(os.path.abspath(millrace.__file__))
+    changes = (os.stat(folder).st_mtime for folder, _, _ in os.walk(package) if not folder.endswith("__pycache__"))
+    return f"{millrace.__version__} in {package} of {max(changes):.0f}"
+
+
+def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
+    """What a configuration says about Spark's start."""
+    return {
+        key: value
+        for key, value in configuration.items()
+        if key.startswith(_OF_SPARK) and key not in _OF_EACH_PROGRAM
+    }
+
+
+def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """Why a program does not run on a session, in a few words; None: it does.
+
+    :param here: the versions where the program is.
+    """
+    changed = _different(facts.versions, here)
+    if changed:
+        return f"it was started with another {' and '.join(changed)}"
+    wanted = _different(facts.settings, spark_part(configuration))
+    if wanted:
+        return f"it has other settings: {', '.join(wanted)}"
+    return None
+
+
+def _different(one: Mapping[str, str], other: Mapping[str, str]) -> Iterable[str]:
+    return sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
+
+
+def write_facts(folder: str, facts: SessionFacts) -> None:
+    """Keep them in the session's folder."""
+    write_file(os.path.join(folder, _FILE), encode(facts))
+
+
+def read_facts(folder: str) -> SessionFacts:
+    """Those of a session.
+
+    :raises OSError, ValueError: there are none.
+    """
+    with open(os.path.join(folder, _FILE), "rb") as file:
+        return decode(file.read(), SessionFacts)

@@ -1,0 +1,1 @@
+"""The columns of files, found out from the files themselves."""

@@ -1,0 +1,151 @@
+"""Whole lines of CSV read by Arrow at once, only the columns that are wanted, where Arrow reads them as Flink does.
+
+Whatever is unusual in a block - an escape, a quote where none belongs, a value that does not fit - makes it None, and
+is left to ``CsvFields``, which looks at messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from millrace.formats.csv_schema import CsvDialect
+from millrace.formats.tables.csv.columns import CsvColumn
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Schema
+from millrace.relational.type_table import Family, family_of
+from millrace.relational.types import DataType
+
+_LINE_END = 0x0A
+
+
+class CsvBlocks:
+    """:param columns: of the lines.
+    :param wanted: the places of those that are read.
+    """
+
+    def __init__(self, columns: Schema, wanted: Sequence[int], dialect: CsvDialect) -> None:
+        self._width = len(columns)
+        self._types = [columns[place].type for place in wanted]
+        self._names = [f"f{place}" for place in wanted]
+        self._dialect = dialect
+        plain = [dialect.column_separator, dialect.quote_char or '"', dialect.escape_char or "\\"]
+        self._possible = not dialect.allow_comments and all(len(char) == 1 and char.isascii() for char in plain)
+        self._readers = [
+            CsvColumn(kind, dialect.null_value, dialect.array_separator, False) for kind in self._types
+        ]
+
+    def read(self, block: bytes) -> tuple[list[pa.Array], int] | None:
+        """(the columns that are wanted, how many lines there are); None if the block needs a closer look."""
+        if not self._possible or not block:
+            return None
+        if b"\r" in block and not self._is_quoted(block):
+            block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block or b"\n\n" in block or block[0] == _LINE_END:
+            return None
+        if self._is_escaped(block) or not _is_text(block):
+            return None
+        lines = self._lines(block)
+        if lines is None:
+            return None
+        count, joined = lines
+        hexadecimal = b"0x" in block or b"0X" in block
+        # One column tells how many lines there are, if none is wanted.
+        names = self._names or ["f0"]
+        kinds = [_kind_in(kind, hexadecimal) for kind in self._types] or [pa.string()]
+        try:
+            table = self._parsed(block, joined, names, kinds)
+            if table.num_rows != count:
+                return None
+            return [self._column(*each) for each in zip(table.columns, self._readers)], count
+        except (pa.ArrowException, ValueError):
+            return None
+
+    def _is_escaped(self, block: bytes) -> bool:
+        escape = self._dialect.escape_char
+        return escape is not None and escape.encode() in block
+
+    def _is_quoted(self, block: bytes) -> bool:
+        quote = self._dialect.quote_char
+        return quote is not None and quote.encode() in block
+
+    def _lines(self, block: bytes) -> tuple[int, bool] | None:
+        """(how many records there are, whether one has a line end inside); None if quotes are where none belong."""
+        quote = self._dialect.quote_char
+        if quote is None or not self._is_quoted(block):
+            return block.count(b"\n") + (block[-1] != _LINE_END), False
+        data = np.frombuffer(block, np.uint8)
+        places = np.flatnonzero(data == ord(quote))
+        if len(places) % 2:
+            return None
+        opening, closing = places[::2], places[1::2]
+        # A quote inside of a quoted field is written twice: the field seems to end, and the next one to begin at once.
+        goes_on = opening[1:] == closing[:-1] + 1
+        separator = ord(self._dialect.column_separator)
+        before = data[np.maximum(opening - 1, 0)]
+        proper = (before == separator) | (before == _LINE_END) | (opening == 0)
+        proper[1:] |= goes_on
+        after = data[np.minimum(closing + 1, len(data) - 1)]
+        ended = (after == separator) | (after == _LINE_END) | (closing == len(data) - 1)
+        ended[:-1] |= goes_on
+        if not (proper.all() and ended.all()):
+            return None
+        ends = np.flatnonzero(data == _LINE_END)
+        inside = int((np.searchsorted(places, ends) % 2).sum())
+        return len(ends) - inside + (block[-1] != _LINE_END), inside > 0
+
+    def _parsed(self, block: bytes, joined: bool, names: Sequence[str], kinds: Sequence[pa.DataType]) -> Any:
+        dialect = self._dialect
+        return arrow_csv.read_csv(
+            pa.BufferReader(block),
+            read_options=arrow_csv.ReadOptions(
+                column_names=[f"f{place}" for place in range(self._width)],
+                use_threads=False,
+                block_size=len(block) + 1,
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=dialect.column_separator,
+                quote_char=dialect.quote_char or False,
+                newlines_in_values=joined,
+                ignore_empty_lines=False,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(names),
+                column_types=dict(zip(names, kinds)),
+                null_values=["", *([] if dialect.null_value is None else [dialect.null_value])],
+                strings_can_be_null=False,
+            ),
+        )
+
+    def _column(self, found: pa.ChunkedArray, reader: CsvColumn) -> pa.Array:
+        column = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+        if pa.types.is_string(column.type):
+            return reader.read(column)
+        if pa.types.is_floating(column.type) and pc.all(pc.is_finite(column)).as_py() is False:
+            raise ValueError("what is no finite number may be written in more ways than one")
+        return column
+
+
+def _kind_in(kind: DataType, hexadecimal: bool) -> pa.DataType:
+    """As what Arrow reads a column: a text, if it would not read numbers as Flink does.
+
+    :param hexadecimal: whether there may be texts like 0x10, which are numbers for Arrow.
+    """
+    family = family_of(kind)
+    direct = family is Family.APPROXIMATE or (family is Family.INTEGER and not hexadecimal)
+    return arrow_type(kind) if direct else pa.string()
+
+
+def _is_text(block: bytes) -> bool:
+    """Whether all of it is UTF-8: Arrow looks only at the columns that it reads."""
+    buffers = [None, pa.py_buffer(np.array([0, len(block)], np.int32)), pa.py_buffer(block)]
+    try:
+        pa.Array.from_buffers(pa.binary(), 1, buffers).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True

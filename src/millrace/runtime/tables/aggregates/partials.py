@@ -1,0 +1,87 @@
+"""Accumulators in columns: keys, then a column for each slot. Rows of equal keys become one, with no Python per key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.functions.aggregates.parts import Slot
+from millrace.relational.rows import record_batch
+from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples
+from millrace.runtime.tables.columns.reduction import reduce_columns
+
+
+class PartialColumns:
+    """How such batches are made of other ones.
+
+    :param keys: the types of the columns of the key.
+    :param slots: of the accumulators, the count of rows first.
+    """
+
+    def __init__(self, keys: Sequence[pa.DataType], slots: Sequence[Slot]) -> None:
+        self.keys = tuple(keys)
+        self.slots = tuple(slots)
+        self.width = len(self.keys)
+
+    def batch(self, keys: Sequence[pa.Array], slots: Sequence[pa.Array], length: int) -> pa.RecordBatch:
+        """Columns of any form of these types as a batch."""
+        values = [_as(column, slot.type) for column, slot in zip(slots, self.slots)]
+        return record_batch([*self.key_columns(keys), *values], length)
+
+    def key_columns(self, keys: Sequence[pa.Array]) -> list[pa.Array]:
+        """Columns of the key in the form that they have here."""
+        return [_without_negative_zero(_as(column, kind)) for column, kind in zip(keys, self.keys)]
+
+    def merged(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        """The rows of several batches, of which those that come later are newer; a row for each key."""
+        columns, length = joined(batches)
+        ids, first = group_ids(columns[: self.width], length)
+        return self.reduced(columns, ids, first)
+
+    def reduced(self, columns: Sequence[pa.Array], ids: Ids, first: Ids) -> pa.RecordBatch:
+        """A row for each group.
+
+        :param first: the first row of each group.
+        """
+        slots = list(zip(columns[self.width :], (slot.reduce for slot in self.slots)))
+        where = pa.array(first)
+        keys = [column.take(where) for column in columns[: self.width]]
+        return self.batch(keys, reduce_columns(ids, len(first), slots), len(first))
+
+    def entries(self, batch: pa.RecordBatch) -> list[tuple[Key, tuple[Any, ...]]]:
+        """(key, accumulator) of each row, as ``Accumulators`` has them."""
+        keys = key_tuples(batch.columns[: self.width], batch.num_rows)
+        slots = [filled(column, slot).to_pylist() for column, slot in zip(batch.columns[self.width :], self.slots)]
+        return list(zip(keys, zip(*slots)))
+
+    def of_entries(self, entries: Sequence[tuple[Key, tuple[Any, ...]]]) -> pa.RecordBatch:
+        """The other way round."""
+        values = zip(*(accumulator for _, accumulator in entries))
+        slots = [pa.array(each, slot.type) for each, slot in zip(values, self.slots)]
+        return self.batch(key_columns([key for key, _ in entries], self.keys), slots, len(entries))
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> tuple[list[pa.Array], int]:
+    """The columns of all rows, and how many there are."""
+    if len(batches) == 1:
+        return list(batches[0].columns), batches[0].num_rows
+    columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in batches))]
+    return columns, sum(batch.num_rows for batch in batches)
+
+
+def filled(column: pa.Array, slot: Slot) -> pa.Array:
+    """With the value that merging does not change instead of NULL."""
+    if not column.null_count or slot.zero is None:
+        return column
+    return pc.fill_null(column, pa.scalar(slot.zero, column.type))
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def _without_negative_zero(column: pa.Array) -> pa.Array:
+    return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column

@@ -1,0 +1,140 @@
+"""State with rows by key in columns that come and go: found by the hash of the key, with no Python per row or key."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import record_batch
+from millrace.runtime.state.tables import Table
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
+from millrace.runtime.tables.indexed_rows import equal_rows
+
+FEW = 4_096
+"""Rows that are gone stay in the columns until there are more of them than others."""
+
+
+class ChangingRows(Table):
+    """The first columns are the key. Each row has a mark, a number that rows are looked through by.
+
+    :param types: of all columns.
+    :param width: how many of these are the key.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType], width: int) -> None:
+        super().__init__()
+        self._types = tuple(types)
+        self.width = width
+        self._touched: list[pa.RecordBatch] = []
+        """keys, since the last delta"""
+        self._clear()
+
+    def _clear(self) -> None:
+        self._index = HashIndex()
+        self._store = RowStore(self._types)
+        self._alive = np.zeros(0, bool)
+        self._fresh = np.zeros(0, bool)
+        """whether a row came since the last delta"""
+        self._marks = np.zeros(0, np.int64)
+        self._gone = 0
+
+    @abstractmethod
+    def marks(self, batch: pa.RecordBatch) -> Ids:
+        """The marks of new rows."""
+
+    def removing(self, numbers: Ids) -> None:
+        """These rows are about to go."""
+
+    # -- rows come and go -----------------------------------------------------------------------------------------
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Rows that come."""
+        if batch.num_rows:
+            self._touch(batch)
+            self._keep(batch, np.ones(batch.num_rows, bool))
+
+    def remove(self, numbers: Ids) -> None:
+        """Rows that go. The numbers of all others may be other ones afterwards."""
+        if len(numbers):
+            self.removing(numbers)
+            self._touch(record_batch(self._store.take(numbers, range(self.width)), len(numbers)))
+            self._kill(numbers)
+
+    def _touch(self, batch: pa.RecordBatch) -> None:
+        self._touched.append(record_batch(batch.columns[: self.width], batch.num_rows))
+
+    def _keep(self, batch: pa.RecordBatch, fresh: Any) -> None:
+        if not batch.num_rows:
+            return
+        self._index.add(key_hashes(batch.columns[: self.width], batch.num_rows), self._store.length)
+        self._store.add(batch)
+        self._alive = np.append(self._alive, np.ones(batch.num_rows, bool))
+        self._fresh = np.append(self._fresh, fresh)
+        self._marks = np.append(self._marks, self.marks(batch))
+
+    def _kill(self, numbers: Ids) -> None:
+        self._alive[numbers] = False
+        self._gone += len(numbers)
+        if self._gone > max(FEW, len(self._alive) - self._gone):
+            left = self.all()
+            rows, fresh = self.rows_of(left), self._fresh[left]
+            self._clear()
+            self._keep(rows, fresh)
+
+    # -- and are found --------------------------------------------------------------------------------------------
+
+    def find(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
+        """(position in ``keys``, number of a row that has this key), by position and then by arrival."""
+        owners, numbers = self._index.find(key_hashes(keys, length))
+        alive = self._alive[numbers]
+        owners, numbers = owners[alive], numbers[alive]
+        if not len(owners):
+            return owners, numbers
+        where = pa.array(owners)
+        wanted = [column.take(where) for column in keys]
+        same = equal_rows(wanted, self._store.take(numbers, range(self.width)), len(owners))
+        return (owners, numbers) if same.all() else (owners[same], numbers[same])
+
+    def marked(self, until: int) -> Ids:
+        """The rows with marks up to this one."""
+        return np.flatnonzero(self._alive & (self._marks <= until))
+
+    def all(self) -> Ids:
+        """All rows, in the order of their arrival."""
+        return np.flatnonzero(self._alive)
+
+    def take(self, numbers: Ids) -> list[pa.Array]:
+        """The columns of these rows."""
+        return self._store.take(numbers)
+
+    def rows_of(self, numbers: Ids) -> pa.RecordBatch:
+        return record_batch(self._store.take(numbers), len(numbers))
+
+    # -- as a table -----------------------------------------------------------------------------------------------
+
+    def touched_keys(self) -> tuple[list[pa.Array], int]:
+        """The different keys that were touched since the last call, and how many there are."""
+        if not self._touched:
+            return [], 0
+        columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in self._touched))]
+        length = sum(batch.num_rows for batch in self._touched)
+        self._touched = []
+        _, first = group_ids(columns, length)
+        where = pa.array(first)
+        return [column.take(where) for column in columns], len(first)
+
+    def wipe(self) -> None:
+        self._clear()
+        self._touched = []
+
+    def row(self, at: Any) -> Any:
+        return self.entries().get(at)
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.entries())

@@ -1,0 +1,209 @@
+"""The rows of each partition that rank among the first, in columns, of an input that has insertions only.
+
+A batch is cut to the rows that could be among the first, these are ranked together with what the state has for their
+partitions, and what an epoch changes is found by ranking the partitions that have new rows: as they were, as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import DELETE, INSERT, Kinds, Rows, record_batch
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
+from millrace.runtime.tables.columns.changes import placed_changes
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
+from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.replaced_rows import ReplacedRows
+
+Ranking = Callable[[Ids, Sequence[pa.Array]], tuple[Ids, Ids]]
+"""(group of each row, columns) -> (rows by group and order, the rank of each of them)"""
+
+
+class FirstOfKey(ReplacedRows):
+    """The first rows of each key. In a savepoint ((row, rank), ...) at the key, in their order.
+
+    :param rank: how they are ordered, :param needed: the columns that the order reads.
+    """
+
+    def __init__(
+        self, types: Sequence[pa.DataType], found_by: Sequence[int], rank: Ranking, needed: Sequence[int]
+    ) -> None:
+        super().__init__(types, found_by)
+        self.needed = needed
+        self._codec = RowCodec(types)
+        self._rank = rank
+
+    def beside(self, new: Ids) -> Ids:
+        return np.sort(self.of_same_keys(new, self.find)[1])
+
+    def of_same_keys(self, rows: Ids, find: Callable[..., tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
+        """(number of the key, row) of all rows that have the keys of some, by key and by arrival.
+
+        :param find: the method that says which rows count.
+        """
+        keys = self.take(rows, self._found_by)
+        where = pa.array(group_ids(keys, len(rows))[1])
+        keys = [key.take(where) for key in keys]
+        owners, numbers = find(
+            key_hashes(keys, len(where)), lambda positions: [key.take(pa.array(positions)) for key in keys]
+        )
+        return owners, numbers
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "first rows", (types_as_bytes(self.types), self._found_by)
+
+    @classmethod
+    def told(cls, types: bytes, found_by: Sequence[int]) -> FirstOfKey:
+        """One that does not know the order: its ranks are those of arrival, and are worked out again where rows go."""
+        return cls(types_of(types), found_by, _by_arrival, ())
+
+    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
+        rows = [row for top in entries.values() for row, _ in top]
+        return record_batch(self._codec.columns(rows), len(rows)) if rows else None
+
+    def entries(self) -> dict[Any, Any]:
+        numbers = self.numbers()
+        owners, first = group_ids(self.take(numbers, self._found_by), len(numbers))
+        order, ranks = self.ranked(numbers, owners)
+        keys = key_tuples(self.take(numbers[first], self._found_by), len(first))
+        rows = [row for batch in self.all_rows() for row in self._codec.rows(batch.columns, batch.num_rows)]
+        found: dict[Any, list[Any]] = {key: [] for key in keys}
+        for owner, row, rank in zip(owners[order].tolist(), order.tolist(), ranks.tolist()):
+            found[keys[owner]].append((rows[row], rank))
+        return {key: tuple(top) for key, top in found.items()}
+
+    def ranked(self, numbers: Ids, owners: Ids) -> tuple[Ids, Ids]:
+        """(rows by group and order, the rank of each of them); the rows are told by their place in ``numbers``."""
+        return self._rank(owners, self.wide(self.take(numbers, self.needed)))
+
+    def wide(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """The columns that the order reads at their places, None at the others."""
+        found: list[pa.Array] = [None] * len(self.types)
+        for place, column in zip(self.needed, columns):
+            found[place] = column
+        return found
+
+
+def _by_arrival(owners: Ids, columns: Sequence[pa.Array]) -> tuple[Ids, Ids]:
+    order = np.argsort(owners, kind="stable")
+    ordered = owners[order]
+    return order, np.arange(len(order)) - np.searchsorted(ordered, ordered, "left") + 1
+
+
+class _Places(NamedTuple):
+    """Rows of the result."""
+
+    owners: Ids
+    """the partition of each"""
+    ranks: Ids
+    rows: Ids
+
+
+class FirstRows:
+    """What ``Rank`` does with insertions only, where all state is in memory and never expires.
+
+    :param wanted: the first and the last rank of the result.
+    :param number: whether the rank is a column of it, :param by_place: whether each rank is of one row.
+    """
+
+    def __init__(
+        self,
+        table: FirstOfKey,
+        partition: Sequence[int],
+        rank: Ranking,
+        wanted: tuple[int, int],
+        number: bool,
+        by_place: bool,
+    ) -> None:
+        self.table = table
+        self._partition = partition
+        self._rank = rank
+        self._first, self._last = wanted
+        self._number = number
+        self._by_place = by_place
+
+    def update(self, rows: Rows) -> None:
+        """Rows of a batch of which none ranks too low in the batch alone."""
+        table, columns = self.table, rows.columns
+        ids, first = group_ids([columns[place] for place in self._partition], len(rows))
+        where = pa.array(first)
+        keys = [columns[place].take(where) for place in self._partition]
+        hashes = key_hashes(keys, len(first))
+        owners, numbers = table.find(hashes, lambda positions: [key.take(pa.array(positions)) for key in keys])
+        batch = rows.batch
+        if len(numbers):
+            # What is known comes first: of equal rows the earlier one does.
+            known = table.take(numbers, table.needed)
+            both = [pa.concat_arrays([one, columns[place]]) for one, place in zip(known, table.needed)]
+            order, ranks = self._rank(np.concatenate([owners, ids]), table.wide(both))
+            wins = np.zeros(len(order), bool)
+            wins[order[ranks <= self._last]] = True
+            table.remove(numbers[~wins[: len(numbers)]])
+            chosen = wins[len(numbers) :]
+            batch, ids = batch.filter(pa.array(chosen)), ids[chosen]
+        table.add(batch, hashes[ids])
+
+    def changes(self, before: bool) -> Iterator[Rows]:
+        """What has changed since the last call.
+
+        :param before: whether an update has the old row (-U), too.
+        """
+        table = self.table
+        new = table.new()
+        if not len(new):
+            return
+        owners, numbers = table.of_same_keys(new, table.find_readable)
+        was = self._result(numbers < table.settled, owners, numbers)
+        now = self._result(table.alive(numbers), owners, numbers)
+        if self._by_place and self._number:
+            yield from self._rows(*self._of_places(was, now, before))
+        else:
+            yield from self._rows(*self._of_rows(was, now))
+        table.settle()
+
+    def _result(self, chosen: Any, owners: Ids, numbers: Ids) -> _Places:
+        """What the result has if these rows are there."""
+        owners, numbers = owners[chosen], numbers[chosen]
+        order, ranks = self.table.ranked(numbers, owners)
+        wanted = (ranks >= self._first) & (ranks <= self._last)
+        order = order[wanted]
+        return _Places(owners[order], ranks[wanted], numbers[order])
+
+    def _of_places(self, was: _Places, now: _Places, before: bool) -> tuple[Ids, Ids, Kinds]:
+        """Each place of a ranking has one row, which may be another one now."""
+        stride = self._last + 1
+        mine, theirs = (each.owners * stride + each.ranks for each in (was, now))
+        places = np.union1d(mine, theirs)
+        old, new = np.full(len(places), -1, np.int64), np.full(len(places), -1, np.int64)
+        old[np.searchsorted(places, mine)] = was.rows
+        new[np.searchsorted(places, theirs)] = now.rows
+        had, has = old >= 0, new >= 0
+        updated = had & has & (old != new)
+        updated[updated] = self.table.differing(old[updated], new[updated])
+        count = np.arange(len(places))
+        chosen, kinds = placed_changes(count, count + len(places), had, has, updated, before)
+        return np.concatenate([old, new])[chosen], np.tile(places % stride, 2)[chosen], kinds
+
+    def _of_rows(self, was: _Places, now: _Places) -> tuple[Ids, Ids, Kinds]:
+        """Rows come and go, if the rank is a column with it."""
+        stride = self._last + 1
+        mine, theirs = ((each.rows * stride + each.ranks if self._number else each.rows) for each in (was, now))
+        gone, come = ~np.isin(mine, theirs), ~np.isin(theirs, mine)
+        rows = np.concatenate([was.rows[gone], now.rows[come]])
+        ranks = np.concatenate([was.ranks[gone], now.ranks[come]])
+        kinds = np.repeat(np.array([DELETE, INSERT], np.uint8), [np.count_nonzero(gone), np.count_nonzero(come)])
+        return rows, ranks, kinds
+
+    def _rows(self, numbers: Ids, ranks: Ids, kinds: Kinds) -> Iterator[Rows]:
+        start = 0
+        for rows in self.table.rows_of(numbers, kinds):
+            if self._number:
+                rank = pa.array(ranks[start : start + len(rows)])
+                start += len(rows)
+                rows = rows.with_columns([*rows.columns, rank])
+            yield rows

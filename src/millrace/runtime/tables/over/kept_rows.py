@@ -1,0 +1,157 @@
+"""The rows of partitions that calls of an OVER window still need."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
+from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.over.over_frames import Line
+from millrace.runtime.tables.state import KeyedMap
+
+KEPT = "kept"
+"""the state: key -> number of a row in its partition -> (time, what calls need of the row)"""
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The different partitions of a batch."""
+
+    ids: Ids
+    """of each row of the batch"""
+    columns: list[pa.Array]
+    count: int
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.Array], length: int) -> Partitions:
+        ids, first = group_ids(columns, length)
+        where = pa.array(first)
+        return cls(ids, [column.take(where) for column in columns], len(first))
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        return key_tuples(self.columns, self.count)
+
+
+@dataclass(frozen=True)
+class Need:
+    """Which rows later ones may need."""
+
+    rows: int
+    """how many of the last ones of a partition"""
+    span: int
+    """how far back from the next time (ms); -1: none for their times"""
+    everything: bool
+
+    def of(self, line: Line, following: int) -> Any:
+        """Which rows of a line are needed, as numpy Booleans. No row is before ``following`` (ms) from here on."""
+        if self.everything:
+            return np.ones(len(line.partitions), bool)
+        last = np.searchsorted(line.partitions, line.partitions, "right")
+        return (last - np.arange(len(last)) <= self.rows) | (line.times >= following - self.span)
+
+    @property
+    def only_times(self) -> bool:
+        """Whether time alone makes rows superfluous."""
+        return self.span >= 0 and not self.everything and not self.rows
+
+
+@dataclass(frozen=True)
+class History:
+    """Rows that are kept, by partition and in their order."""
+
+    owners: Ids
+    """the partition of each"""
+    columns: list[pa.Array]
+    """the time (ms), then what calls need"""
+    places: Any
+    """where they lie"""
+
+
+class KeptRows(ABC):
+    """The state with these rows."""
+
+    def __init__(self, need: Need) -> None:
+        self.need = need
+
+    @abstractmethod
+    def restored(self) -> None:
+        """The state has come from an earlier copy, or from other subtasks."""
+
+    @abstractmethod
+    def find(self, keys: Partitions) -> History: ...
+
+    @abstractmethod
+    def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
+        """Rows go, then others come.
+
+        :param gone: which rows of the history.
+        :param owners: the partitions of new rows; ``columns`` as those of a history.
+        """
+
+    @abstractmethod
+    def plan_to_forget(self, keys: Partitions, new: Line) -> None:
+        """Rows of these partitions are not needed any more when none has come for some time."""
+
+    @abstractmethod
+    def forget_idle(self, following: int) -> None:
+        """Remove the rows of partitions that have had no new ones for so long that none is needed."""
+
+
+class ObjectRows(KeptRows):
+    """A tuple for each row, on disk or with time to live; a timer for each partition."""
+
+    def __init__(self, need: Need, rows: KeyedMap, backend: Any, timers: Any, types: Sequence[pa.DataType]) -> None:
+        super().__init__(need)
+        self._rows = rows
+        self._backend = backend
+        self._timers = timers
+        self._codec = RowCodec([pa.int64(), *types])
+
+    def restored(self) -> None:
+        table = self._backend.table(KEPT)
+        if not self.need.only_times or table is None or self._timers.next_time() is not None:
+            return
+        # Rows in columns have no timers, and are saved without.
+        for key in table.addresses():
+            if rows := self._rows.items(key):
+                self._timers.register(rows[-1][1][0] + self.need.span + 1, key)
+
+    def find(self, keys: Partitions) -> History:
+        history = [self._rows.items(key) for key in keys.keys]
+        columns = self._codec.columns([row for each in history for _, row in each])
+        places = [(key, number) for key, each in zip(keys.keys, history) for number, _ in each]
+        owners = np.repeat(np.arange(len(history)), [len(each) for each in history])
+        return History(owners, columns, places)
+
+    def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
+        following = [0] * keys.count
+        for owner, (_, number) in zip(history.owners.tolist(), history.places):
+            following[owner] = number + 1
+        for (key, number), goes in zip(history.places, gone.tolist()):
+            if goes:
+                self._rows.remove(key, number)
+        for owner, row in zip(owners.tolist(), self._codec.rows(columns, len(owners))):
+            self._rows.put(keys.keys[owner], following[owner], row)
+            following[owner] += 1
+
+    def plan_to_forget(self, keys: Partitions, new: Line) -> None:
+        if not self.need.only_times:
+            return
+        latest = np.zeros(keys.count, np.int64)
+        latest[new.partitions] = new.times
+        for key, time in zip(keys.keys, latest.tolist()):
+            self._timers.register(time + self.need.span + 1, key)
+
+    def forget_idle(self, following: int) -> None:
+        while (due := self._timers.pop_due(following)) is not None:
+            key = due[1]
+            if all(row[0] < following - self.need.span for _, row in self._rows.items(key)):
+                self._rows.clear(key)

@@ -1,0 +1,185 @@
+"""State with a few rows of each key, in columns: what a key has is replaced as a whole.
+
+Rows have numbers, in the order of their arrival. One that is removed is only marked; when these are more than those
+that are left, the store is written again without them, and the others get new numbers. That happens in ``settle``
+only, which the operator calls when it has emitted what the epoch changed: until then rows from before can be read.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import Kinds, Rows, record_batch
+from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.state.tables import ABSENT, ValueTable
+from millrace.runtime.state.told import SINCE
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.tables.columns.changes import differing
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.indexed_rows import AddedRows
+
+FEW_DEAD = 1_000
+"""Removed rows that are not worth writing the store again."""
+PIECE = 200_000
+"""Rows that are taken at a time."""
+MANY_DEAD = 2_000_000
+"""Rows that came and went since ``settle`` that are worth calling it."""
+
+
+class ReplacedRows(AddedRows):
+    """Rows by key. A delta has all rows of the keys that it is about; the full content is that of a ``ValueTable``."""
+
+    kind = ValueTable.kind
+
+    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
+        super().__init__(types, found_by)
+        self._alive = np.zeros(0, bool)
+        self._readable = np.zeros(0, bool)
+        """alive, or so when ``settle`` was last called"""
+        self.settled = 0
+        """the number of the first row that came after that"""
+        self._told = 0
+        """the number of the first row that no delta has had"""
+
+    @property
+    def length(self) -> int:
+        """The number that the next row will have."""
+        return self._store.length
+
+    def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        first, end = self.length, self.length + batch.num_rows
+        self._alive, self._readable = _with_room(self._alive, end), _with_room(self._readable, end)
+        self._alive[first:end] = True
+        self._readable[first:end] = True
+        self._index.add(hashes, first, self._readable)
+        self._store.add(batch)
+
+    def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        if batch.num_rows:
+            self._keep(batch, hashes)
+
+    def remove(self, numbers: Ids) -> None:
+        """These rows are there no more."""
+        self._alive[numbers] = False
+        self._readable[numbers[numbers >= self.settled]] = False
+
+    def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        return self._equal(*self._index.find(hashes, self._alive), wanted)
+
+    def find_readable(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """As ``find``, with the rows that were there when ``settle`` was last called."""
+        return self._equal(*self._index.find(hashes, self._readable), wanted)
+
+    def alive(self, numbers: Ids) -> Any:
+        """Whether these rows are there, as numpy Booleans."""
+        return self._alive[numbers]
+
+    def new(self) -> Ids:
+        """The rows that came since ``settle`` and are still there."""
+        return np.flatnonzero(self._alive[self.settled : self.length]) + self.settled
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is time to emit changes and to ``settle``, though the epoch goes on."""
+        came = self.length - self.settled
+        return came > MANY_DEAD and came - len(self.new()) > came // 2
+
+    def settle(self) -> None:
+        """What has changed is emitted: rows may get other numbers."""
+        self._readable[: self.length] = self._alive[: self.length]
+        left = int(np.count_nonzero(self._alive[: self.length]))
+        if self.length - left > left + FEW_DEAD:
+            kept = self._alive[: self.length]
+            self._told = int(np.count_nonzero(kept[: self._told]))
+            self._store.keep(kept)
+            self._index.keep(kept)
+            self._alive, self._readable = np.ones(left, bool), np.ones(left, bool)
+        self.settled = self.length
+
+    def differing(self, one: Ids, other: Ids) -> Any:
+        """Where rows differ from others, as numpy Booleans."""
+        parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
+        return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+    def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
+        """These rows, some at a time: texts of a column may not be longer than 2 GB together."""
+        for part in pieces(numbers):
+            yield record_batch(self.take(part), len(part))
+
+    def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
+        """The same as rows of these kinds."""
+        start = 0
+        for batch in self.batches(numbers):
+            part = None if kinds is None else kinds[start : start + batch.num_rows]
+            yield Rows(batch, part if part is not None and part.any() else None)
+            start += batch.num_rows
+
+    def all_rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are there, by arrival."""
+        return self.batches(self.numbers())
+
+    def numbers(self) -> Ids:
+        """Of all rows that are there."""
+        return np.flatnonzero(self._alive[: self.length])
+
+    # -- as a table -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def beside(self, new: Ids) -> Ids:
+        """All rows of the keys of these, which have come since the last delta, by arrival."""
+
+    def delta(self) -> dict[Any, Any]:
+        new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
+        whole = new if self._told == 0 else self.beside(new)
+        self._told = self.length
+        return {SINCE: (*self.form(), list(map(to_bytes, self.batches(whole))))} if len(new) else {}
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
+        told = list(map(from_bytes, whole.pop(SINCE, ((),))[-1]))
+        if told:
+            self._replace(told)
+        stored = self.batch_of(whole)
+        if stored is not None:
+            self._replace([stored])
+        self.settle()
+        self._told = self.length
+
+    def _replace(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Let these be the rows of their keys."""
+        keyed = []
+        for batch in batches:
+            keys = [batch.column(place) for place in self._found_by]
+            keyed.append((batch, keys, key_hashes(keys, batch.num_rows)))
+        if self.length:
+            for _, keys, hashes in keyed:
+                self._remove_all(keys, hashes)
+        for batch, _, hashes in keyed:
+            self._keep(batch, hashes)
+
+    def _remove_all(self, keys: Sequence[pa.Array], hashes: Hashes) -> None:
+        first = group_ids(keys, len(hashes))[1]
+        where = pa.array(first)
+        distinct = [key.take(where) for key in keys]
+        _, numbers = self.find(hashes[first], lambda positions: [key.take(pa.array(positions)) for key in distinct])
+        self.remove(numbers)
+
+
+def pieces(numbers: Ids) -> Iterator[Ids]:
+    """The numbers, some at a time."""
+    return (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))
+
+
+def _with_room(marks: Any, length: int) -> Any:
+    """The array, or a larger one that begins with it."""
+    if length <= len(marks):
+        return marks
+    found = np.zeros(max(length, len(marks) * 3 // 2), bool)
+    found[: len(marks)] = marks
+    return found

@@ -1,0 +1,129 @@
+"""What Millrace asks of a Spark session that it makes. PySpark is not imported for it: the JVM may start before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from millrace.configuration import spark_settings as meant
+from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
+from millrace.spark import recovery_file
+from millrace.spark.sessions.logs import log4j_path
+from millrace.util.passing_folder import scratch_folder
+
+
+@dataclass(frozen=True)
+class SessionWishes:
+    """What a job wants of a session that has to be made."""
+
+    parallelism: int
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
+    jars: tuple[str, ...] = ()
+    java_options: str | None = None
+    """more options for the JVM; None: those of the class archive, if there is one"""
+    computes: bool = False
+    """whether Spark's own operators do the work, as in batch queries; elsewhere data only passes through its JVMs"""
+
+
+def one_process(master: str) -> bool:
+    """Whether a master runs everything in the driver's own JVM. ``local-cluster`` has executors of their own."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def one_machine(master: str) -> bool:
+    """Whether all that Spark starts for a master runs on this machine."""
+    return master.startswith("local")
+
+
+def all_settings(master: str, log_file: str, wishes: SessionWishes, java_options: str) -> dict[str, str]:
+    """The settings of a session: what Millrace asks of it, and on top what the configuration does."""
+    configuration = wishes.configuration
+    return {
+        "spark.master": master,
+        "spark.app.name": configuration.get("pipeline.name", "millrace"),
+        **session_settings(master, log_file, wishes, java_options, recovery_file.scratch() or scratch_folder()),
+        **meant.spark_settings(configuration, meant.Target(master, wishes.parallelism)),
+        **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
+    }
+
+
+def session_settings(
+    master: str, log_file: str, wishes: SessionWishes, java_options: str, scratch: str
+) -> dict[str, str]:
+    """What Millrace asks of a session that it makes; the user's own settings come on top.
+
+    :param scratch: a folder for what is not needed without the driver: a JVM that is killed leaves its files behind.
+    """
+    logging_option = f"-Dlog4j2.configurationFile=file:{log4j_path(log_file)}"
+    java = f"-Djava.io.tmpdir={scratch} {logging_option} {java_options}".strip()
+    on_driver, on_executors = meant.java_options(wishes.configuration, meant.Target(master))
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": _joined(java, on_driver),
+        "spark.log.level": "WARN",
+        # A task is to come back to the executor that has its state, not to go where most of its input lies.
+        "spark.shuffle.reduceLocality.enabled": "false",
+        "spark.python.daemon.module": "millrace.spark.workers.daemon",
+        # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
+        "spark.python.unix.domain.socket.enabled": "true",
+    }
+    if not wishes.computes:
+        # Twenty epochs a second fill what the dashboard keeps by default (100,000 tasks) for twenty minutes: the JVM
+        # would grow for as long.
+        settings |= {
+            "spark.ui.retainedJobs": "100",
+            "spark.ui.retainedStages": "100",
+            "spark.ui.retainedTasks": "2000",
+            "spark.sql.ui.retainedExecutions": "100",
+            # What epochs leave behind outlives the young generation: 4 MB a minute that are collected when the old one
+            # is full, after hours of growth. Spark asks for a whole collection every half hour; it is cheap here.
+            "spark.cleaner.periodicGC.interval": "5min",
+        }
+    if one_machine(master) or not wishes.computes:
+        # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
+        # take the cores that the Python workers need, for code that only copies bytes. Batch queries on a cluster have
+        # both, since Spark computes them; those on one machine are short, mostly.
+        settings |= {
+            "spark.driver.extraJavaOptions": _joined(java, _lean(on_driver), on_driver),
+            # Executors would write some lines for each task of each epoch, for as long as the job runs.
+            "spark.executor.extraJavaOptions": _joined(logging_option, _lean(on_executors), on_executors),
+        }
+    elif on_executors:
+        settings["spark.executor.extraJavaOptions"] = on_executors
+    if one_process(master):
+        settings |= {
+            "spark.driver.memory": "768m",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        settings["spark.local.dir"] = scratch
+    configured = [jar for jar in meant.jars(wishes.configuration) if not is_flinks_and_missing(jar)]
+    if jars := [*wishes.jars, *(jar if _is_remote(jar) else existing(jar, "pipeline.jars") for jar in configured)]:
+        settings["spark.jars"] = ",".join(dict.fromkeys(jars))
+    return settings
+
+
+def _lean(given: str) -> str:
+    """Options for a small JVM, beside those that the user has given."""
+    # With one compiler alone Java reserves 48 MB for compiled code. A hundred queries fill that, and then nothing is
+    # compiled any more.
+    compiler = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    return compiler if meant.chooses_collector(given) else f"-XX:+UseSerialGC {compiler}"
+
+
+def _joined(*options: str) -> str:
+    return " ".join(filter(None, options))
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path and not path.startswith("file:")
+
+
+QUERY_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    # The plan moves a few large rows: compiling code for them takes longer than all of them together.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}

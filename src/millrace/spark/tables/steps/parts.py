@@ -1,0 +1,100 @@
+"""What the nodes of a plan hand to each other: rows in columns c0, c1, ..., as a query in Spark's SQL or as a frame.
+
+Each call into the JVM costs about as much as Spark takes to read a whole expression. So nodes put a text together, and
+Spark is asked where something has no text: a source, a function in Python, the end of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+
+from pyspark.sql import DataFrame, SparkSession
+
+from millrace.spark.tables.steps.session_calls import frame_of_sql, register_view, run_sql
+
+NOTHING = "1 AS none"
+"""What stands in a SELECT for rows without columns: SQL has no such rows."""
+_DEEPEST = 24
+"""queries within each other that Spark's parser gets at once"""
+_LONGEST = 100_000
+"""characters that it gets at once"""
+_numbers = count()
+
+
+class Part:
+    """The rows of a node, or of a step on the way to them."""
+
+    def __init__(
+        self, session: SparkSession, text: str | None = None, frame: DataFrame | None = None, depth: int = 0
+    ) -> None:
+        """:param text: a query; None: there is a frame."""
+        self.session = session
+        self._text = text
+        self._frame = frame
+        self._depth = depth
+        self._view: str | None = None
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame) -> Part:
+        return cls(frame.sparkSession, frame=frame)
+
+    @classmethod
+    def of_view(cls, session: SparkSession, statement: Callable[[str], str]) -> Part:
+        """The rows of a view.
+
+        :param statement: the name of the view -> the text that makes it.
+        """
+        name = f"millrace_{next(_numbers)}"
+        run_sql(session, statement(name))
+        part = cls(session, f"SELECT * FROM {name}")
+        part._view = name
+        return part
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as a frame. Rows without columns have one in it that means nothing."""
+        if self._frame is None:
+            assert self._text is not None
+            self._frame = frame_of_sql(self.session, self._text)
+        return self._frame
+
+    @property
+    def relation(self) -> str:
+        """What names the rows in a FROM clause."""
+        if self._view is None and (self._text is None or self._depth > _DEEPEST or len(self._text) > _LONGEST):
+            self.keep_as_view()
+        return self._view or f"({self._text})"
+
+    @property
+    def depth(self) -> int:
+        """How many queries within each other the relation is."""
+        return 0 if self._view is not None else self._depth
+
+    def keep_as_view(self) -> None:
+        """Let Spark read the query once, where several others read from it."""
+        if self._view is None:
+            self._view = f"millrace_{next(_numbers)}"
+            register_view(self.frame, self._view)
+
+    def select(self, columns: Iterable[str], clause: str = "") -> Part:
+        """``SELECT columns FROM these rows clause``."""
+        return query(f"SELECT {', '.join(columns) or NOTHING} FROM {self.relation}{clause and ' ' + clause}", self)
+
+    def where(self, conditions: Iterable[str]) -> Part:
+        """The rows for which all conditions are TRUE."""
+        return self.select("*", f"WHERE {' AND '.join(conditions)}")
+
+    def plus(self, columns: Mapping[str, str]) -> Part:
+        """All columns and more: name -> text."""
+        return self.select(["*", *(f"{text} AS {name}" for name, text in columns.items())])
+
+
+def query(text: str, *parts: Part) -> Part:
+    """A query over the relations of these parts, of which there is one at least."""
+    return Part(parts[0].session, text, depth=1 + max(part.depth for part in parts))
+
+
+def numbered(texts: Iterable[str], start: int = 0) -> list[str]:
+    """These expressions as columns c0, c1, ..."""
+    return [text if text == f"c{at}" else f"{text} AS c{at}" for at, text in enumerate(texts, start)]

@@ -1,0 +1,220 @@
+"""A worker daemon that imports while the JVM boots: the one that Spark starts later hands its place over to it.
+
+Spark starts the daemon with its first Python task, which then waits until pandas, pyarrow and Millrace are imported. So
+a process is started together with the JVM, imports them, and waits at a socket in the folder of its keeper to be. The
+command that Spark runs (``spark/workers/daemon.py``) sends it its streams and its environment, stays as its place
+holder, and hands signals on. Where nobody waits, or what was begun doesn't fit, that command becomes the daemon itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from millrace.spark.owners import place
+from millrace.util.private_folder import make_private
+from millrace.util.processes import is_alive, started_at
+
+VARIABLE = "MILLRACE_DAEMON_AHEAD"
+"""The process that waits, in the environment of the JVM and so of what it starts."""
+_SOCKET = "d"
+_DAEMON = "millrace.spark.workers.daemon"
+_FIXED = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
+"""What a process cannot change of itself after its imports."""
+_ANSWER_SECONDS = 60.0
+"""How long Spark's command waits for a daemon that still imports."""
+_LOOK_SECONDS = 0.01
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A daemon that waits, as the process sees it that has begun it."""
+
+    process: subprocess.Popen[bytes]
+    variables: dict[str, str]
+    """what the JVM's environment needs, so that it is found"""
+
+    def end(self) -> None:
+        """Spark will not ask for it."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+
+def begin(home: str, environment: Mapping[str, str], log_file: str) -> Waiting:
+    """Start a daemon that waits. It ends with this process if Spark never asks for it.
+
+    :param home: the folder of the installed PySpark.
+    """
+    libraries = os.path.join(home, "python", "lib")
+    zips = sorted(name for name in os.listdir(libraries) if name.endswith(".zip"))
+    own = [os.path.join(libraries, name) for name in zips]
+    variables = {
+        **environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, [*own, environment.get("PYTHONPATH")])),
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": environment.get("OMP_NUM_THREADS", "1"),
+    }
+    with open(log_file, "ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", _DAEMON, VARIABLE],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=variables,
+        )
+    return Waiting(process, {VARIABLE: str(process.pid)})
+
+
+# -- the daemon that waits ----------------------------------------------------------------------------------------
+
+
+def wait_for_place(prepare: Callable[[], None]) -> bool:
+    """Prepare, and wait for Spark's command: whether this process has its place now. It has not if the process that
+    began it has ended."""
+    os.setpgid(0, 0)  # a terminal's Ctrl-C is not for it
+    prepare()
+    if select.select([0], [], [], 0)[0]:
+        return False
+    folder = place.folder_of(os.getpid())
+    make_private(folder)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    taken = False
+    try:
+        listener.bind(os.path.join(folder, _SOCKET))
+        listener.listen(1)
+        if listener.fileno() not in select.select([listener.fileno(), 0], [], [])[0]:
+            return False
+        connection, _ = listener.accept()
+        with contextlib.suppress(OSError, ValueError, EOFError):
+            taken = _take_place(connection)
+        return taken
+    finally:
+        listener.close()
+        if taken:
+            os.unlink(os.path.join(folder, _SOCKET))  # the folder is its keeper's
+        else:
+            place.remove(folder)
+
+
+def _take_place(connection: socket.socket) -> bool:
+    from millrace.spark.owners.frames import same_user
+
+    if not same_user(connection, os.getuid()):
+        return False
+    message, files, _, _ = socket.recv_fds(connection, 8, 3)
+    size = int.from_bytes(message, "big")
+    if len(message) != 8 or len(files) != 3 or size > _MAX_BYTES:
+        return False
+    told = json.loads(_exactly(connection, size))
+    fits = told["python"] == sys.executable and all(
+        told["environment"].get(name) == os.environ.get(name) for name in _FIXED
+    )
+    if not fits:
+        connection.sendall(b"-")
+        return False
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    time.tzset()
+    sys.argv, sys.path = told["words"], told["path"]
+    connection.sendall(b"+" + os.getpid().to_bytes(8, "big"))
+    # It stays open as long as this process lives: its forks have no part in it.
+    os.register_at_fork(after_in_child=connection.close)
+    _begun_with.append(connection)
+    return True
+
+
+_begun_with: list[socket.socket] = []
+
+
+# -- the command that Spark runs ----------------------------------------------------------------------------------
+
+
+def hand_over(waiting: int) -> bool:
+    """Give a daemon that waits, or still imports, this process's place: whether it took it, and has ended by now."""
+    # A signal of this moment waits until this process knows whom to tell.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        connection, daemon = _given(waiting)
+        for number in _SIGNALS:
+            signal.signal(number, lambda number, _: _tell(daemon, number))
+    except (OSError, EOFError):
+        return False  # nobody waits: this process becomes the daemon
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with contextlib.suppress(OSError):
+        while connection.recv(1):
+            pass
+    return True
+
+
+def _given(waiting: int) -> tuple[socket.socket, int]:
+    """The connection to the daemon that has this process's place, and its number.
+
+    :raises OSError, EOFError: it has not.
+    """
+    connection = _connected(waiting)
+    connection.settimeout(_ANSWER_SECONDS)
+    told = {
+        "python": sys.executable,
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "words": sys.argv,
+        "path": sys.path,
+    }
+    message = json.dumps(told).encode()
+    socket.send_fds(connection, [len(message).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(message)
+    if _exactly(connection, 1) != b"+":
+        raise EOFError("it does not fit")
+    daemon = int.from_bytes(_exactly(connection, 8), "big")
+    connection.settimeout(None)
+    return connection, daemon
+
+
+def _connected(waiting: int) -> socket.socket:
+    """The way to it, when it listens.
+
+    :raises ProcessLookupError: it has ended.
+    :raises TimeoutError: it has not listened for a minute.
+    """
+    path = os.path.join(place.folder_of(waiting), _SOCKET)
+    since, until = started_at(waiting), time.monotonic() + _ANSWER_SECONDS
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            connection.connect(path)
+            return connection
+        if not is_alive(waiting, since):
+            raise ProcessLookupError(f"process {waiting} has ended")
+        time.sleep(_LOOK_SECONDS)
+    raise TimeoutError(f"process {waiting} has not listened for {_ANSWER_SECONDS:g} s")
+
+
+def _tell(process: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise EOFError("the other side has ended")
+        parts += part
+    return bytes(parts)
