@@ -18,7 +18,6 @@ _CLASSES = {
     f"{_FLINK}configuration.DeploymentOptions": _HERE + "options:DeploymentOptions",
     f"{_FLINK}configuration.ExecutionOptions": _HERE + "options:ExecutionOptions",
     f"{_FLINK}python.PythonOptions": _HERE + "options:PythonOptions",
-    f"{_FLINK}streaming.api.environment.CheckpointConfig": "millrace.datastream.checkpoint_config:CheckpointConfig",
     f"{_FLINK}table.api.config.TableConfigOptions": _HERE + "options:TableConfigOptions",
     f"{_FLINK}table.catalog.GenericInMemoryCatalog": "millrace.table.catalog:GenericInMemoryCatalog",
     f"{_FLINK}table.catalog.ObjectPath": "millrace.table.catalog:ObjectPath",
