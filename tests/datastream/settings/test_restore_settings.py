@@ -17,7 +17,7 @@ GIVEN = {"execution.state-recovery.path": "/given", "execution.state-recovery.cl
 def _command_line() -> Iterator[None]:
     set_defaults(Configuration.from_dict(dict(GIVEN)))
     yield
-    set_defaults(Configuration())
+    set_defaults(None)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,10 @@ def all_settings(master: str, log_file: str, wishes: SessionWishes, java_options
     }
 
 
+_LONGEST_FOLDER = 60
+"""characters of a folder that Spark's sockets can lie in: their whole path has 103 at most on some systems"""
+
+
 def session_settings(
     master: str, log_file: str, wishes: SessionWishes, java_options: str, scratch: str
 ) -> dict[str, str]:
@@ -67,6 +71,8 @@ def session_settings(
         # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
         "spark.python.unix.domain.socket.enabled": "true",
     }
+    if len(scratch) > _LONGEST_FOLDER:
+        settings["spark.python.unix.domain.socket.dir"] = "/tmp"
     if not wishes.computes:
         # Twenty epochs a second fill what the dashboard keeps by default (100,000 tasks) for twenty minutes: the JVM
         # would grow for as long.
