@@ -65,7 +65,7 @@ def test_the_version_is_that_of_the_api(active: None) -> None:
         ("pyflink.table.nothing", "No module named 'pyflink.table.nothing': Millrace stands in for PyFlink here"),
         ("pyflink.common.utils", "No module named 'pyflink.common.utils': Millrace stands in for PyFlink here"),
         ("pyflink.common.utils", "and has no 'millrace.common.utils'"),
-        ("pyflink.java_gateway", "has no 'millrace.java_gateway', only pyflink.common, pyflink.datastream"),
+        ("pyflink.gen_protos", "has no 'millrace.gen_protos', only pyflink.common, pyflink.datastream"),
         ("pyflink.spark.session", "has no 'millrace.spark'"),
     ],
 )  # fmt: skip

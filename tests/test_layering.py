@@ -42,6 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": EVERYTHING,
     # Older names: finds the room in functions, which nothing else knows.
     "legacy": BELOW_SPARK | {"legacy"},
+    # What faces Java in PyFlink: found by the names of pyflink only.
+    "standins": BELOW_SPARK | {"standins"},
     # Which options are secrets is a table of words, which itself imports nothing.
     "common": {"common", "util.secrets"},
     "metrics": {"common", "metrics", "util.secrets"},

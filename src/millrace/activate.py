@@ -20,6 +20,18 @@ PYFLINK_VERSION = "2.3.0"
 
 _PYFLINK = "pyflink"
 _VERSION = "pyflink.version"
+_STAND_INS = {
+    "datastream.tests": "stream_tests",
+    "datastream.tests.test_util": "stream_tests.test_util",
+    "find_flink_home": "find_flink_home",
+    "fn_execution": "fn_execution",
+    "fn_execution.state_impl": "fn_execution.state_impl",
+    "java_gateway": "java_gateway",
+    "pyflink_gateway_server": "gateway_server",
+    "util.java_utils": "java_utils",
+    "util.utils": "java_utils",
+}
+"""What faces Java in PyFlink: the name below ``pyflink`` and that below ``millrace.standins``."""
 # Millrace has more packages than these, but they are nobody's PyFlink.
 _PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "testing", "util"})
 
@@ -73,6 +85,8 @@ def _our_name(fullname: str) -> str:
     former = older.older_module(rest)
     if former is not None:
         return former
+    if rest in _STAND_INS:
+        return f"millrace.standins.{_STAND_INS[rest]}"
     if package in _PACKAGES and importlib.util.find_spec(ours) is not None:
         return ours
     if package in _PACKAGES:

@@ -22,9 +22,15 @@ class Configuration:
     Getters return the default for a missing key and raise ``ValueError`` when the value does not parse.
     """
 
-    def __init__(self, other: Configuration | None = None) -> None:
-        """Empty, or a copy of ``other``."""
+    def __init__(self, other: Configuration | None = None, j_configuration: Any = None) -> None:
+        """Empty, or a copy of ``other``.
+
+        :param j_configuration: what ``get_j_env_configuration()`` of PyFlink's helpers gives: the same settings, no
+            copy.
+        """
         self._values: dict[str, Any] = {} if other is None else dict(other._values)
+        if j_configuration is not None:
+            self._values = j_configuration.python._values
 
     @classmethod
     def from_dict(cls, map: Mapping[str, str]) -> Configuration:

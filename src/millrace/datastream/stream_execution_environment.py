@@ -105,6 +105,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one."""
         return StreamExecutionEnvironment(configuration, spark)
 
+    @property
+    def _j_stream_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment itself, for programs of PyFlink: there is no Java behind it."""
+        return self
+
     # -- settings -------------------------------------------------------------------------------------------------
 
     def get_config(self) -> ExecutionConfig:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["DataView", "ListView", "MapView"]
+__all__ = ["DataView", "ListView", "MapView", "RemovingIterator"]
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -55,8 +55,8 @@ class _Entries(Collection[T]):
         self._entries = entries
         self._form = form
 
-    def __iter__(self) -> _RemovingIterator[T]:
-        return _RemovingIterator(self._entries, self._form)
+    def __iter__(self) -> RemovingIterator[T]:
+        return RemovingIterator(self._entries, self._form)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -65,7 +65,7 @@ class _Entries(Collection[T]):
         return any(each == value for each in self)
 
 
-class _RemovingIterator(Iterator[T]):
+class RemovingIterator(Iterator[T]):
     """Goes through the keys that a map had at first, and can take the last one out."""
 
     def __init__(self, entries: dict[Any, Any], form: Callable[[Any], T]) -> None:

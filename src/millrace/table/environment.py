@@ -81,6 +81,10 @@ class TableEnvironment:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}{instead(name)}")
             return found
 
+    def _get_j_env(self) -> StreamExecutionEnvironment:
+        """The environment below, for programs of PyFlink: there is no Java behind it."""
+        return self._session.streams
+
     def get_config(self) -> TableConfig:
         return self._session.config
 

@@ -21,7 +21,9 @@ __all__ = [
     "PyFlinkBatchTableTestCase",
     "PyFlinkStreamingTestCase",
     "PyFlinkBatchTestCase",
+    "PythonAPICompletenessTestCase",
     "exec_insert_table",
+    "invoke_java_object_method",
     "replace_uuid",
 ]
 
@@ -37,6 +39,15 @@ def exec_insert_table(table: Any, table_path: str) -> JobExecutionResult:
     found = client.get_job_execution_result().result()
     assert isinstance(found, JobExecutionResult)
     return found
+
+
+def _load_specific_flink_module_jars(jars_relative_path: str) -> None:
+    """Nothing: in PyFlink it loads the jars of a connector, and here connectors are parts of Millrace."""
+
+
+def invoke_java_object_method(obj: Any, method_name: str) -> Any:
+    """Call a method without arguments."""
+    return getattr(obj, method_name)()
 
 
 def replace_uuid(input_obj: Any) -> Any:
@@ -119,6 +130,29 @@ class PyFlinkBatchTestCase(PyFlinkITTestCase):
     """Tests of streams in batch mode."""
 
     mode = RuntimeExecutionMode.BATCH
+
+
+class PythonAPICompletenessTestCase:
+    """Tests whether a class of Python has the methods of one of Java, which is not here: they are skipped."""
+
+    @classmethod
+    def java_method_name(cls, python_method_name: str) -> str:
+        return python_method_name
+
+    @classmethod
+    def excluded_methods(cls) -> set[str]:
+        return {"equals", "hashCode", "toString"}
+
+    @classmethod
+    def ignore_decorators(cls) -> bool:
+        return False
+
+    @classmethod
+    def java_class(cls) -> str:
+        raise NotImplementedError("a subclass names the class of Java")
+
+    def test_completeness(self) -> None:
+        raise unittest.SkipTest(f"needs the methods of {self.java_class()}, and there is no JVM")
 
 
 def _environment(mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:

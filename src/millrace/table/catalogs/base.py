@@ -16,10 +16,11 @@ from millrace.table.catalogs.objects import (
     Procedure,
 )
 from millrace.table.catalogs.paths import ObjectPath
+from millrace.util.adopting import Adopting
 from millrace.util.exceptions import CatalogException
 
 
-class Catalog:
+class Catalog(Adopting):
     """A place where databases, tables, views, functions and models are kept.
 
     Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. Lists are empty

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.table.not_yet import not_yet
+from millrace.util.adopting import Adopting
 
 __all__ = ["HiveModule", "Module", "ModuleEntry"]
 
 
-class Module:
+class Module(Adopting):
     """A set of functions. Subclass it and give functions made by ``udf`` and its like."""
 
     def list_functions(self) -> list[str]:

@@ -1,0 +1,1 @@
+"""``pyflink.datastream.tests``: what PyFlink's tests of streams share."""
