@@ -66,7 +66,7 @@ check: lint unit ## lint, types and the tests that need no Java: in less than a 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)
 
-docs: java venv $(DOCS) ## the documentation site, in site/: open site/index.html
+docs: venv $(DOCS) ## the documentation site, in site/: open site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
 
 $(DOCS): pyproject.toml | venv

@@ -122,7 +122,8 @@ def start(command: list[str], folder: Path) -> Start:
     """Run a side to its end, which must be a good one."""
     steps = folder / "steps"
     steps.unlink(missing_ok=True)
-    environment = os.environ | {"START_STEPS": str(steps), "PYSPARK_PYTHON": sys.executable}
+    ours = {"MILLRACE_START_AHEAD": "1", "START_STEPS": str(steps), "PYSPARK_PYTHON": sys.executable}
+    environment = os.environ | ours
     began = time.time()
     with (
         open(folder / "errors", "w+") as errors,

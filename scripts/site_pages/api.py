@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import ModuleType
 
 PACKAGES = {
@@ -25,6 +26,7 @@ _FOLDERS = ("datastream.connectors", "datastream.formats")
 """packages whose modules are asked for by name"""
 
 
+@cache
 def pages() -> dict[str, dict[str, str]]:
     """Title of a package -> page -> its text."""
     found: dict[str, dict[str, str]] = {}

@@ -20,23 +20,10 @@ def of_site(markdown: str, page: str) -> str:
     :param page: the page's place in the repository, ``docs/guide/state.md``.
     """
     parts = _CODE.split(_RUN.sub("", markdown))
-    # Code, which the pattern finds, stands at the odd places; links may have code in their text.
-    if any("](" in part for part in parts[::2]):
-        markdown = _with_links("".join(_kept(part, number) for number, part in enumerate(parts)), page)
-        return _restored(markdown, parts)
-    return "".join(parts)
-
-
-def _kept(part: str, number: int) -> str:
-    return f"\x00{number}\x00" if number % 2 else part
-
-
-def _restored(markdown: str, parts: list[str]) -> str:
-    return re.sub("\x00(\\d+)\x00", lambda found: parts[int(found[1])], markdown)
-
-
-def _with_links(markdown: str, page: str) -> str:
-    return _LINK.sub(lambda found: _link(found[1], found[2], page), markdown)
+    # Code, which the pattern finds, stands at the odd places. Links may have code in their text: it is put aside.
+    aside = "".join(f"\x00{number}\x00" if number % 2 else part for number, part in enumerate(parts))
+    turned = _LINK.sub(lambda found: _link(found[1], found[2], page), aside)
+    return re.sub("\x00(\\d+)\x00", lambda found: parts[int(found[1])], turned)
 
 
 def _link(text: str, target: str, page: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -396,6 +397,16 @@ class StreamExecutionEnvironment(HasOlderNames):
             state=InMemory() if batch else state_plan(self.get_state_backend()),
             auto_uids=self._config.has_auto_generated_uids_enabled(),
         )
+
+    @contextmanager
+    def _apart(self) -> Iterator[Program]:
+        """Inside, the environment has a program of its own, which may read what is in the other one."""
+        own = self._program
+        self._program = own.branch()
+        try:
+            yield self._program
+        finally:
+            self._program = own
 
     def _graph(self, job_id: str) -> Graph:
         graph = self._program.graph(self._settings(job_id))

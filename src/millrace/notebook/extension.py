@@ -89,15 +89,15 @@ def _done(statement: s.Statement, t_env: TableEnvironment) -> Any:
     result = run(statement, session)
     if result.get_job_client() is not None:
         result.wait()
-    return Shown(result)
+    return Shown(result, session.zone)
 
 
 class Shown:
     """What a statement has given, for a cell: its rows are there already."""
 
-    def __init__(self, result: TableResult) -> None:
+    def __init__(self, result: TableResult, zone: str) -> None:
         schema = result.get_resolved_schema()
-        texts = row_texts(schema.get_column_data_types(), "UTC")
+        texts = row_texts(schema.get_column_data_types(), zone)
         self._names: Sequence[str] = schema.get_column_names()
         self._plain = result._layout == "plain"
         self.rows = [texts(list(row)) for row in result.collect()]

@@ -11,7 +11,7 @@ from millrace.cli.sql.views import ChangelogView, TableView, View
 from millrace.common.types import RowKind
 from millrace.notebook.grid import grid
 from millrace.notebook.place import REFRESH_SECONDS, Place
-from millrace.notebook.programs import apart
+from millrace.notebook.programs import collected
 from millrace.spark.jobs.listeners import PlainListener, listened_by
 from millrace.table.values.cells import row_texts
 from millrace.table.values.tableau import lines, widths_by_content
@@ -40,8 +40,8 @@ def watch_stream(stream: DataStream, rows: int, seconds: float | None) -> None:
     """The newest elements."""
     view = ChangelogView(rows)
     watching = _Watching(view, ["", type(stream).__name__], [], rows)
-    with apart(stream) as collecting, listened_by(PlainListener):
-        elements = collecting()
+    with listened_by(PlainListener):
+        elements = collected(stream)
     watching.run(elements, lambda element: view.add(RowKind.INSERT, [repr(element)]), seconds)
 
 

@@ -1,4 +1,4 @@
-"""A place in the output of a cell whose content is replaced; without a notebook, nothing or a terminal's lines."""
+"""A place in the output of a cell whose content is replaced."""
 
 from __future__ import annotations
 
@@ -31,12 +31,21 @@ class Place:
         now = self._clock()
         if not last and now - self._last < REFRESH_SECONDS:
             return False
-        from IPython.display import display
+        display = _display()
 
         self._last = now
         content = {"text/html": html(), "text/plain": text()}
         if self._handle is None:
-            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(content, raw=True, display_id=True)
         else:
             self._handle.update(content, raw=True)
         return True
+
+
+def _display() -> Callable[..., Any]:
+    try:
+        from IPython.display import display
+    except ImportError:
+        raise ImportError("a live view needs IPython: pip install 'millrace-streaming[notebook]'") from None
+    shown: Callable[..., Any] = display
+    return shown

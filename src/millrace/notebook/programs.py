@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from millrace.runtime.jobs.specs import Collect
 
 if TYPE_CHECKING:
+    from millrace.datastream import StreamExecutionEnvironment
     from millrace.datastream.data_stream import DataStream
 
 
 @contextmanager
-def apart(stream: DataStream) -> Iterator[Callable[[], Any]]:
-    """The environment has this stream alone in its program, collected.
-
-    :returns: a function that runs the program and gives an iterator of the stream's elements, to be closed.
-    """
-    env = stream._env
-    own = env._program
-    env._program = own.branch()
-    try:
-        node = env._program.add("Sink: Collect", Collect(), stream._edges(), None)
-        yield lambda: _collected(env, node.id)
-    finally:
-        env._program = own
+def alone(stream: DataStream) -> Iterator[StreamExecutionEnvironment]:
+    """The environment of a stream, with nothing in its program but what the stream reads and a sink."""
+    with stream._env._apart() as program:
+        program.add("Sink: Collect", Collect(), stream._edges(), None)
+        yield stream._env
 
 
-def _collected(env: Any, node: int) -> Any:
-    from millrace.datastream.data_stream import CloseableIterator
+def has_end(stream: DataStream) -> bool:
+    """Whether all that the stream reads has an end."""
+    with alone(stream) as env:
+        return env._bounded()
 
-    client = env._submit(None, collect=node)
-    return CloseableIterator(client.collected(), client.discard)
+
+def collected(stream: DataStream) -> Any:
+    """Run the stream alone: an iterator of its elements, also of a keyed one, to be closed."""
+    from millrace.datastream.data_stream import DataStream
+
+    with stream._env._apart():
+        return DataStream.execute_and_collect(stream)

@@ -371,8 +371,10 @@ class Table(_Query, _Rows):
 
     def to_polars(self) -> polars.DataFrame:
         """The same as a frame of polars, which must be installed. PyFlink has nothing like it."""
-        import polars
-
+        try:
+            import polars
+        except ImportError:
+            raise ImportError("to_polars() needs polars: pip install 'millrace-streaming[polars]'") from None
         return polars.DataFrame(self.to_arrow())
 
     def to_spark(self) -> DataFrame:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import Table
+from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
@@ -74,14 +75,16 @@ class ChangingRows(Table):
             return
         self._index.add(key_hashes(batch.columns[: self.width], batch.num_rows), self._store.length)
         self._store.add(batch)
-        self._alive = np.append(self._alive, np.ones(batch.num_rows, bool))
-        self._fresh = np.append(self._fresh, fresh)
-        self._marks = np.append(self._marks, self.marks(batch))
+        first, end = self._store.length - batch.num_rows, self._store.length
+        self._alive, self._fresh, self._marks = (
+            with_room(each, end) for each in (self._alive, self._fresh, self._marks)
+        )
+        self._alive[first:end], self._fresh[first:end], self._marks[first:end] = True, fresh, self.marks(batch)
 
     def _kill(self, numbers: Ids) -> None:
         self._alive[numbers] = False
         self._gone += len(numbers)
-        if self._gone > max(FEW, len(self._alive) - self._gone):
+        if self._gone > max(FEW, self._store.length - self._gone):
             left = self.all()
             rows, fresh = self.rows_of(left), self._fresh[left]
             self._clear()

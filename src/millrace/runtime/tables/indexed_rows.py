@@ -133,6 +133,11 @@ class IndexedRows(AddedRows):
         return found
 
 
+def at_positions(keys: Sequence[pa.Array]) -> Callable[[Ids], Sequence[pa.Array]]:
+    """What ``find`` compares with: the keys at some positions."""
+    return lambda positions: [key.take(pa.array(positions)) for key in keys]
+
+
 def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
     """Where the values of all columns are the same, as numpy Booleans."""
     return ~differing(one, other) if one else np.ones(length, bool)

@@ -20,9 +20,10 @@ from millrace.runtime.state.tables import ABSENT, ValueTable
 from millrace.runtime.state.told import SINCE
 from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
 from millrace.runtime.tables.columns.changes import differing
+from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.indexed_rows import AddedRows
+from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
 
 FEW_DEAD = 1_000
 """Removed rows that are not worth writing the store again."""
@@ -54,7 +55,7 @@ class ReplacedRows(AddedRows):
 
     def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
         first, end = self.length, self.length + batch.num_rows
-        self._alive, self._readable = _with_room(self._alive, end), _with_room(self._readable, end)
+        self._alive, self._readable = with_room(self._alive, end), with_room(self._readable, end)
         self._alive[first:end] = True
         self._readable[first:end] = True
         self._index.add(hashes, first, self._readable)
@@ -167,19 +168,10 @@ class ReplacedRows(AddedRows):
         first = group_ids(keys, len(hashes))[1]
         where = pa.array(first)
         distinct = [key.take(where) for key in keys]
-        _, numbers = self.find(hashes[first], lambda positions: [key.take(pa.array(positions)) for key in distinct])
+        _, numbers = self.find(hashes[first], at_positions(distinct))
         self.remove(numbers)
 
 
 def pieces(numbers: Ids) -> Iterator[Ids]:
     """The numbers, some at a time."""
     return (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))
-
-
-def _with_room(marks: Any, length: int) -> Any:
-    """The array, or a larger one that begins with it."""
-    if length <= len(marks):
-        return marks
-    found = np.zeros(max(length, len(marks) * 3 // 2), bool)
-    found[: len(marks)] = marks
-    return found

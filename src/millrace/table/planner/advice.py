@@ -77,11 +77,11 @@ def _match_without_end(node: n.Rel, settings: Settings) -> Iterator[str]:
 def _endless(node: n.Rel) -> bool:
     """Whether some table below has no end."""
     leaves = [each for each in n.walk(node) if not each.inputs]
-    return any(_bounded(leaf) is False for leaf in leaves)
+    return any(bounded(leaf) is False for leaf in leaves)
 
 
-def _bounded(leaf: Any) -> bool | None:
-    """None: it does not say."""
+def bounded(leaf: Any) -> bool | None:
+    """Whether a node that reads no other one has an end; None: it does not say."""
     if isinstance(leaf, n.Values):
         return True
     return getattr(getattr(leaf, "source", None), "bounded", None)

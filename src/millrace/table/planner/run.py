@@ -65,14 +65,10 @@ def submit(plans: Sequence[Rel], session: Session, job_name: str | None = None) 
 def start(plans: Sequence[Rel], session: Session, job_name: str) -> SparkJobClient:
     """The client of a job of plans that have been through the rules."""
     streams = configured(session)
-    own = streams._program
     # What the user has added to the program runs with env.execute(), not with a table.
-    streams._program = own.branch()
-    try:
-        add_to_program(plans, streams._program, options_of(session))
+    with streams._apart() as program:
+        add_to_program(plans, program, options_of(session))
         return streams._submit(job_name)
-    finally:
-        streams._program = own
 
 
 def to_data_stream(

@@ -18,6 +18,7 @@ from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.replaced_rows import ReplacedRows
 
 Ranking = Callable[[Ids, Sequence[pa.Array]], tuple[Ids, Ids]]
@@ -50,7 +51,7 @@ class FirstOfKey(ReplacedRows):
         where = pa.array(group_ids(keys, len(rows))[1])
         keys = [key.take(where) for key in keys]
         owners, numbers = find(
-            key_hashes(keys, len(where)), lambda positions: [key.take(pa.array(positions)) for key in keys]
+            key_hashes(keys, len(where)), at_positions(keys)
         )
         return owners, numbers
 
@@ -134,7 +135,7 @@ class FirstRows:
         where = pa.array(first)
         keys = [columns[place].take(where) for place in self._partition]
         hashes = key_hashes(keys, len(first))
-        owners, numbers = table.find(hashes, lambda positions: [key.take(pa.array(positions)) for key in keys])
+        owners, numbers = table.find(hashes, at_positions(keys))
         batch = rows.batch
         if len(numbers):
             # What is known comes first: of equal rows the earlier one does.

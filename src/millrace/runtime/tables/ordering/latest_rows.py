@@ -15,6 +15,7 @@ from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.replaced_rows import ReplacedRows
 
 
@@ -77,7 +78,7 @@ class LatestRows:
         where = pa.array(best)
         keys = [columns[place].take(where) for place in self._keys]
         hashes = key_hashes(keys, len(best))
-        owners, numbers = table.find(hashes, lambda positions: [key.take(pa.array(positions)) for key in keys])
+        owners, numbers = table.find(hashes, at_positions(keys))
         known = np.full(len(best), -1, np.int64)
         known[owners] = numbers
         if times is not None and len(owners):

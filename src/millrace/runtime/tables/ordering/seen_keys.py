@@ -13,7 +13,7 @@ from millrace.runtime.state.tables import ValueTable
 from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, key_tuples
-from millrace.runtime.tables.indexed_rows import AddedRows
+from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
 
 
 class SeenKeys(AddedRows):
@@ -34,7 +34,7 @@ class SeenKeys(AddedRows):
         where = pa.array(first)
         keys = [column.take(where) for column in columns]
         hashes = key_hashes(keys, len(first))
-        known = self.find(hashes, lambda positions: [key.take(pa.array(positions)) for key in keys])[0]
+        known = self.find(hashes, at_positions(keys))[0]
         fresh = np.ones(len(first), bool)
         fresh[known] = False
         batch = record_batch(keys, len(first))
