@@ -16,7 +16,7 @@ import tempfile
 from millrace.util.private_folder import make_private
 from millrace.util.processes import is_alive, started_at
 
-__all__ = ["new_folder", "remove_left", "scratch_folder"]
+__all__ = ["holds_sockets", "new_folder", "remove_left", "scratch_folder"]
 
 LONGEST = 50
 """Characters of the path of a scratch folder: sockets lie in there, whose paths have a hundred at most."""
@@ -26,13 +26,18 @@ _OURS = re.compile(r"millrace-(?:spark|state|ship)-(\d+)-(\d+)(?:-\w+)?")
 def scratch_folder() -> str:
     """The folder for a Spark of this process, private; it is removed when the process ends."""
     root, name = tempfile.gettempdir(), _prefix("spark")
-    if len(os.path.join(root, name)) > LONGEST:
+    if not holds_sockets(os.path.join(root, name)):
         root = "/tmp"
     remove_left(root)
     path = os.path.join(root, name)
     make_private(path)
     atexit.register(_remove, path, os.getpid())
     return path
+
+
+def holds_sockets(path: str) -> bool:
+    """Whether a folder's path leaves room for the names of Spark's sockets."""
+    return len(path) <= LONGEST
 
 
 def new_folder(kind: str, parent: str | None = None) -> str:

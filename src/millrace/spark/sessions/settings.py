@@ -9,7 +9,7 @@ from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
 from millrace.spark import recovery_file
 from millrace.spark.sessions.logs import log4j_path
-from millrace.util.passing_folder import scratch_folder
+from millrace.util.passing_folder import holds_sockets, scratch_folder
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,16 @@ def all_settings(master: str, log_file: str, wishes: SessionWishes, java_options
     return {
         "spark.master": master,
         "spark.app.name": configuration.get("pipeline.name", "millrace"),
-        **session_settings(master, log_file, wishes, java_options, recovery_file.scratch() or scratch_folder()),
+        **session_settings(master, log_file, wishes, java_options, _scratch()),
         **meant.spark_settings(configuration, meant.Target(master, wishes.parallelism)),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
     }
 
 
-_LONGEST_FOLDER = 60
-"""characters of a folder that Spark's sockets can lie in: their whole path has 103 at most on some systems"""
+def _scratch() -> str:
+    """The folder that the driver's supervisor removes with it, if sockets can lie there; else one of this process."""
+    watched = recovery_file.scratch()
+    return watched if watched is not None and holds_sockets(watched) else scratch_folder()
 
 
 def session_settings(
@@ -71,8 +73,6 @@ def session_settings(
         # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
         "spark.python.unix.domain.socket.enabled": "true",
     }
-    if len(scratch) > _LONGEST_FOLDER:
-        settings["spark.python.unix.domain.socket.dir"] = "/tmp"
     if not wishes.computes:
         # Twenty epochs a second fill what the dashboard keeps by default (100,000 tasks) for twenty minutes: the JVM
         # would grow for as long.
