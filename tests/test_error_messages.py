@@ -339,7 +339,7 @@ class TestPrograms:
         coordinator = Coordinator(env.job_graph(), lambda: 0)
         assert text_of(coordinator.find_splits) == (
             "operator 'Source: Text File Source', made at <here>, failed to find its splits\n"
-            f"  cause:   FileNotFoundError: FileSource path does not exist: {tmp_path}/none.txt"
+            f"  cause:   FileNotFoundError: there is no file or folder {tmp_path}/none.txt"
         )
 
     def test_two_operators_with_one_uid(self) -> None:
@@ -357,11 +357,12 @@ class TestPrograms:
     def test_union_of_different_types(self) -> None:
         numbers = elements(1, declared=Types.INT())
         assert text_of(lambda: numbers.union(numbers.map(str, Types.STRING()))) == (
-            "union() at <here>: the streams have different types: Integer and String"
+            "union() at <here>: the streams have different types: Integer and String: map them to one, or "
+            "connect() them"
         )
 
     def test_streams_of_different_environments(self) -> None:
-        text = "the streams belong to different environments"
+        text = "the streams belong to different environments: make all streams of a job with the same one"
         assert text_of(lambda: elements(1).union(elements(1))) == f"union() at <here>: {text}"
         assert text_of(lambda: elements(1).connect(elements(1))) == f"connect() at <here>: {text}"
 
@@ -394,7 +395,8 @@ class TestPrograms:
             ),
             (
                 lambda s: s.process(lambda value, ctx: [value]),
-                "process() on a stream that is not keyed at <here> takes a ProcessFunction, not a function",
+                "process() on a stream that is not keyed at <here> takes a ProcessFunction, not a function: map(), filter() "
+                "and flat_map() take functions",
             ),
             (
                 lambda s: s.map(Remembering),
@@ -464,7 +466,8 @@ class TestPrograms:
         pairs = elements((1, 2), declared=Types.TUPLE([Types.INT(), Types.INT()]))
         assert text_of(lambda: elements((1, 2)).project(0)) == (
             "project() at <here>: only streams of a declared Tuple or Row type can be projected, "
-            "not PickledByteArrayTypeInfo"
+            "not PickledByteArrayTypeInfo: say it where the stream is made, with a type such as "
+            "Types.TUPLE([Types.STRING(), Types.INT()])"
         )
         assert text_of(lambda: pairs.project(1, 2)) == "project() at <here>: fields [2] are not in 0..1"
         assert text_of(pairs.project).startswith("project() at <here>: ")

@@ -51,5 +51,5 @@ def test_every_epoch_finishes_its_parts(base: str) -> None:
 
 
 def test_a_missing_path(base: str) -> None:
-    with pytest.raises(FileNotFoundError, match="FileSource path does not exist: mock:///none"):
+    with pytest.raises(FileNotFoundError, match="there is no file or folder mock:///none"):
         read_all(FileSource.for_record_stream_format(StreamFormat.text_line_format(), "mock:///none").build())

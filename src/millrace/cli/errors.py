@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from millrace.cli.supervisor import DRIVER_LOST
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.failure import describe, full_traceback, user_location
+from millrace.runtime.failure import full_traceback, user_location
 from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError
 from millrace.spark.sessions.log_files import keep
@@ -41,7 +41,7 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
     if verbose:
         return Report(full_traceback(error).rstrip())
     if raised_by_millrace(error):
-        return Report(_short(describe(error), error))
+        return Report(_short(f"{type(error).__name__}: {error}", error))
     if type(error).__module__.startswith(_ENGINE) and below_millrace(error):
         text = _short(f"Spark: {spark_line(error)}", error)
         return Report(_with_log(f"{text}\n(--verbose shows all of it)", log_file))

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from millrace.cli.options import ProgramOptions
+from millrace.util.similar import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ def find_program(options: ProgramOptions) -> Program:
 def _file(path: str, arguments: tuple[str, ...]) -> Program:
     local = path.removeprefix("file://")
     if not os.path.exists(local):
-        raise click.UsageError(f"no such program: {path}")
+        folder, name = os.path.split(local)
+        beside = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        raise click.UsageError(f"no such program: {path}{did_you_mean(name, beside)}")
     if os.path.isdir(local):
         raise click.UsageError(f"the program {path} is a folder: give the file to run, or a module with -pym")
     if local.endswith(".jar"):

@@ -188,7 +188,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
     with hooks(settings, jobs.submit, watch.listener, manner.pyflink):
         try:
             with screen.around() if screen else contextlib.nullcontext(), savepoints_on_signal(jobs, say):
-                _run_with_jobs(program, settings, jobs)
+                _run_with_jobs(program, settings, jobs, say)
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 _reader_has_gone()
@@ -201,12 +201,18 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
                 presence.close()
 
 
-def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs) -> None:
+def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs, say: Callable[[str], None]) -> None:
     """The program, then the jobs that it left running: they end well, or with it when it ends badly."""
-    try:
-        program.run(settings.paths, afterwards=jobs.wait)
-    finally:
-        jobs.cancel()
+    from millrace.datastream.settings.watching import never_executed, watching
+
+    with watching() as described:
+        try:
+            program.run(settings.paths, afterwards=jobs.wait)
+            forgotten = never_executed(described)
+        finally:
+            jobs.cancel()
+    if forgotten is not None:
+        say(f"{forgotten.described} never ran: the program has ended without calling execute() behind it")
 
 
 def _screen() -> Screen | None:

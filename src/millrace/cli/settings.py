@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import click
@@ -41,8 +42,10 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
         configuration["parallelism.default"] = str(options.parallelism)
     if options.archives:
         configuration[ARCHIVES] = ",".join(_absolute(archive) for archive in options.archives)
+        _require(options.archives, "archive (-pyarch)")
     if options.requirements is not None:
         path, separator, folder = options.requirements.partition("#")
+        _require([path], "file of requirements (-pyreq)")
         configuration[REQUIREMENTS] = os.path.abspath(path) + separator + (folder and os.path.abspath(folder))
     if options.executable is not None:
         configuration[EXECUTABLE] = options.executable
@@ -75,6 +78,14 @@ def configured(options: ProgramOptions) -> dict[str, str]:
     if {MASTER, SPARK_MASTER} & given.keys():
         files = {key: value for key, value in files.items() if key not in (MASTER, SPARK_MASTER)}
     return {**files, **with_new_names(given)}
+
+
+def _require(paths: Iterable[str], what: str) -> None:
+    """Raises click's error for one that is not there; paths with a scheme are looked for when the job begins."""
+    for path in paths:
+        name = path.partition("#")[0]
+        if "://" not in name and not os.path.exists(name):
+            raise click.UsageError(f"no such {what}: {name}")
 
 
 def _absolute(archive: str) -> str:

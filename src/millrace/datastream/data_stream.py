@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -103,6 +105,9 @@ def __getattr__(name: str) -> Any:
     home = _ELSEWHERE.get(name)
     return _missing(name) if home is None else getattr(import_module(f"millrace.datastream.{home}"), name)
 
+
+logger = logging.getLogger("millrace")
+OTHER_ENVIRONMENT = "the streams belong to different environments: make all streams of a job with the same one"
 
 F = TypeVar("F")
 """Type of a user function."""
@@ -237,6 +242,12 @@ class DataStream(_NodeHandle):
         """The declared element type; that of pickled objects where none was declared."""
         return self._type if self._type is not None else Types.PICKLED_BYTE_ARRAY()
 
+    def _instead_of(self, name: str) -> str:
+        if not hasattr(KeyedStream, name):
+            return super()._instead_of(name)
+        whole = f", or {name}_all() for all elements together" if hasattr(type(self), f"{name}_all") else ""
+        return f": streams with keys have it, so call key_by() before {name}(){whole}"
+
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         return self._env
 
@@ -256,6 +267,7 @@ class DataStream(_NodeHandle):
         self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """One element in, one out."""
+        _warn_of_generator(func)
         return self._add("Map", specs.Map(_function(as_map, func, "map()")), output_type)
 
     def flat_map(
@@ -278,7 +290,8 @@ class DataStream(_NodeHandle):
         if not isinstance(self._type, (TupleTypeInfo, RowTypeInfo)):
             raise GraphError(
                 f"project() at {user_origin()}: only streams of a declared Tuple or Row type can be projected, "
-                f"not {self.get_type()}"
+                f"not {self.get_type()}: say it where the stream is made, with a type such as "
+                f"Types.TUPLE([Types.STRING(), Types.INT()])"
             )
         types = self._type.get_field_types()
         wrong = [index for index in field_indexes if not 0 <= index < len(types)]
@@ -316,11 +329,11 @@ class DataStream(_NodeHandle):
         for stream in streams:
             expect(stream, DataStream, "union()")
             if stream._env is not self._env:
-                raise GraphError(f"union() at {user_origin()}: the streams belong to different environments")
+                raise GraphError(f"union() at {user_origin()}: {OTHER_ENVIRONMENT}")
             if stream.get_type() != self.get_type():
                 raise GraphError(
                     f"union() at {user_origin()}: the streams have different types: "
-                    f"{self.get_type()} and {stream.get_type()}"
+                    f"{self.get_type()} and {stream.get_type()}: map them to one, or connect() them"
                 )
             # The keys of a keyed stream mean nothing to what reads the union.
             ports.extend((stream._origin_stream if isinstance(stream, KeyedStream) else stream)._ports)
@@ -550,6 +563,7 @@ class KeyedStream(DataStream):
     ) -> DataStream:
         """One element in, one out; a MapFunction can use keyed state."""
         if isinstance(func, MapFunction):
+            _warn_of_generator(func)
             return self._add("Map", specs.KeyedProcess(KeyedMap(func)), output_type)
         return super().map(func, output_type)
 
@@ -649,7 +663,7 @@ class ConnectedStreams:
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
         if stream1._env is not stream2._env:
-            raise GraphError(f"connect() at {user_origin()}: the streams belong to different environments")
+            raise GraphError(f"connect() at {user_origin()}: {OTHER_ENVIRONMENT}")
         self.stream1 = stream1
         self.stream2 = stream2
 
@@ -754,6 +768,8 @@ def expect(value: Any, expected: type, where: str) -> None:
         what = f"not the class {value.__name__}"
         if issubclass(value, expected):
             what += f": did you mean {value.__name__}()?"
+    if kind == "function" and "process()" in where:
+        what += ": map(), filter() and flat_map() take functions"
     article = "an" if expected.__name__[0] in "AEIOU" else "a"
     raise TypeError(f"{where} at {user_origin()} takes {article} {expected.__name__}, {what}")
 
@@ -763,6 +779,15 @@ def checked_type(declared: Any) -> TypeInformation | None:
     if declared is not None and not isinstance(declared, TypeInformation):
         raise TypeError(f"the type at {user_origin()} must be a TypeInformation such as Types.INT(), not {declared!r}")
     return declared
+
+
+def _warn_of_generator(func: Any) -> None:
+    if inspect.isgeneratorfunction(func.map if isinstance(func, MapFunction) else func):
+        logger.warning(
+            "map() at %s: its function is a generator, and map() sends on the generator itself: flat_map() sends on "
+            "what it yields",
+            user_origin(),
+        )
 
 
 def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:

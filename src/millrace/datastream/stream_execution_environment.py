@@ -34,7 +34,7 @@ from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.not_yet import not_yet
-from millrace.datastream.settings import options
+from millrace.datastream.settings import options, watching
 from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
@@ -90,6 +90,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         stores.use(self._configuration.to_dict())
         self._spark = spark
         self._program = Program()
+        watching.begun(self._program)
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._state_backend: StateBackend | None = None

@@ -11,7 +11,7 @@ from millrace.table.environment import TableEnvironment
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.sessions.stream_columns import stream_scan
 from millrace.table.settings.changelog_mode import ChangelogMode
-from millrace.table.settings.environment_settings import MODE, EnvironmentSettings
+from millrace.table.settings.environment_settings import EnvironmentSettings, mode_of
 from millrace.table.table import Table
 from millrace.util.fallback import takes_older_arguments
 
@@ -90,5 +90,5 @@ class StreamTableEnvironment(TableEnvironment):
 def _mode_of(environment: StreamExecutionEnvironment | None) -> EnvironmentSettings:
     """The mode that was set in the environment."""
     configured = Configuration() if environment is None else environment._configuration
-    batch = configured.get_string(MODE, "STREAMING").upper() == "BATCH"
+    batch = mode_of(configured) == "BATCH"
     return EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from millrace.util.similar import did_you_mean
+
 __all__ = ["Fallback", "HasOlderNames", "install", "installed", "older_expressions", "older_method", "remove"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,5 +88,11 @@ class HasOlderNames:
             found = older_method(self, name)
             if found is None:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}"
-                raise AttributeError(text, name=name, obj=self)
+                instead = "" if name.startswith("_") else self._instead_of(name)
+                # Python itself would look for what is meant once more.
+                raise AttributeError(text + instead) if instead else AttributeError(text, name=name, obj=self)
             return found
+
+    def _instead_of(self, name: str) -> str:
+        """What to say of a name that there is not, as text that goes on with a comma; empty for nothing."""
+        return did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])

@@ -25,7 +25,7 @@ def reason(error: BaseException, verbose: bool = False, origin: str | None = Non
     """
     text = _text(error, verbose, log_file)
     if origin is not None:
-        text = text.replace(f", made at {origin}", "").replace(f"{origin}: ", "")
+        text = text.replace(f", made at {origin},", "").replace(f"{origin}: ", "")
     return text
 
 

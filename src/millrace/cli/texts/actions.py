@@ -7,6 +7,7 @@ import sys
 import click
 
 from millrace.cli.texts.outline import write_action
+from millrace.util.similar import close_to
 
 _OF_FLINK = ("run", "list", "info", "savepoint", "stop", "cancel")
 """the actions that Flink's message names, in its order"""
@@ -38,6 +39,9 @@ class Actions(click.Group):
         click.echo(f'Valid actions are {named}, or "{_OF_FLINK[-1]}".')
         others = [each for each in self.commands if each not in _OF_FLINK]
         click.echo(f"Millrace has these, too: {', '.join(others)}.\n")
+        meant = close_to(word, self.commands)
+        if meant is not None:
+            click.echo(f'Did you mean "millrace {meant}"?\n')
         click.echo("Specify the version option (-v or --version) to print the version of Millrace.\n")
         click.echo("Specify the help option (-h or --help) to get help on the command.")
         sys.exit(1)

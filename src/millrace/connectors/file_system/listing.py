@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,7 +55,8 @@ def _listed(path: str) -> list[FoundFile]:
         return list(_below(location, file_system, location.path))
     if _MAGIC.search(location.path):
         return _glob(path, location, file_system)
-    raise FileNotFoundError(f"FileSource path does not exist: {path}")
+    here = f" (from {os.getcwd()})" if "://" not in path and not path.startswith("/") else ""
+    raise FileNotFoundError(f"there is no file or folder {path}{here}")
 
 
 def _found(location: Location, info: Any) -> FoundFile:
@@ -76,7 +78,7 @@ def _glob(path: str, location: Location, file_system: Any) -> list[FoundFile]:
     fixed = location.path[: _MAGIC.search(location.path).start()].rpartition("/")[0]  # type: ignore[union-attr]
     base = file_system.get_file_info(fixed or "/")
     if base.type != fs.FileType.Directory:
-        raise FileNotFoundError(f"FileSource path does not exist: {path} (no directory {fixed or '/'})")
+        raise FileNotFoundError(f"there is no file or folder {path} (no folder {fixed or '/'})")
     pattern = re.compile(_regex(location.path))
     return [file for file in _below(location, file_system, fixed or "/") if pattern.fullmatch(file.path)]
 

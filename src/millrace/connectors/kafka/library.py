@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
+from millrace.util.not_again import NotAgain
+
 client_log = logging.getLogger("millrace.kafka.client")
-"""what librdkafka says"""
+"""what librdkafka says, each text once a minute: while a broker is not there it says so some times a second"""
+client_log.addFilter(NotAgain(60, re.compile(r"rdkafka#\w+-\d+|\d+ms")))
 _MISSING = "{} can't be imported, which the Kafka connector needs: pip install 'millrace-streaming[kafka]' ({})"
 
 

@@ -229,10 +229,18 @@ class ReadingOperator(Operator):
 
 
 def _advice(cause: BaseException) -> str:
-    """What the bare message of Python leaves open: it was what the function returned that Millrace could not loop
-    over."""
-    if isinstance(cause, TypeError) and str(cause).endswith("object is not iterable") and user_location(cause) is None:
+    """What the bare message of Python leaves open."""
+    text = str(cause)
+    if not isinstance(cause, TypeError):
+        return ""
+    if text.startswith("int() argument") and "datetime" in text:
+        return "; times are int, in milliseconds: int(t.timestamp() * 1000)"
+    if user_location(cause) is not None:
+        return ""
+    if text.endswith("object is not iterable"):  # it was what the function returned that Millrace could not loop over
         return "; the function must return an iterable or None, or yield its results"
+    if "positional argument" in text and "__init__" not in text:
+        return "; functions of map(), filter(), flat_map() and key_by() are called with the element, of reduce() with two"
     return ""
 
 

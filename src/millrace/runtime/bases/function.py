@@ -40,6 +40,8 @@ class FunctionOperator(Operator, Generic[F]):
 
     def open(self) -> None:
         self._initialize()
+        if self.context.runtime.keyed is not None:
+            self.context.runtime.keyed.at = NO_KEY
         try:
             self.call(self.function.open, self.context.runtime)
         except Exception as error:

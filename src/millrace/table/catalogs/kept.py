@@ -290,7 +290,9 @@ class KeptCatalog(Catalog):
         if not self._has(kind, path):
             self._shelf.put(kind, path.get_database_name(), path.get_object_name(), value)
         elif not ignore_if_exists:
-            raise _ALREADY[kind](f"{kind} {path} is in catalog {self._name} already")
+            raise _ALREADY[kind](
+                f"{kind} {path} is in catalog {self._name} already: with IF NOT EXISTS it may be, or DROP it first"
+            )
 
     def _alter(self, kind: str, path: ObjectPath, value: Any, ignore_if_not_exists: bool) -> None:
         if self._has(kind, path):

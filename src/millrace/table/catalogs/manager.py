@@ -81,11 +81,13 @@ class CatalogManager:
         catalog = catalog or self.current_catalog
         if not self.catalog(catalog).database_exists(name):
             known = self.catalog(catalog).list_databases()
-            raise CatalogException(f"there is no database {name} in catalog {catalog}{did_you_mean(name, known)}")
+            meant = did_you_mean(name, known) or f", only {', '.join(known)}"
+            raise CatalogException(f"there is no database {name} in catalog {catalog}{meant}")
         self.current_catalog, self.current_database = catalog, name
 
     def _no_catalog(self, name: str) -> str:
-        return f"there is no catalog {name}{did_you_mean(name, self._catalogs)}"
+        meant = did_you_mean(name, self._catalogs) or f", only {', '.join(self._catalogs)} (CREATE CATALOG makes one)"
+        return f"there is no catalog {name}{meant}"
 
     # -- names --------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from millrace.relational.nodes.text import node_text
 from millrace.relational.rules.streaming import optimise
 from millrace.table.planner.advice import advice_on
 from millrace.table.planner.forms import changes_of
-from millrace.table.planner.run import configured, options_of, surroundings_of
+from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class StreamingPlans:
         self._numbers = {node.id: number for number, node in enumerate(self._graph.nodes, 1)}
 
     def _graph_of(self, plans: Sequence[Rel]) -> Graph:
-        streams = configured(self._session)
+        streams = self._session.configured_streams()
         program = streams._program.branch()
         add_to_program(plans, program, options_of(self._session))
         return run_passes(program.graph(streams._settings("")))

@@ -64,7 +64,7 @@ def submit(plans: Sequence[Rel], session: Session, job_name: str | None = None) 
 
 def start(plans: Sequence[Rel], session: Session, job_name: str) -> SparkJobClient:
     """The client of a job of plans that have been through the rules."""
-    streams = configured(session)
+    streams = session.configured_streams()
     # What the user has added to the program runs with env.execute(), not with a table.
     with streams._apart() as program:
         add_to_program(plans, program, options_of(session))
@@ -87,7 +87,7 @@ def to_data_stream(
     from millrace.datastream import DataStream
     from millrace.datastream.data_stream import Port
 
-    program, options = configured(session)._program, options_of(session)
+    program, options = session.configured_streams()._program, options_of(session)
     if isinstance(plan, Sink):
         add_to_program(optimised([plan], session), program, options)
         return None
@@ -133,13 +133,6 @@ def _upsert_key(plan: Rel, schema: Schema | None, changes: Changes) -> Key | Non
         f"the table has changes ({changes.cause}) of rows without a key: name one by primary_key(...) of the target "
         f"schema, or use ChangelogMode.all()"
     )
-
-
-def configured(session: Session) -> StreamExecutionEnvironment:
-    """The environment that runs the program, with what the table environment sets: parallelism.default and others."""
-    streams = session.streams
-    streams.configure(session.config.get_configuration())
-    return streams
 
 
 def _row_type(plan: Rel) -> TypeInformation:

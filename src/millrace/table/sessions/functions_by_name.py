@@ -124,11 +124,12 @@ def load_function(name: str, language: str) -> UserDefinedFunctionWrapper:
     if not module:
         raise problem(f"'{name}' is no 'module.function'")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        home = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise problem(f"function '{name}': {error}; is its file given with add_python_file?") from error
-    except AttributeError:
-        raise problem(f"module {module} has no function {attribute}") from None
+        raise problem(f"function '{name}': {error}; is its file given with -pyfs or add_python_file()?") from error
+    found = getattr(home, attribute, None)
+    if found is None:
+        raise problem(f"module {module} has no function {attribute}{did_you_mean(attribute, dir(home))}")
     try:
         return wrapped(found() if isinstance(found, type) else found)
     except TypeError as error:

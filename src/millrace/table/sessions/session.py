@@ -16,7 +16,7 @@ from millrace.table.sessions.factories import EVERYWHERE, Connectors
 from millrace.table.sessions.functions_by_name import Functions
 from millrace.table.sessions.inferring import READS_FILES, table_of_file, with_columns
 from millrace.table.sessions.table_info import sink_info, source_info
-from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.settings.environment_settings import MODE, EnvironmentSettings, mode_of
 from millrace.table.settings.table_config import TableConfig
 from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
@@ -47,6 +47,7 @@ class Session:
         self._engine_of = engine_of
         self.streaming = settings.is_streaming_mode()
         self.streams = streams
+        self._mode_of_streams = mode_of(streams._configuration)
         self.config = TableConfig(Configuration(settings.get_configuration()), streams._configuration)
         name, database = settings.get_built_in_catalog_name(), settings.get_built_in_database_name()
         self.catalogs: CatalogManager = CatalogManager(name, GenericInMemoryCatalog(name, database))
@@ -59,6 +60,22 @@ class Session:
     def runs(self, plans: Iterable[Sink]) -> None:
         """These inserts are no longer open: a job or a statement set has them."""
         self.unexecuted = [each for each in self.unexecuted if not any(each is plan for plan in plans)]
+
+    def configured_streams(self) -> StreamExecutionEnvironment:
+        """The environment that runs the program, with what the table environment sets: parallelism.default and others.
+
+        :raises TableException: its mode was set to another one since.
+        """
+        streams, own = self.streams, self.config.get_configuration()
+        mode = mode_of(streams._configuration)
+        if mode not in (self._mode_of_streams, mode_of(own)):
+            raise problem(
+                f"{MODE} is {mode} since the table environment was made for {mode_of(own)}: set it before "
+                f"StreamTableEnvironment.create(env)"
+            )
+        streams.configure(own)
+        self._mode_of_streams = mode_of(streams._configuration)
+        return streams
 
     @property
     def engine(self) -> Engine:

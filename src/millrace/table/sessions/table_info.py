@@ -10,7 +10,7 @@ from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, Stream
 from millrace.relational.rex import Call, Ref, Rex
 from millrace.relational.rules.join_order import wants_order
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource
-from millrace.relational.types import LocalZonedTimestampType, TimestampType
+from millrace.relational.types import LocalZonedTimestampType, NumericType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.descriptions.schema import Declared, Schema
@@ -26,6 +26,8 @@ from millrace.table.values.problems import did_you_mean, problem
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
     from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
+
+_TIMES = (TimestampType, LocalZonedTimestampType)
 
 
 def table_of(descriptor: TableDescriptor) -> CatalogBaseTable:
@@ -145,15 +147,22 @@ def with_declared(scan: Rel, schema: Schema, session: Session) -> Rel:
     if schema.watermark is None:
         return plan
     block = below.over(plan.schema)
-    column, expression = column_at(schema.watermark.column, block), bind(_node(schema.watermark.expression), block)
+    column = column_at(schema.watermark.column, block)
+    name, type = plan.names[column], plan.schema[column].type
+    if not isinstance(type, _TIMES):
+        compute = f"TO_TIMESTAMP_LTZ({name}, 3)" if isinstance(type, NumericType) else f"TO_TIMESTAMP({name})"
+        raise problem(
+            f"WATERMARK FOR {name}: the column is {type}, and event time is a TIMESTAMP or TIMESTAMP_LTZ: declare a "
+            f"computed column for it, such as `event_time AS {compute}`"
+        )
+    expression = bind(_node(schema.watermark.expression), block)
     if isinstance(expression, Call) and expression.function == "SOURCE_WATERMARK":
         return _with_watermarks_of(scan, plan, column)
-    for what, kind in (("the column", plan.schema[column].type), ("the expression", expression.type)):
-        if not isinstance(kind, (TimestampType, LocalZonedTimestampType)):
-            raise problem(
-                f"WATERMARK FOR {plan.names[column]}: {what} is a {kind}, and event time is a TIMESTAMP or "
-                "TIMESTAMP_LTZ: compute a column, with TO_TIMESTAMP, e.g."
-            )
+    if not isinstance(expression.type, _TIMES):
+        raise problem(
+            f"WATERMARK FOR {name}: the expression is {expression.type}, and event time is a TIMESTAMP or "
+            f"TIMESTAMP_LTZ, as in {name} - INTERVAL '5' SECOND"
+        )
     return Watermark(plan, column, expression)
 
 

@@ -11,6 +11,11 @@ MODE = "execution.runtime-mode"
 CATALOG, DATABASE = "table.builtin-catalog-name", "table.builtin-database-name"
 
 
+def mode_of(configuration: Configuration) -> str:
+    """STREAMING, BATCH or AUTOMATIC."""
+    return configuration.get_string(MODE, "STREAMING").upper()
+
+
 class EnvironmentSettings:
     """Settings of a table environment: mode, names of the built-in catalog and database, configuration."""
 
@@ -59,7 +64,7 @@ class EnvironmentSettings:
         return EnvironmentSettings.new_instance().in_batch_mode().build()
 
     def is_streaming_mode(self) -> bool:
-        return self._configuration.get_string(MODE, "STREAMING").upper() == "STREAMING"
+        return mode_of(self._configuration) == "STREAMING"
 
     def get_built_in_catalog_name(self) -> str:
         return self._configuration.get_string(CATALOG, "default_catalog")

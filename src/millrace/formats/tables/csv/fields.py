@@ -14,7 +14,7 @@ from pyarrow import csv as arrow_csv
 from millrace.formats.csv_schema import CsvDialect
 from millrace.formats.csv_text import reader_options
 from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, joined, turned
-from millrace.formats.tables.problems import malformed
+from millrace.formats.tables.problems import LENIENCE, malformed
 
 _LINE_ENDS = "\r\n"
 
@@ -104,7 +104,7 @@ class CsvFields:
                 record = self._record(message)
             except (ValueError, standard_csv.Error) as error:
                 if not self._lenient:
-                    raise malformed(self._table, number, message, error) from error
+                    raise malformed(self._table, number, message, error, LENIENCE) from error
                 continue
             rows.append(record)
             origins.append(number)

@@ -12,7 +12,7 @@ from millrace.formats.tables.csv.columns import BadValue, CsvColumn
 from millrace.formats.tables.csv.fields import CsvFields, CsvLines
 from millrace.formats.tables.csv.texts import csv_texts, is_text
 from millrace.formats.tables.options import IGNORE, Options
-from millrace.formats.tables.problems import check_types, malformed
+from millrace.formats.tables.problems import LENIENCE, check_types, malformed
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
@@ -95,7 +95,7 @@ class CsvDecoding(DecodingFormat):
             except BadValue as error:
                 number = int(found.numbers[error.row])
                 reason = f"field '{name}': {error}"
-                raise malformed(self._table, number, messages[number].as_py(), reason) from error
+                raise malformed(self._table, number, messages[number].as_py(), reason, LENIENCE) from error
         return Decoded(Rows(record_batch(columns, len(found.numbers))), found.numbers, found.skipped)
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from millrace.formats.tables.json.columns import JsonColumns
 from millrace.formats.tables.json.values import BadField, JsonValues, decoded
 from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, joined
-from millrace.formats.tables.problems import malformed
+from millrace.formats.tables.problems import LENIENCE, malformed
 from millrace.formats.tables.times import TimeForm
 from millrace.relational.types import DataType
 
@@ -93,13 +93,17 @@ class JsonReader:
                 found = self._rows(message)
             except ValueError as error:
                 if not self._lenient:
-                    raise malformed(self._table, int(numbers[at]), message, error) from error
+                    raise malformed(self._table, int(numbers[at]), message, error, LENIENCE) from error
                 skipped += 1
                 continue
             objects = [each for each in found if isinstance(each, dict)]
             if len(objects) < len(found) and not self._lenient:
                 raise malformed(
-                    self._table, int(numbers[at]), message, "it is neither an object nor an array of objects"
+                    self._table,
+                    int(numbers[at]),
+                    message,
+                    "it is neither an object nor an array of objects",
+                    LENIENCE,
                 )
             rows += objects
             origins += [at] * len(objects)
@@ -108,7 +112,7 @@ class JsonReader:
             columns = self._slow.columns(rows)
         except BadField as error:
             at = origins[error.row]
-            raise malformed(self._table, int(numbers[at]), given[at], error) from error
+            raise malformed(self._table, int(numbers[at]), given[at], error, LENIENCE) from error
         return Piece(columns, numbers[np.array(origins, np.int64)], skipped)
 
     def _rows(self, message: bytes) -> list[Any]:

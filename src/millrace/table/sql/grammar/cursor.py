@@ -15,6 +15,9 @@ from millrace.table.sql.text.tokens import Kind, Token
 N = TypeVar("N", bound=nodes.Node)
 T = TypeVar("T")
 
+_BEGINNINGS = ("SELECT", "INSERT", "CREATE", "DROP", "ALTER", "SHOW", "USE", "DESCRIBE", "EXPLAIN", "EXECUTE", "BEGIN")
+"""first words of statements, where no statement goes on with them"""
+
 
 class Cursor:
     """Reads tokens in their order. Words are given in upper case; they match unquoted words and symbols alike."""
@@ -78,6 +81,8 @@ class Cursor:
 
     def expect_end(self) -> None:
         if self.token.kind is not Kind.END:
+            if self.token.word in _BEGINNINGS:
+                self.fail(f"{self.token.word} begins another statement, and there is no ';' before it")
             self._fail_if_misspelt()
             self.fail_expecting("the end of the statement")
 

@@ -28,6 +28,22 @@ _PLAIN: dict[str, Callable[[], DataType]] = {
     "DESCRIPTOR": types.DescriptorType,
 }
 
+_OTHERS = {
+    **dict.fromkeys(("TEXT", "CLOB", "UUID", "JSON", "LONGTEXT", "NVARCHAR", "VARCHAR2", "STR"), "STRING"),
+    **dict.fromkeys(("BLOB", "BYTEA", "LONGVARBINARY"), "BYTES"),
+    **dict.fromkeys(("LONG", "INT8", "INT64", "BIGSERIAL", "UBIGINT"), "BIGINT"),
+    **dict.fromkeys(("INT4", "INT32", "SERIAL", "MEDIUMINT"), "INT"),
+    **dict.fromkeys(("INT2", "INT16", "SHORT"), "SMALLINT"),
+    **dict.fromkeys(("BYTE", "INT1"), "TINYINT"),
+    **dict.fromkeys(("FLOAT4", "FLOAT32", "REAL"), "FLOAT"),
+    **dict.fromkeys(("FLOAT8", "FLOAT64"), "DOUBLE"),
+    **dict.fromkeys(("BOOL", "BIT"), "BOOLEAN"),
+    **dict.fromkeys(("NUMBER", "MONEY"), "DECIMAL(p, s)"),
+    **dict.fromkeys(("DATETIME", "DATETIME2", "TIMESTAMP_NTZ"), "TIMESTAMP(3)"),
+    **dict.fromkeys(("TIMESTAMPTZ",), "TIMESTAMP_LTZ(3)"),
+}
+"""types of other databases and languages -> the nearest one"""
+
 _YEAR_MONTH = {member.name: member for member in types.YearMonthIntervalType.YearMonthResolution}
 _DAY_TIME = {member.name: member for member in types.DayTimeIntervalType.DayTimeResolution}
 
@@ -75,7 +91,9 @@ def _base(cursor: Cursor) -> DataType:
     if token.kind in (Kind.WORD, Kind.QUOTED):
         begin = cursor.index
         names = ".".join(cursor.path("a data type")) if cursor.is_name() else cursor.advance().text
-        cursor.fail(f"unknown data type '{names}'{did_you_mean(names, [*_PLAIN, *_READERS])}", begin)
+        here = _OTHERS.get(names.upper())
+        meant = f": here it is {here}" if here is not None else did_you_mean(names, [*_PLAIN, *_READERS])
+        cursor.fail(f"unknown data type '{names}'{meant}", begin)
     return cursor.fail_expecting("a data type")
 
 

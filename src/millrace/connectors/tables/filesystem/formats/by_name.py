@@ -8,7 +8,7 @@ from millrace.connectors.tables.filesystem.formats import avro, orc, parquet
 from millrace.connectors.tables.filesystem.formats.avro import AvroTableFormat
 from millrace.connectors.tables.filesystem.formats.base import FileTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import Quotes
-from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
+from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER, MessageTableFormat
 from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
@@ -18,7 +18,6 @@ from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 from millrace.util.similar import did_you_mean
 
-CSV_HEADER = "csv.header"
 _FILES = {
     "parquet": (ParquetTableFormat, parquet.OPTIONS),
     "orc": (OrcTableFormat, orc.OPTIONS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,12 +15,15 @@ from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import Quotes, lines_of, records_of
+from millrace.formats.tables.problems import MalformedError
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 
 FETCH_BYTES = 1 << 22
+
+CSV_HEADER = "csv.header"
 
 
 class MessageTableFormat(StreamTableFormat):
@@ -47,6 +51,7 @@ class MessageTableFormat(StreamTableFormat):
         self._quotes = quotes
         self._blank = blank
         self._headless = headless
+        self._names = [column.name for column in context.columns]
         self._encoding: EncodingFormat | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -76,7 +81,7 @@ class MessageTableFormat(StreamTableFormat):
         narrowed = decoding.narrowed(places)
         if narrowed is not None:
             decoding, places = narrowed, list(range(len(places)))
-        return _Records(split, decoding, places, self._quotes, self._blank, self._headless)
+        return _Records(split, decoding, places, self._quotes, self._blank, self._headless, self._names)
 
     def encode(self, rows: Rows) -> bytes:
         if self._encoding is None:
@@ -96,6 +101,7 @@ class _Records(SplitRecords[Rows]):
         quotes: Quotes | None,
         blank: bool,
         headless: bool,
+        names: Sequence[str],
     ) -> None:
         self._split = split
         self._decoding = decoding
@@ -103,6 +109,7 @@ class _Records(SplitRecords[Rows]):
         self._quotes = quotes
         self._blank = blank
         self._headless = headless
+        self._names = names
         self._blocks = LineBlocks(split, FETCH_BYTES)
         self._rest = b""
         """of a message that goes on in the next block"""
@@ -118,20 +125,30 @@ class _Records(SplitRecords[Rows]):
             if rows is not None:
                 self._rest = b""
                 return [self._projected(rows)] if len(rows) else []
-        messages = self._messages(block)
-        if headless:
-            messages = messages.slice(1)
+        every = self._messages(block)
+        messages = every.slice(1) if headless else every
         if not self._blank:
             messages = messages.filter(pc.greater(pc.binary_length(messages), 0))
         if not len(messages):
             return []
         try:
             decoded = self._decoding.decode(messages)
+        except MalformedError as error:
+            raise self._placed(error, every.to_pylist(), start, headless) from error
         except ValueError as error:
             raise RecordError(f"messages from {where(self._split, start)} on: {error}") from error
         self.parse_errors += decoded.skipped
         rows = self._projected(decoded.rows)
         return [rows] if len(rows) else []
+
+    def _placed(self, error: MalformedError, every: list[bytes], start: int, headless: bool) -> RecordError:
+        """The error with its line. ``every``: the messages that were read, of which some were not to be decoded."""
+        decoded = [at for at, each in enumerate(every) if at >= headless and (self._blank or each)]
+        wrong = decoded[error.number]
+        at = start + sum(len(each) + 1 for each in every[:wrong])
+        is_header = at == 0 and re.findall(r"\w+", every[wrong].decode("utf-8", "replace")) == self._names
+        advice = f". That is a line of names: '{CSV_HEADER}' = 'true' takes it for one" if is_header else ""
+        return RecordError(f"{error.at(where(self._split, at))}{advice}")
 
     def _projected(self, rows: Rows) -> Rows:
         return rows.with_columns([rows.batch.column(place) for place in self._places])

@@ -56,6 +56,8 @@ def statement_set(cursor: Cursor) -> StatementSet:
     """
     begin = cursor.index
     if cursor.take("BEGIN"):
+        if cursor.at_any("TRANSACTION", "WORK"):
+            cursor.fail("there are no transactions; BEGIN STATEMENT SET runs INSERTs as one job")
         cursor.expect("STATEMENT", "SET")
         cursor.expect(";")
     else:

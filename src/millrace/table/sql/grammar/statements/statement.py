@@ -46,10 +46,16 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "EXIT": utility.client_command,
 }
 
+_NO_TRANSACTIONS = "there are no transactions; BEGIN STATEMENT SET runs INSERTs as one job"
+
 _ELSEWHERE = {
     "MERGE": "write INSERT INTO a table with a primary key",
     "GRANT": "there are no users",
     "REVOKE": "there are no users",
+    "END": "it ends a statement set, and none has begun (BEGIN STATEMENT SET)",
+    "COMMIT": _NO_TRANSACTIONS,
+    "ROLLBACK": _NO_TRANSACTIONS,
+    "START": _NO_TRANSACTIONS,
 }
 
 
