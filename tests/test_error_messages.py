@@ -395,8 +395,8 @@ class TestPrograms:
             ),
             (
                 lambda s: s.process(lambda value, ctx: [value]),
-                "process() on a stream that is not keyed at <here> takes a ProcessFunction, not a function: map(), filter() "
-                "and flat_map() take functions",
+                "process() on a stream that is not keyed at <here> takes a ProcessFunction, not a function: map(), "
+                "filter() and flat_map() take functions",
             ),
             (
                 lambda s: s.map(Remembering),

@@ -16,7 +16,7 @@ from scripts.site_pages import api, links  # noqa: E402  (mkdocs loads this file
 
 _TUTORIALS = ("first-steps", "cep-tutorial")
 _REFERENCE = (
-    "cheat-sheet", "configuration", "sql-functions", "pyflink-compatibility", "differences",
+    "cheat-sheet", "error-index", "configuration", "sql-functions", "pyflink-compatibility", "differences",
     "rest-differences", "connector-faults", "catalogue", "services", "glossary",
 )  # fmt: skip
 _MIGRATION = ("pyflink", "structured-streaming", "java", "other-libraries")

@@ -96,21 +96,32 @@ def test_python_files_can_be_imported(tmp_path: Path) -> None:
 
 
 def test_python_options_become_configuration(program: Path) -> None:
-    (program.parent / "lib.py").write_text("")
-    options = ("-pyarch", "/a.zip,/b.zip#data", "-pyreq", "/r.txt#/packages", "-pyexec", "/usr/bin/python9")
+    here = program.parent
+    for name in ("lib.py", "a.zip", "b.zip", "r.txt"):
+        (here / name).write_text("")
+    archives, needs = f"{here}/a.zip,{here}/b.zip#data", f"{here}/r.txt#/packages"
+    options = ("-pyarch", archives, "-pyreq", needs, "-pyexec", "/usr/bin/python9")
     result = call("run", *options, "-pyfs", program.parent / "lib.py", program)
     assert result.stdout.splitlines()[1:] == [
-        "python.archives = /a.zip,/b.zip#data",
+        f"python.archives = {archives}",
         "python.executable = /usr/bin/python9",
         f"python.files = {program.parent}/lib.py",
-        "python.requirements = /r.txt#/packages",
+        f"python.requirements = {needs}",
     ]
+
+
+@pytest.mark.parametrize("option", ["-pyarch", "-pyreq"])
+def test_files_that_are_not_there_are_told_at_once(program: Path, option: str) -> None:
+    result = call("run", option, "/no/file#there", program)
+    assert result.exit_code == 2 and f"({option}): /no/file" in result.stderr
 
 
 def test_paths_on_the_command_line_are_relative_to_where_it_is_typed(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(program.parent)
+    for name in ("a.zip", "r.txt"):
+        (program.parent / name).write_text("")
     result = call("run", "-pyarch", "a.zip", "-pyreq", "r.txt#packages", program)
     here = program.parent
     assert result.stdout.splitlines()[1:] == [

@@ -19,6 +19,7 @@ NOT_BEGUN = 2
 
 _TEXT_LIMIT = 500
 _ENGINE = ("pyspark", "py4j")
+_ALL_OF_IT = "(--verbose shows all of it)"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
         return Report(_short(f"{type(error).__name__}: {error}", error))
     if type(error).__module__.startswith(_ENGINE) and below_millrace(error):
         text = _short(f"Spark: {spark_line(error)}", error)
-        return Report(_with_log(f"{text}\n(--verbose shows all of it)", log_file))
+        return Report(_with_log(f"{text}\n{_ALL_OF_IT}", log_file))
+    if isinstance(error, OSError) and below_millrace(error):
+        return Report(f"{_short(f'{type(error).__name__}: {error}', error)}\n{_ALL_OF_IT}")
     return Report(user_traceback(error, keep_ours=below_millrace(error)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 HERE = "# <-"
 """Ends the line of a program that is wrong: the message must name that line."""
@@ -44,6 +45,8 @@ class Mistake:
     missing: tuple[str, ...] = ()
     """Python packages that are not installed"""
     exit_code: int = 1
+    others_words: bool = False
+    """whether the message has words of Python, click or pyarrow that differ from version to version"""
 
     @property
     def line(self) -> int | None:
@@ -52,13 +55,6 @@ class Mistake:
         return found[0] if found else None
 
 
-def program(title: str, text: str, says: tuple[str, ...], cause: str, cure: str, **more: object) -> Mistake:
-    return Mistake(title, Way.PROGRAM, text, says, cause, cure, **more)  # type: ignore[arg-type]
-
-
-def sql(title: str, text: str, says: tuple[str, ...], cause: str, cure: str, **more: object) -> Mistake:
-    return Mistake(title, Way.SQL, text, says, cause, cure, **more)  # type: ignore[arg-type]
-
-
-def command(title: str, text: str, says: tuple[str, ...], cause: str, cure: str, **more: object) -> Mistake:
-    return Mistake(title, Way.COMMAND, text, says, cause, cure, **more)  # type: ignore[arg-type]
+def program(title: str, text: str, says: tuple[str, ...], cause: str, cure: str, **more: Any) -> Mistake:
+    """A program of ``millrace run``."""
+    return Mistake(title, Way.PROGRAM, text, says, cause, cure, **more)

@@ -16,6 +16,9 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Window
 from millrace.runtime.state.info import StateInfo
 
+SHOWN = 5
+"""lines of a kind in an error at most"""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -33,7 +36,12 @@ class Comparison:
             ("dropped", self.dropped),
             ("incompatible", self.incompatible),
         ]
-        return "\n".join(f"  {what + ':':<13} {line}" for what, lines in groups for line in lines)
+        return "\n".join(f"  {what + ':':<13} {line}" for what, lines in groups for line in _first(lines))
+
+
+def _first(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """As many as people read, and how many more there are."""
+    return lines if len(lines) <= SHOWN else (*lines[: SHOWN - 1], f"... {len(lines) - SHOWN + 1} more")
 
 
 def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_restored: bool) -> Comparison:

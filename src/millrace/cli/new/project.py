@@ -33,8 +33,8 @@ def write_project(folder: Path) -> list[Path]:
     name = folder.name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ProjectError(
-            f"{str(folder)!r} names no project: the last part of the path has letters, digits, - and _ and begins with a "
-            f"letter, as in `millrace new clicks`"
+            f"a name has letters, digits, - and _ and begins with a letter, as in `millrace new clicks`: "
+            f"{name or str(folder)!r} can't be one"
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ProjectError(f"{folder} is there already and is not empty")

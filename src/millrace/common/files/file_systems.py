@@ -69,6 +69,8 @@ def locate(path: str | os.PathLike[str]) -> Location:
     if match is None:
         return Location("", uri)
     if match.group(1) == "file":
+        if not uri.startswith("file:///"):
+            raise ValueError(f"{uri} names a machine; a path of this one has three slashes: file:///{uri[7:]}")
         return Location("", fs.FileSystem.from_uri(uri)[1])
     return Location(uri, open_file_system(uri)[1])
 

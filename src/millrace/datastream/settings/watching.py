@@ -1,4 +1,4 @@
-"""Programs that were described and never executed: for who runs somebody's file and sees nothing happen."""
+"""Programs that were described and never executed: commands tell who has written them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class OperatorContext:
                 operator=self.name,
                 subtask=self.runtime.get_index_of_this_subtask(),
                 origin=self.origin,
-                cause=describe(cause) + _advice(cause),
+                cause=describe(cause) + ("" if during else _advice(cause)),
                 element=None if element is NO_ELEMENT else shorten(element),
                 location=user_location(cause),
                 detail=full_traceback(cause),
@@ -240,7 +240,7 @@ def _advice(cause: BaseException) -> str:
     if text.endswith("object is not iterable"):  # it was what the function returned that Millrace could not loop over
         return "; the function must return an iterable or None, or yield its results"
     if "positional argument" in text and "__init__" not in text:
-        return "; functions of map(), filter(), flat_map() and key_by() are called with the element, of reduce() with two"
+        return "; map(), filter(), flat_map() and key_by() call their function with the element, reduce() with two"
     return ""
 
 

@@ -145,7 +145,10 @@ class CatalogManager:
         elif identifier not in self.temporary_tables:
             self.temporary_tables[identifier] = table
         elif not ignore_if_exists:
-            raise problem(f"there is a temporary table or view {identifier} already")
+            raise problem(
+                f"there is a temporary table or view {identifier} already: drop_temporary_view() or "
+                f"drop_temporary_table() takes it away"
+            )
 
     def drop_temporary_table(self, identifier: ObjectIdentifier, view: bool) -> bool:
         """Whether there was one."""

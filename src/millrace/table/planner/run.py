@@ -27,7 +27,7 @@ from millrace.table.values.problems import problem
 from millrace.table.values.stream_types import info_of_data_type
 
 if TYPE_CHECKING:
-    from millrace.datastream import DataStream, StreamExecutionEnvironment
+    from millrace.datastream import DataStream
     from millrace.spark.jobs.submit import SparkJobClient
     from millrace.table.descriptions.schema import Schema
     from millrace.table.sessions.session import Session
