@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from millrace.cli.progress import Progress
 from millrace.common.jobs.job_status import JobStatus
@@ -32,14 +32,26 @@ class Screen(Protocol):
         """A line that stays."""
 
 
+Places: TypeAlias = tuple[str | None, str | None]
+"""a session's dashboard and log"""
+
+
 class JobWatch:
     """Makes the listener of each job, and remembers where it logs."""
 
-    def __init__(self, screen: Screen | None, announce: Callable[[str], None] = lambda _: None) -> None:
-        """:param announce: told the id of each job, on the thread that drives it, before it does anything."""
+    def __init__(
+        self,
+        screen: Screen | None,
+        announce: Callable[[str], None] = lambda _: None,
+        named: set[Places] | None = None,
+    ) -> None:
+        """
+        :param announce: told the id of each job, on the thread that drives it, before it does anything.
+        :param named: places that were told before; those that are told now join them.
+        """
         self._screen = screen
         self._announce = announce
-        self._announced: set[tuple[str | None, str | None]] = set()
+        self._named = set() if named is None else named
         self.log_file: str | None = None
 
     def listener(self) -> JobListener:
@@ -50,9 +62,9 @@ class JobWatch:
         self._announce(job.job_id)
         self.log_file = job.log_file
         places = (job.dashboard, job.log_file)
-        if self._screen is None or places in self._announced:
+        if self._screen is None or places in self._named:
             return
-        self._announced.add(places)
+        self._named.add(places)
         named = [("Spark's dashboard", job.dashboard), ("log", job.log_file)]
         text = ", ".join(f"{what}: {place}" for what, place in named if place)
         if text:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
-from millrace.cli.live import JobWatch, LiveListener
+from millrace.cli.live import JobWatch, LiveListener, Places
 from millrace.notebook.place import Place
 
 _BAR = '<div><progress{value} aria-label="the job"></progress> <code>{text}</code></div>'
+
+_named: set[Places] = set()
+"""Dashboards and logs that some cell has named: the others need not."""
 
 
 class CellScreen:
@@ -42,4 +45,4 @@ class CellScreen:
 def bar() -> LiveListener:
     """The listener of one job."""
     screen = CellScreen()
-    return LiveListener(JobWatch(screen), screen)
+    return LiveListener(JobWatch(screen, named=_named), screen)

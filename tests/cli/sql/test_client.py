@@ -237,6 +237,8 @@ def test_an_insert_prints_its_job_and_goes_on(run: Callable[[str], str], jobs: l
     assert shown[5].split("|")[2].strip() == "insert 1"
     assert shown[5].split("|")[3].strip() == "RUNNING"
     assert len(run("DESCRIBE JOB 'job2'").splitlines()) == 6
+    like = run("SHOW JOBS LIKE 'insert _'; SHOW JOBS NOT LIKE 'insert %'; SHOW JARS LIKE '%.jar'")
+    assert [like.count(f"job{number}") for number in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_inserts_that_are_waited_for(

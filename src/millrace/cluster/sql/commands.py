@@ -12,6 +12,7 @@ from millrace.relational.nodes import Field
 from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
 from millrace.table.sql.text.errors import SqlError
+from millrace.table.statement_runners.show import fits
 from millrace.util.secrets import mask_options
 
 JOB_COLUMNS = ("job id", "job name", "status", "start time")
@@ -35,8 +36,8 @@ def answer(
         case s.Reset(key=key):
             session.reset(key)
             return done()
-        case s.Show(kind="JOBS"):
-            return table(JOB_COLUMNS, jobs.rows())
+        case s.Show(kind="JOBS", pattern=pattern):
+            return table(JOB_COLUMNS, [row for row in jobs.rows() if fits(row[1], pattern)])
         case s.Show(kind="JARS"):
             return table(("jars",), [])
         case s.DescribeJob(job=id):

@@ -27,12 +27,12 @@ def show(statement: s.Show, session: Session) -> TableResult:
     kind = statement.kind
     if kind in _LISTS:
         title, names = _LISTS[kind]
-        return texts(title, [name for name in names(statement, session) if _fits(name, statement.pattern)])
+        return texts(title, [name for name in names(statement, session) if fits(name, statement.pattern)])
     if kind.startswith("CREATE "):
         return plain(create_text(kind.removeprefix("CREATE "), statement.path or (), session))
     if kind == "COLUMNS":
         columns, rows = column_rows(session.catalogs.table(statement.path or ()), session)
-        return listing(columns, [row for row in rows if _fits(str(row[0]), statement.pattern)])
+        return listing(columns, [row for row in rows if fits(str(row[0]), statement.pattern)])
     if kind == "FULL MODULES":
         entries = session.functions.list_full_modules()
         columns = (Field("module name", t.string()), Field("used", t.BooleanType()))
@@ -100,7 +100,8 @@ _LISTS: dict[str, tuple[str, Names]] = {
 }
 
 
-def _fits(name: str, pattern: s.Pattern | None) -> bool:
+def fits(name: str, pattern: s.Pattern | None) -> bool:
+    """Whether a name is like the pattern of a SHOW; without one all are."""
     if pattern is None:
         return True
     parts = {"%": ".*", "_": "."}

@@ -11,7 +11,8 @@ from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.compression import decompressed
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
 from millrace.connectors.file_system.listing import FoundFile
-from millrace.connectors.tables.filesystem.formats.by_name import CSV_HEADER, has_header
+from millrace.connectors.tables.filesystem.formats.by_name import has_header
+from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.connectors.tables.filesystem.inference.avro_types import avro_columns
 from millrace.connectors.tables.filesystem.inference.texts import csv_columns, json_columns
 from millrace.formats.csv_schema import CsvDialect

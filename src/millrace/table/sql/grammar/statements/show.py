@@ -52,6 +52,8 @@ def show(cursor: Cursor) -> Show:
         return Show(kind, cursor.path("a name of a table"), _pattern(cursor))
     if kind in ("CATALOGS", "DATABASES", *_WITH_DATABASE):
         return Show(kind, None if kind == "CATALOGS" else _from(cursor), _pattern(cursor))
+    if kind in ("JARS", "JOBS"):
+        return Show(kind, pattern=_pattern(cursor))
     return Show(kind)
 
 
