@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,8 +54,7 @@ def _listed(path: str) -> list[FoundFile]:
         return list(_below(location, file_system, location.path))
     if _MAGIC.search(location.path):
         return _glob(path, location, file_system)
-    here = f" (from {os.getcwd()})" if "://" not in path and not path.startswith("/") else ""
-    raise FileNotFoundError(f"there is no file or folder {path}{here}")
+    raise FileNotFoundError(f"there is no file or folder {path}")
 
 
 def _found(location: Location, info: Any) -> FoundFile:
