@@ -28,8 +28,11 @@ def open_stream(split: FileSplit) -> Any:
         return decompressed(split.path, file_system.open_input_stream(split.path, compression=None))
 
 
-def where(split: FileSplit, position: int) -> str:
-    """The place for an error's text. Counts lines from the start of the file, so use it on the way out only."""
+def where(split: FileSplit, position: int, further: int = 0) -> str:
+    """The place for an error's text. Counts lines from the start of the file, so use it on the way out only.
+
+    :param further: lines behind the position.
+    """
     try:
         stream = open_stream(split)
         try:
@@ -41,7 +44,7 @@ def where(split: FileSplit, position: int) -> str:
             stream.close()
     except OSError:
         return f"{split.path}, byte {position}"
-    return f"{split.path}, line {line} (byte {position})"
+    return f"{split.path}, line {line + further}" + (f" (byte {position})" if not further else "")
 
 
 class LineBlocks:

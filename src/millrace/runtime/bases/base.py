@@ -239,8 +239,9 @@ def _advice(cause: BaseException) -> str:
         return ""
     if text.endswith("object is not iterable"):  # it was what the function returned that Millrace could not loop over
         return "; the function must return an iterable or None, or yield its results"
-    if "positional argument" in text and "__init__" not in text:
-        return "; map(), filter(), flat_map() and key_by() call their function with the element, reduce() with two"
+    called = text.partition("(")[0].rpartition("<locals>.")[2]
+    if "positional argument" in text and "." not in called:  # a function, no method
+        return "; map(), filter() and flat_map() call their function with the element, reduce() with two"
     return ""
 
 

@@ -66,9 +66,24 @@ def test_raw(tmp_path: Path) -> None:
 
 def test_a_malformed_line_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "a").write_text('{"id": 1}\n{"id": \n')
-    with pytest.raises(RecordError, match=rf"{tmp_path}/a, line 1 "):
+    with pytest.raises(RecordError, match=rf"{tmp_path}/a, line 2: table c.d.t: .*'ignore-parse-errors'"):
         read(context(tmp_path, format="json"))
     assert read(context(tmp_path, format="json", json_ignore__parse__errors="true")) == [(1, None, None)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_line_counts_those_within_records_and_empty_ones(tmp_path: Path, end: str) -> None:
+    lines = ['1,"two', 'lines",x', "", "2,a,b", "oops,a,b", "3,a,b"]
+    (tmp_path / "a").write_bytes(end.join(lines).encode())
+    with pytest.raises(RecordError, match=rf"{tmp_path}/a, line 5: table c.d.t: field 'id': .*'oops'"):
+        read(context(tmp_path, format="csv"))
+
+
+def test_a_line_of_names_is_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text('id,"name",dt\n1,x,y\n')
+    with pytest.raises(RecordError, match=rf"{tmp_path}/a, line 1 .*'csv.header' = 'true'"):
+        read(context(tmp_path, format="csv"))
+    assert read(context(tmp_path, format="csv", csv_header="true")) == [(1, "x", "y")]
 
 
 def test_changes(tmp_path: Path) -> None:

@@ -145,10 +145,10 @@ class _Records(SplitRecords[Rows]):
         """The error with its line. ``every``: the messages that were read, of which some were not to be decoded."""
         decoded = [at for at, each in enumerate(every) if at >= headless and (self._blank or each)]
         wrong = decoded[error.number]
-        at = start + sum(len(each) + 1 for each in every[:wrong])
-        is_header = at == 0 and re.findall(r"\w+", every[wrong].decode("utf-8", "replace")) == self._names
+        lines = sum(1 + each.count(b"\n") for each in every[:wrong])
+        is_header = start == wrong == 0 and re.findall(r"\w+", every[wrong].decode("utf-8", "replace")) == self._names
         advice = f". That is a line of names: '{CSV_HEADER}' = 'true' takes it for one" if is_header else ""
-        return RecordError(f"{error.at(where(self._split, at))}{advice}")
+        return RecordError(f"{error.at(where(self._split, start, lines))}{advice}")
 
     def _projected(self, rows: Rows) -> Rows:
         return rows.with_columns([rows.batch.column(place) for place in self._places])
