@@ -97,6 +97,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._watermarks_of_sources = WatermarkStrategy.no_watermarks()
         self._slot_groups: dict[str, SlotSharingGroup] = {}
         self._jars: list[str] = []
+        self._mode_of_tables: str | None = None
+        """the mode that table environments found or set last; another one is the program's doing"""
         self._result_caches: WeakSet[ResultCache] = WeakSet()
         self._dependencies = dependencies_of(self._configuration, Dependencies())
 

@@ -47,7 +47,7 @@ class Session:
         self._engine_of = engine_of
         self.streaming = settings.is_streaming_mode()
         self.streams = streams
-        self._mode_of_streams = mode_of(streams._configuration)
+        streams._mode_of_tables = mode_of(streams._configuration)
         self.config = TableConfig(Configuration(settings.get_configuration()), streams._configuration)
         name, database = settings.get_built_in_catalog_name(), settings.get_built_in_database_name()
         self.catalogs: CatalogManager = CatalogManager(name, GenericInMemoryCatalog(name, database))
@@ -68,13 +68,13 @@ class Session:
         """
         streams, own = self.streams, self.config.get_configuration()
         mode = mode_of(streams._configuration)
-        if mode not in (self._mode_of_streams, mode_of(own)):
+        if mode not in (streams._mode_of_tables, mode_of(own)):
             raise problem(
                 f"{MODE} is {mode} since the table environment was made for {mode_of(own)}: set it before "
                 f"StreamTableEnvironment.create(env)"
             )
         streams.configure(own)
-        self._mode_of_streams = mode_of(streams._configuration)
+        streams._mode_of_tables = mode_of(streams._configuration)
         return streams
 
     @property
