@@ -11,6 +11,7 @@ from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
+from millrace.cli.lint.command import lint
 from millrace.cli.new.command import new
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
@@ -52,6 +53,7 @@ main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(lint)
 main.add_command(doctor)
 main.add_command(new)
 main.add_command(demo)
