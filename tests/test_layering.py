@@ -22,7 +22,8 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # "" are the modules right under millrace.
 EVERYTHING = {
     "", "cdc", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
-    "formats", "graph", "lint", "metrics", "notebook", "relational", "runtime", "spark", "state", "table", "testing", "util",
+    "formats", "graph", "lint", "metrics", "notebook", "relational", "runtime", "spark", "state", "table", "testing",
+    "util",
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc", "lint", "notebook"}
 

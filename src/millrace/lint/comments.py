@@ -29,15 +29,9 @@ def _ignored(text: str) -> set[str]:
 
 
 def _lines(file: str, line: int) -> Iterator[int]:
-    tree = tree_of_file(file)
-    around = [each for each in ast.walk(tree) if _is_simple_and_has(each, line)] if tree is not None else []
     yield line
-    for statement in around:
-        assert isinstance(statement, ast.stmt)
-        yield from range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-
-
-def _is_simple_and_has(node: ast.AST, line: int) -> bool:
-    if not isinstance(node, ast.stmt) or hasattr(node, "body"):
-        return False
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    tree = tree_of_file(file)
+    for each in ast.walk(tree) if tree is not None else ():
+        if isinstance(each, ast.stmt) and not hasattr(each, "body"):
+            lines = range(each.lineno, (each.end_lineno or each.lineno) + 1)
+            yield from lines if line in lines else ()

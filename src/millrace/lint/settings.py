@@ -21,7 +21,8 @@ def project_settings(folder: Path) -> Chosen:
 
     :raises ValueError: it is wrong; the text names the file.
     """
-    file = next((each / "pyproject.toml" for each in (folder, *folder.parents) if (each / "pyproject.toml").is_file()), None)
+    files = (each / "pyproject.toml" for each in (folder, *folder.parents))
+    file = next((each for each in files if each.is_file()), None)
     if file is None:
         return Chosen()
     try:
@@ -42,5 +43,5 @@ def project_settings(folder: Path) -> Chosen:
 def _words(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
     words = table.get(key, [])
     if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
-        raise ValueError(f"{file}: {key} of [tool.millrace.lint] is a list of rules, such as [\"ML003\"]")
+        raise ValueError(f"{file}: {key} of [tool.millrace.lint] is a list of rules, such as ['ML003']")
     return tuple(words)

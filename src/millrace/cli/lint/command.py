@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from millrace.lint import Chosen, Finding
 
 EPILOG = """
-Rules are named by code (ML003) or by name (random-key). pyproject.toml may choose for a project, in [tool.millrace.lint],
-by the lists `select` and `ignore`; a comment `# millrace: ignore[ML003]` for a line.
+Rules are named by code (ML003) or by name (random-key). The lists `select` and `ignore` in [tool.millrace.lint] of
+pyproject.toml choose for a project; a comment `# millrace: ignore[ML003]` for a line.
 
 Exit codes: 0 nothing was found, 1 something was, 2 the program could not be read.
 """
@@ -35,7 +35,7 @@ def _rules(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 @program_options
 @click.option("--select", multiple=True, callback=_rules, metavar="RULE,...", help="Look with these rules only.")
 @click.option("--ignore", multiple=True, callback=_rules, metavar="RULE,...", help="Look with all rules but these.")
-@click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", help="How findings are written.")
+@click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", help="How to write findings.")
 def lint(program: ProgramOptions, select: tuple[str, ...], ignore: tuple[str, ...], shape: str) -> None:
     """Look for what is likely to go wrong with the jobs of a program, without running them.
 

@@ -31,7 +31,7 @@ class Scope:
         return name not in self._local and name in self._outer
 
     def value(self, expression: ast.expr) -> Any:
-        """The object that a name, or attributes behind a name, stand for; ``UNKNOWN`` if that shows at run time only."""
+        """The object that a name, or attributes behind one, stand for; ``UNKNOWN`` if that shows at run time only."""
         if isinstance(expression, ast.Name):
             if expression.id == "self" and self._owner is not None:
                 return self._owner

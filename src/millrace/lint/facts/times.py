@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millrace.connectors.collection import CollectionSource
 from millrace.connectors.function_source import SourceFunctionSource
 from millrace.connectors.hybrid import HybridSource
 from millrace.graph.nodes import Node
@@ -12,10 +13,13 @@ from millrace.runtime.jobs import specs
 
 
 def sources_without_time(subject: Subject, node: Node) -> Iterator[Node]:
-    """Sources whose elements reach a node and have no watermarks there, for certain."""
+    """Sources whose elements reach a node and lack there what event time needs: watermarks in streams without end, and
+    timestamps, which other sources may give, in lists."""
     for upper in subject.above(node, _may_give_time):
-        if isinstance(upper.spec, specs.Source) and not _may_give_time(upper):
-            yield upper
+        match upper.spec:
+            case specs.Source(source=source) if not _may_give_time(upper):
+                if subject.is_endless(upper) or isinstance(source, CollectionSource):
+                    yield upper
 
 
 def _may_give_time(node: Node) -> bool:

@@ -22,8 +22,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             if not isinstance(code.value, CheckpointedFunction):
                 for piece in pieces(code):
                     for place, name in _counted(piece):
-                        text = f"{code.described} counts in self.{name}, which all keys of a task share and a restart loses"
-                        yield Hit(piece.origin(place), text)
+                        what = f"{code.described} counts in self.{name}"
+                        yield Hit(piece.origin(place), f"{what}, which all keys of a task share and a restart loses")
 
 
 def _counted(piece: Piece) -> Iterator[tuple[ast.AST, str]]:
@@ -36,8 +36,8 @@ def _counted(piece: Piece) -> Iterator[tuple[ast.AST, str]]:
 RULE = Rule(
     code="ML013",
     name="attribute-state",
-    meaning="Attributes of a function belong to a task: all its keys share them, no checkpoint has them, and after a restart or "
-    "with another parallelism they begin anew.",
+    meaning="Attributes of a function belong to a task: all its keys share them, no checkpoint has them, and after a "
+    "restart or with another parallelism they begin anew.",
     cure="use a ValueState from runtime_context.get_state(), or a metric if it is only to be shown",
     bad='''\
 class Count(KeyedProcessFunction):

@@ -37,9 +37,10 @@ def _blocks(called: str) -> bool:
 RULE = Rule(
     code="ML006",
     name="blocking-call",
-    meaning="A function handles one element after the other: while it sleeps or waits for an answer its task does nothing "
-    "else. 20 ms a call are 50 elements a second.",
-    cure="wait with many elements at once: an AsyncFunction with AsyncDataStream, a lookup join, a timer instead of sleep",
+    meaning="A function handles one element after the other: while it sleeps or waits for an answer its task does "
+    "nothing else. 20 ms a call are 50 elements a second.",
+    cure="wait with many elements at once: an AsyncFunction with AsyncDataStream, a lookup join, a timer instead "
+    "of sleep",
     bad='''\
 def enrich(word):
     return requests.get(f"http://localhost/{word}").text

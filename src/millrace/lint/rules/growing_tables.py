@@ -48,8 +48,9 @@ def _kept(config: TableConfig) -> str | None:
 RULE = Rule(
     code="ML002",
     name="growing-tables",
-    meaning="A regular join keeps all rows of both sides, since any may still find a partner; GROUP BY, DISTINCT, Top-N and "
-    "deduplication keep something for each key. Over tables without end that grows until memory or disk is full.",
+    meaning="A regular join keeps all rows of both sides, since any may still find a partner; GROUP BY, DISTINCT, "
+    "Top-N and deduplication keep something for each key. Over tables without end that grows until memory or "
+    "disk is full.",
     cure=f"set '{STATE_TTL}', use the hint STATE_TTL, or join and group within windows or intervals of time",
     bad='''\
 t_env = StreamTableEnvironment.create(env)

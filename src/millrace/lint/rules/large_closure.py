@@ -21,7 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         for code in (*functions_of(node), *selectors_of(node)):
             size = _size(code.value)
             if size > LIMIT:
-                yield Hit(code.origin, f"{code.described} takes {size / 1e6:.1f} MB to every task{_largest(code.value)}")
+                what = f"{code.described} takes {size / 1e6:.1f} MB to every task"
+                yield Hit(code.origin, f"{what}{_largest(code.value)}")
 
 
 def _largest(value: Any) -> str:
@@ -41,9 +42,10 @@ def _size(value: Any) -> int:
 RULE = Rule(
     code="ML005",
     name="large-closure",
-    meaning="What a function refers to is pickled with it and sent to every task, once more with every restart. Megabytes "
-    "of it make jobs slow to start, and each task has a copy in memory.",
-    cure="load it in open() from a file that workers have (register_cached_file), or read it as a stream and broadcast it",
+    meaning="What a function refers to is pickled with it and sent to every task, once more with every restart. "
+    "Megabytes of it make jobs slow to start, and each task has a copy in memory.",
+    cure="load it in open() from a file that workers have (register_cached_file), or read it as a stream and "
+    "broadcast it",
     bad='''\
 LEXICON = {f"word {number}": number for number in range(200_000)}
 

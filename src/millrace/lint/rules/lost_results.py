@@ -20,9 +20,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 RULE = Rule(
     code="ML011",
     name="lost-results",
-    meaning="The operator runs and its results are dropped: a sink was forgotten, or the result of a method was (streams "
-    "are not changed by their methods, which give new ones).",
-    cure="end the stream with sink_to(), print() or execute_and_collect(); what a function writes itself belongs in a sink",
+    meaning="The operator runs and its results are dropped: a sink was forgotten, or the result of a method was "
+    "(streams are not changed by their methods, which give new ones).",
+    cure="end the stream with sink_to(), print() or execute_and_collect(); what a function writes itself belongs "
+    "in a sink",
     bad='''\
 shouted = words.map(str.upper)
 words.print()

@@ -31,7 +31,7 @@ def _spread_for_nothing(subject: Subject, upper: Node, edge: Edge, node: Node) -
     if widths == (1, 1):
         yield Hit(node.origin, f"{name}() between {upper.name!r} and {node.name!r}, which have one subtask each")
     elif widths[0] == widths[1] and _is_spread(upper):
-        yield Hit(node.origin, f"{name}() before {node.name!r}: {upper.name!r} has got its elements spread evenly already")
+        yield Hit(node.origin, f"{name}() before {node.name!r}: those of {upper.name!r} are spread evenly already")
 
 
 def _is_spread(node: Node) -> bool:
@@ -54,8 +54,8 @@ def _narrow(subject: Subject, node: Node) -> Iterator[Hit]:
 RULE = Rule(
     code="ML008",
     name="needless-exchange",
-    meaning="An exchange costs more than most functions: elements are pickled, sent and read again, and a stage of Spark is "
-    "added. disable_chaining() costs nothing here, and is no finding.",
+    meaning="An exchange costs more than most functions: elements are pickled, sent and read again, and a stage of "
+    "Spark is added. disable_chaining() costs nothing here, and is no finding.",
     cure="leave out rebalance() between operators of equal parallelism, and set_parallelism() on single steps",
     bad='''\
 words.rebalance().map(str.lower).rebalance().map(str.strip).set_parallelism(env.get_parallelism()).print()

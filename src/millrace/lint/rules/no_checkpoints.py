@@ -23,8 +23,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 RULE = Rule(
     code="ML009",
     name="no-checkpoints",
-    meaning="Exactly once means that what is committed and what the job goes on from agree. Without checkpoints a job whose "
-    "driver dies begins anew, and writes again what it has committed.",
+    meaning="Exactly once means that what is committed and what the job goes on from agree. Without checkpoints a job "
+    "whose driver dies begins anew, and writes again what it has committed.",
     cure="call env.enable_checkpointing(ms), or set execution.checkpointing.interval and execution.checkpointing.dir",
     bad='''\
 words.sink_to(FileSink.for_row_format("out", Encoder.simple_string_encoder()).build())

@@ -34,8 +34,8 @@ def _has_uid(node: Node) -> bool:
 RULE = Rule(
     code="ML007",
     name="no-uid",
-    meaning="State in a savepoint belongs to a uid. One that is not given is derived from the operators above, so a changed "
-    "program may not find its state again.",
+    meaning="State in a savepoint belongs to a uid. One that is not given is derived from the operators above, so a "
+    "changed program may not find its state again.",
     cure="call uid() with a name of its own on every operator that keeps state, and on sources",
     bad='''\
 env.enable_checkpointing(60_000)

@@ -19,14 +19,14 @@ _TIMER = "register_event_time_timer"
 
 def check(subject: Subject) -> Iterator[Hit]:
     for node in subject.graph.nodes if subject.streaming else ():
-        for origin, what in _waiting(node):
-            for source in sources_without_time(subject, node):
+        for origin, what in _waiting(subject, node):
+            source = next(sources_without_time(subject, node), None)
+            if source is not None:
                 file, line = place_of(source.origin)
                 yield Hit(origin, f"{what} for watermarks, and {source.name!r} ({file}:{line}) has none")
-                break
 
 
-def _waiting(node: Node) -> Iterator[tuple[str, str]]:
+def _waiting(subject: Subject, node: Node) -> Iterator[tuple[str, str]]:
     """(file:line, what waits there)."""
     match node.spec:
         case specs.Window(strategy=strategy) if strategy.is_event_time:
@@ -35,10 +35,9 @@ def _waiting(node: Node) -> Iterator[tuple[str, str]]:
             yield node.origin, "the interval join waits"
         case specs.MatchPattern(event_time=True) | specs.MatchPatterns(event_time=True):
             yield node.origin, "the pattern goes by event time and waits"
-        case specs.Process() | specs.KeyedProcess() | specs.CoProcess() | specs.KeyedCoProcess():
-            yield from _timers(node)
-        case specs.KeyedBroadcastProcess():
-            yield from _timers(node)
+        case specs.Process() | specs.KeyedProcess() | specs.KeyedCoProcess() | specs.KeyedBroadcastProcess():
+            # At the end of an input timers fire, which some want.
+            yield from _timers(node) if subject.is_endless(node) else ()
 
 
 def _timers(node: Node) -> Iterator[tuple[str, str]]:
@@ -52,8 +51,9 @@ def _timers(node: Node) -> Iterator[tuple[str, str]]:
 RULE = Rule(
     code="ML004",
     name="no-watermarks",
-    meaning="Event time moves with watermarks only. Where a source has no WatermarkStrategy, elements have no timestamps, "
-    "windows never close and timers never fire: nothing comes out, or all of it at the end of the input.",
+    meaning="Event time moves with watermarks only. Where a source has no WatermarkStrategy, elements have no "
+    "timestamps, windows never close and timers never fire: nothing comes out, or all of it at the end of the "
+    "input.",
     cure="call assign_timestamps_and_watermarks() before, give from_source() a strategy, or use processing time",
     bad='''\
 counted = words.map(lambda word: (word, 1)).key_by(lambda pair: pair[0])

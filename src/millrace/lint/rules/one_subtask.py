@@ -21,7 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 RULE = Rule(
     code="ML010",
     name="one-subtask",
-    meaning="window_all() and count_window_all() bring all elements to one subtask, which no parallelism makes faster.",
+    meaning="window_all() and count_window_all() bring all elements to one subtask, which no parallelism makes "
+    "faster.",
     cure="fold in a keyed window before, or only there, so that few elements are left for window_all()",
     bad='''\
 pairs = words.map(lambda word: (word, 1))

@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         for code in (*functions_of(node), *selectors_of(node)):
             for piece in pieces(code):
                 for place, name in _changed(piece):
-                    text = f"{code.described} changes {name}, a variable of the program, of which each worker has a copy"
-                    yield Hit(piece.origin(place), text)
+                    what = f"{code.described} changes {name}"
+                    yield Hit(piece.origin(place), f"{what}, a variable of the program: each worker has a copy")
 
 
 def _changed(piece: Piece) -> Iterator[tuple[ast.AST, str]]:
@@ -46,8 +46,9 @@ def _container(piece: Piece, place: ast.AST, changed: ast.expr) -> Iterator[tupl
 RULE = Rule(
     code="ML012",
     name="outer-variable",
-    meaning="Functions run in other processes, each with a copy of the program's variables from when the job was submitted. What "
-    "they change there the program never sees, nor other tasks, and it is gone after a restart.",
+    meaning="Functions run in other processes, each with a copy of the program's variables from when the job was "
+    "submitted. What they change there the program never sees, nor other tasks, and it is gone after a "
+    "restart.",
     cure="keep it in keyed state, count it with a metric or an accumulator, or give it out as elements",
     bad='''\
 seen = []

@@ -40,8 +40,9 @@ def _why(called: str) -> str | None:
 RULE = Rule(
     code="ML003",
     name="random-key",
-    meaning="A key is computed anew for the same element after a failure, on another worker, and sometimes twice on its way. If "
-    "the answers differ, elements meet the state of another key, and results are wrong without an error.",
+    meaning="A key is computed anew for the same element after a failure, on another worker, and sometimes twice on "
+    "its way. If the answers differ, elements meet the state of another key, and results are wrong without an "
+    "error.",
     cure="compute the key from the element alone; spread elements with rebalance(), or with a number that map() adds",
     bad='''\
 keyed = words.key_by(lambda word: random.randrange(10))
