@@ -18,6 +18,7 @@ from millrace.cli.run import run, run_application
 from millrace.cli.session.command import session
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
+from millrace.cli.testing.command import test
 from millrace.cli.texts.actions import Actions
 from millrace.cli.texts.versions import show_versions
 from millrace.cli.verbs.cancel import cancel
@@ -54,6 +55,7 @@ main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
 main.add_command(lint)
+main.add_command(test)
 main.add_command(doctor)
 main.add_command(new)
 main.add_command(demo)
