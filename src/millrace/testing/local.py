@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ class LocalEngine:
         """As on Spark batch mode is one epoch; a test that wants several says how large they are."""
         return self.job.batch and self.job.epoch_records is None
 
-    def epochs(self) -> Iterator[EpochResult]:
+    def epochs(self) -> Generator[EpochResult, None, None]:
         """Run to the end of a bounded job."""
         try:
             while not self.coordinator.finished:

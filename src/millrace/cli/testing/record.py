@@ -18,11 +18,9 @@ played to the job, whose sinks keep what they get. The folder has a file of JSON
 
 @click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @program_options
-@click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="A folder that is not there yet.")
-@click.option(
-    "--records", type=click.IntRange(1), default=1000, show_default=True, help="Of each subtask of a source, at most."
-)
-@click.option("--seconds", type=click.FloatRange(0), default=60, show_default=True, help="Most time for a job's sources.")
+@click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="A new folder.")
+@click.option("--records", type=click.IntRange(1), default=1000, help="Of each subtask of a source.  [default: 1000]")
+@click.option("--seconds", type=click.FloatRange(0), default=60, help="Most time for a job's sources.  [default: 60]")
 def record(program: ProgramOptions, folder: Path, records: int, seconds: float) -> None:
     """Record what the sources of a program give, and what its sinks get of that."""
     from millrace.cli.testing.running import NOT_POSSIBLE, run_program

@@ -20,7 +20,7 @@ Exit codes: 0 all is as recorded, 1 something is not, or the program failed, 2 t
 
 @click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @program_options
-@click.option("--from", "folder", required=True, type=click.Path(path_type=Path), help="A folder of `millrace test record`.")
+@click.option("--from", "folder", required=True, type=click.Path(path_type=Path), help="The folder of a recording.")
 @click.option(
     "--variants",
     "in_all",

@@ -41,8 +41,8 @@ def encode(value: Any) -> Any:
         return {"$numpy": [value.dtype.str, encode(value.item())]}
     names = _field_names(type(value))
     if names is not None:
-        kind = f"{type(value).__module__}:{type(value).__qualname__}"
-        return {"$object": kind, "fields": {name: encode(getattr(value, name)) for name in names}}
+        path = f"{type(value).__module__}:{type(value).__qualname__}"
+        return {"$object": path, "fields": {name: encode(getattr(value, name)) for name in names}}
     raise RecordingError(
         f"a {type(value).__module__}.{type(value).__qualname__} can't be recorded: recordings hold plain values, rows, "
         f"times, named tuples and dataclasses"
