@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from millrace.lint.code.trees import Tree
@@ -58,13 +58,13 @@ class Scope:
 
 
 def _name(value: Any) -> str | None:
-    if isinstance(value, ModuleType):
-        return value.__name__
-    bound = getattr(value, "__self__", None)
-    if bound is not None and not isinstance(bound, ModuleType):
-        kind = bound if isinstance(bound, type) else type(bound)
-        return f"{kind.__module__}.{kind.__qualname__}.{getattr(value, '__name__', '')}"
-    described = value if hasattr(value, "__qualname__") else type(value)
+    kind = type(value)  # not isinstance(): that asks the object, which may be anything
+    if issubclass(kind, ModuleType):
+        return str(value.__name__)
+    if issubclass(kind, (BuiltinFunctionType, MethodType)) and not isinstance(value.__self__, ModuleType):
+        owner = value.__self__ if isinstance(value.__self__, type) else type(value.__self__)
+        return f"{owner.__module__}.{owner.__qualname__}.{value.__name__}"
+    described = value if issubclass(kind, (FunctionType, BuiltinFunctionType, type)) else kind
     return f"{described.__module__}.{described.__qualname__}"
 
 

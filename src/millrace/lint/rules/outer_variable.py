@@ -11,9 +11,7 @@ from millrace.lint.facts.finding import Hit
 from millrace.lint.facts.rule import Rule
 from millrace.lint.facts.subject import Subject
 
-_CHANGES = frozenset({
-    *("append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "clear", "remove", "discard"),
-})  # fmt: skip
+_CHANGES = frozenset({"append", "extend", "insert", "add"})
 
 
 def check(subject: Subject) -> Iterator[Hit]:
@@ -26,21 +24,37 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _changed(piece: Piece) -> Iterator[tuple[ast.AST, str]]:
-    named = {name for each in ast.walk(piece.tree) if isinstance(each, ast.Global) for name in each.names}
-    named |= {name for each in ast.walk(piece.tree) if isinstance(each, ast.Nonlocal) for name in each.names}
+    """What is counted or collected outside. Caches are fine: variables that are set, and containers that are also
+    read."""
+    statements = [each for each in ast.walk(piece.tree) if isinstance(each, ast.Global | ast.Nonlocal)]
+    named = {name for each in statements for name in each.names}
     for each in ast.walk(piece.tree):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in named:
-            yield each, each.id
-        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store | ast.Del):
-            yield from _container(piece, each, each.value)
-        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _CHANGES:
-            yield from _container(piece, each, each.func.value)
+        match each:
+            case ast.AugAssign(target=ast.Name(id=name)) if name in named:
+                yield each, name
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name() as changed)) if _is_container(piece, changed):
+                yield each, changed.id
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name() as changed)]) if _is_container(piece, changed):
+                if not _is_read(piece, changed.id):
+                    yield each, changed.id
+            case ast.Call(func=ast.Attribute(value=ast.Name() as changed, attr=attr)) if attr in _CHANGES:
+                if _is_container(piece, changed):
+                    yield each, changed.id
 
 
-def _container(piece: Piece, place: ast.AST, changed: ast.expr) -> Iterator[tuple[ast.AST, str]]:
-    if isinstance(changed, ast.Name) and piece.scope.is_outer(changed.id):
-        if isinstance(piece.scope.value(changed), (list, dict, set)):
-            yield place, changed.id
+def _is_container(piece: Piece, name: ast.Name) -> bool:
+    return piece.scope.is_outer(name.id) and type(piece.scope.value(name)) in (list, dict, set)
+
+
+def _is_read(piece: Piece, name: str) -> bool:
+    """Whether a container is used otherwise than to put something into it."""
+    used = [each for each in ast.walk(piece.tree) if isinstance(each, ast.Name) and each.id == name]
+    stored = [
+        each
+        for each in ast.walk(piece.tree)
+        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == name
+    ]
+    return len(used) > len(stored)
 
 
 RULE = Rule(
