@@ -110,7 +110,7 @@ def read_events(path: Path) -> Iterator[Event]:
     """
     schema: pa.Schema | None = None
     try:
-        for line in path.read_text("utf-8").splitlines():
+        for line in lines_of(path):
             event = json.loads(line)
             if "schema" in event:
                 schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(event["schema"])))
@@ -118,6 +118,11 @@ def read_events(path: Path) -> Iterator[Event]:
                 yield _event(event, schema)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise RecordingError(f"{path} can't be read: {error}") from error
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a file. Texts in them may have what Unicode takes for the end of a line."""
+    return [line for line in path.read_text("utf-8").split("\n") if line]
 
 
 def _event(line: dict[str, Any], schema: pa.Schema | None) -> Event:

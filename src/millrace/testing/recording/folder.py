@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from millrace.testing.recording.events import lines_of
 from millrace.testing.recording.values import RecordingError
 
 _INDEX = "recording.json"
@@ -73,7 +74,7 @@ class Recording:
         :raises RecordingError: a file is not there.
         """
         try:
-            return {name: (self.path / file).read_text("utf-8").splitlines() for name, file in job.sinks.items()}
+            return {name: lines_of(self.path / file) for name, file in job.sinks.items()}
         except OSError as error:
             raise RecordingError(f"{self.path}: {error}") from error
 
