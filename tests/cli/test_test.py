@@ -142,6 +142,7 @@ def test_what_can_not_be_recorded_is_named(tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     assert "operator 'Sink: Print to Std. Out'" in result.stderr
     assert "a builtins.object can't be recorded" in result.stderr
+    assert not (tmp_path / "recording").exists()
 
 
 def test_folders_that_do_not_fit(tmp_path: Path) -> None:

@@ -32,6 +32,6 @@ def _lines(file: str, line: int) -> Iterator[int]:
     yield line
     tree = tree_of_file(file)
     for each in ast.walk(tree) if tree is not None else ():
-        if isinstance(each, ast.stmt) and not hasattr(each, "body"):
+        if isinstance(each, ast.stmt) and not hasattr(each, "body") and not isinstance(each, ast.Match):
             lines = range(each.lineno, (each.end_lineno or each.lineno) + 1)
             yield from lines if line in lines else ()

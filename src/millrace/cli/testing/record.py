@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,6 +34,10 @@ def record(program: ProgramOptions, folder: Path, records: int, seconds: float) 
     except RecordingError as error:
         click.echo(str(error), err=True)
         sys.exit(NOT_POSSIBLE)
-    jobs = run_program(program, Recorder(recording, records, seconds).run)
+    try:
+        jobs = run_program(program, Recorder(recording, records, seconds).run)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # there is nothing in it but the half of a recording
+        raise
     files = sum(len(job.sources) + len(job.sinks) for job in recording.jobs)
     click.echo(f"recorded {jobs} {'job' if jobs == 1 else 'jobs'} in {files} files: {folder}")

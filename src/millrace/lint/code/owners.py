@@ -70,7 +70,7 @@ def is_users(function: FunctionType) -> bool:
 
 def functions_of(node: Node) -> Iterator[UserCode]:
     """What a node calls for its elements; of sources and sinks nothing."""
-    if not isinstance(node.spec, (specs.Source, specs.Commits)):
+    if not node.is_source and not node.is_sink:
         yield from _named(_search(node.spec.parts(), _DEPTH, set()), node.origin)
         if isinstance(node.spec, specs.TableStep):
             yield from _named(_search(list(node.spec.config.wrappers()), _DEPTH, set()), node.origin)
