@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Iterable
 from functools import lru_cache
 from types import CodeType, FunctionType
 
@@ -35,8 +36,8 @@ def tree_of(function: FunctionType) -> Tree | None:
 def _around(trees: list[Tree], code: CodeType) -> list[Tree]:
     """The definitions that all of the code lies in, the innermost one first; none before Python 3.11, where code does
     not know its columns."""
-    positions = getattr(code, "co_positions", tuple)()
-    places = [(line, column) for line, _, column, end in positions if line is not None and column is not None and end]
+    known: Iterable[tuple[int | None, ...]] = getattr(code, "co_positions", tuple)()
+    places = [(line, column) for line, _, column, end in known if line is not None and column is not None and end]
     if not places:
         return []
     first, last = min(places), max(places)
