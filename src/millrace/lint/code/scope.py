@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,14 +18,16 @@ class Scope:
     """The surroundings of one function.
 
     :param owner: the object whose method it is, if it is one.
+    :param made: attribute of the owner -> what its methods call to make it, ``requests.Session``.
     """
 
-    def __init__(self, function: FunctionType, tree: Tree, owner: Any = None) -> None:
+    def __init__(self, function: FunctionType, tree: Tree, owner: Any = None, made: Mapping[str, str] = {}) -> None:
         self._outer = {**vars(builtins), **function.__globals__, **_closure(function)}
         self._imported = dict(_imports(tree))
         code = function.__code__
         self._local = {*code.co_varnames, *code.co_cellvars} - {"self"}
         self._owner = owner
+        self._made = made
 
     def is_outer(self, name: str) -> bool:
         """Whether a name is a variable of the module, or of a function around this one."""
@@ -47,7 +50,10 @@ class Scope:
     def dotted(self, expression: ast.expr) -> str | None:
         """What is called, under the name of its module: ``time.sleep``; None if that is not known."""
         if isinstance(expression, ast.Attribute):
-            head = self.dotted(expression.value)
+            if is_self(expression.value) and expression.attr in self._made:
+                return self._made[expression.attr]
+            value = self.value(expression.value)
+            head = self.dotted(expression.value) if value is UNKNOWN else _name(value)
             return None if head is None else f"{head}.{expression.attr}"
         if not isinstance(expression, ast.Name):
             return None
@@ -55,6 +61,11 @@ class Scope:
             return self._imported[expression.id]
         value = self.value(expression)
         return None if value is UNKNOWN else _name(value)
+
+
+def is_self(expression: ast.expr) -> bool:
+    """Whether it is the object whose method this is."""
+    return isinstance(expression, ast.Name) and expression.id == "self"
 
 
 def _name(value: Any) -> str | None:

@@ -15,6 +15,8 @@ _BLOCKING = frozenset({
     *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output")),
 })  # fmt: skip
 _CLIENTS = ("requests", "httpx")
+_MAKE_REQUESTS = ("api", "_api", "Session", "Client")
+"""modules and classes of them; not ``AsyncClient``"""
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request"})
 
 
@@ -30,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _blocks(called: str) -> bool:
     package, *between, name = called.split(".")
     if package in _CLIENTS:
-        return name in _VERBS and not any("Async" in each for each in between)
+        return name in _VERBS and (not between or between[-1] in _MAKE_REQUESTS)
     return called in _BLOCKING
 
 
