@@ -76,7 +76,7 @@ def test_state(tmp_path: Path, open: str, body: str, stream: str, wanted: list[s
         ("words.map(lambda word: (random.random(), word)).print()", []),
         ("env.from_collection([1]).key_by(lambda value: value).reduce(max).print()", []),
         # Without checkpoints nothing keeps state by a uid.
-        ("env.enable_checkpointing(99)\nwords.uid('words').key_by(len).window(BY_CLOCK).reduce(max).print()", ["ML007"]),
+        ("env.enable_checkpointing(99)\nwords.uid('w').key_by(len).window(BY_CLOCK).reduce(max).print()", ["ML007"]),
         ("env.enable_checkpointing(99)\nwords.uid('words').map(str.lower).print()", []),
     ],
 )  # fmt: skip
