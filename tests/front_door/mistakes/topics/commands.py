@@ -44,6 +44,7 @@ MISTAKES = (
         "The word is misspelt.",
         "Use the one that is proposed; `millrace -h` lists all.",
         exit_code=1,
+        others_words=True,
     ),
     command(
         "millrace cluster strat",
