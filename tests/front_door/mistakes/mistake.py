@@ -46,7 +46,7 @@ class Mistake:
     """Python packages that are not installed"""
     exit_code: int = 1
     others_words: bool = False
-    """whether the message has words of Python, click or pyarrow that differ from version to version, or lists commands"""
+    """whether the message has words of Python, click or pyarrow that differ by version, or lists commands"""
 
     @property
     def line(self) -> int | None:
