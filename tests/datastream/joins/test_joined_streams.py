@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[Callable[[DataStream, DataStream], Any], type[Exception
     "environments": (
         lambda left, right: left.join(other_environment()),
         GraphError,
-        "join() at {}: the streams belong to different environments",
+        "join() at {}: the streams belong to different environments: make all streams of a job with the same one",
     ),
     "where": (
         lambda left, right: left.join(right).where(None),  # type: ignore[arg-type]
