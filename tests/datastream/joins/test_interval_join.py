@@ -116,7 +116,8 @@ REFUSED: dict[str, tuple[Callable[[KeyedStream, KeyedStream], Any], type[Excepti
     "environments": (
         lambda left, right: left.interval_join(other_environment()),
         GraphError,
-        "interval_join() at {}: the streams belong to different environments: make all streams of a job with the same one",
+        "interval_join() at {}: the streams belong to different environments: make all streams of a job with the same "
+        "one",
     ),
     "key types": (
         lambda left, right: left.key_by(max, Types.STRING()).interval_join(right.key_by(max, Types.INT())),
