@@ -10,8 +10,9 @@ from millrace.cli.demo.command import demo
 from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
-from millrace.cli.info import info
 from millrace.cli.new.command import new
+from millrace.cli.plans.explain import explain
+from millrace.cli.plans.info import info
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
 from millrace.cli.session.command import session
@@ -45,6 +46,7 @@ main.add_command(run_application)
 main.add_command(sql)
 main.add_command(sql_gateway)
 main.add_command(info)
+main.add_command(explain)
 main.add_command(list_jobs)
 main.add_command(cancel)
 main.add_command(stop)
