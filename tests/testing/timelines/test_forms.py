@@ -106,7 +106,18 @@ def test_the_axis_has_round_marks(times: tuple[int, ...], low: int, high: int, s
     assert (axis.low, axis.high, axis.step) == (low, high, step)
 
 
-def test_dates_are_shown_as_times_of_day() -> None:
-    assert time_text(1_774_828_861_000) == "00:01:01"
-    assert time_text(1_774_828_861_250) == "00:01:01.250"
-    assert time_text(1_500) == "1.5 s"
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (1_774_828_861_000, "00:01:01"),
+        (1_774_828_861_250, "00:01:01.250"),
+        (1_500, "1.5 s"),
+        (-2_000, "-2 s"),
+        (90_000, "90 s"),
+        (120_000, "2 min"),
+        (7_200_000, "2 h"),
+        (0, "0"),
+    ],
+)
+def test_times_are_shown_as_people_read_them(time: int, text: str) -> None:
+    assert time_text(time) == text

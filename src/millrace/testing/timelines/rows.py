@@ -97,7 +97,10 @@ def time_text(time: int) -> str:
     if time >= _DATES_FROM:
         moment = datetime.fromtimestamp(time / 1000, timezone.utc)
         return f"{moment:%H:%M:%S}" + (f".{time % 1000:03}" if time % 1000 else "")
-    return f"{time / 1000:g} s"
+    for millis, unit in ((3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if time and time % millis == 0:
+            return f"{time // millis} {unit}"
+    return f"{time / 1000:g} s" if time else "0"
 
 
 def row_text(row: Row) -> str:
