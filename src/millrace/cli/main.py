@@ -23,6 +23,7 @@ from millrace.cli.texts.versions import show_versions
 from millrace.cli.verbs.cancel import cancel
 from millrace.cli.verbs.checkpoint import checkpoint
 from millrace.cli.verbs.list import list_jobs
+from millrace.cli.verbs.plot import plot
 from millrace.cli.verbs.savepoint import savepoint
 from millrace.cli.verbs.stop import stop
 
@@ -53,6 +54,7 @@ main.add_command(stop)
 main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
+main.add_command(plot)
 main.add_command(prepare)
 main.add_command(doctor)
 main.add_command(new)
