@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from millrace.runtime.bases.process_base import KeyedProcessBase
 from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.state.working import InMemory
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.task import StageTask
 from millrace.runtime.tasks.task_cache import LiveTask
@@ -64,7 +65,7 @@ def record_job(job: JobGraph, elements: int = ELEMENTS) -> Timeline:
     """The same for a job that is ready to run."""
     if job.batch:
         raise TimelineError("in batch mode no watermark moves while elements come: run the program in streaming mode")
-    engine = _WatchedEngine(replace(job, epoch_records=1))
+    engine = _WatchedEngine(replace(job, epoch_records=1, state=InMemory()))
     if not engine.watchers:
         raise TimelineError(
             "the program has neither windows nor a keyed process function on a DataStream, so there is no time to show"
