@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "-o",
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file for it.  [default: standard output]"
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for it.  [default: standard output]",
 )
 def explain(program: ProgramOptions, timeline: bool, form: str | None, output: Path | None) -> None:
     """Show what a program does: its plan, or a time line of its first elements.
@@ -60,9 +62,7 @@ def _recorded(submission: Submission) -> Timeline:
     job, _ = submission.prepare()
     recorded = record_job(job)
     if not recorded.complete:
-        click.echo(
-            "the program has more elements than a time line can show: only its first ones are in it", err=True
-        )
+        click.echo("the program has more elements than a time line can show: only its first ones are in it", err=True)
     return recorded
 
 
