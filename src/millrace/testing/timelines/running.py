@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millrace.runtime.bases.process_base import KeyedProcessBase
+from millrace.runtime.context.context import now_millis
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
 from millrace.runtime.tasks.member import Member
@@ -36,7 +36,7 @@ class _WatchedEngine(LocalEngine):
     """Its tasks are made before the first epoch, so that their operators can be watched from the beginning."""
 
     def __init__(self, job: JobGraph) -> None:
-        super().__init__(job, lambda: int(time.time() * 1000))
+        super().__init__(job, now_millis)
         self.watchers: list[tuple[Member, Watcher]] = []
         (cache,) = self._workers
         for stage, partitions in enumerate(job.partitions):
