@@ -121,7 +121,7 @@ class Epochs(PlainListener):
         self.phases: list[dict[str, float]] = []
 
     def epoch(self, epoch: EpochDone) -> None:
-        self.took.append(epoch.millis)
+        self.took.append(epoch.duration_ms)
         self.phases.append(epoch.result.phases)
 
 
@@ -168,6 +168,8 @@ def measure(session: Any, way: str, interval: int, rate: float, seconds: float) 
         before, begun = processor_seconds(), len(epochs.took)
         time.sleep(IDLE_SECONDS)
         idle, idle_epochs = (processor_seconds() - before) / IDLE_SECONDS, len(epochs.took) - begun
+        if client.get_job_status().result().is_globally_terminal_state():
+            client.get_job_execution_result().result()
         client.cancel().result()
         ledger = read_ledger(f"{folder}/ledger")
     counted: dict[int, list[int]] = defaultdict(list)

@@ -495,13 +495,6 @@ class StreamExecutionEnvironment(HasOlderNames):
         limit: int = options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
         return limit + (job.epoch_millis or 0)
 
-    def _epoch_execution(self) -> str:
-        key, known = options.EPOCH_EXECUTION, (options.SPARK_JOBS, options.RESIDENT)
-        wanted = str(self._option(key)).strip().lower()
-        if wanted not in known:
-            raise ValueError(f"{key.key} must be one of {', '.join(known)}, not {wanted!r}")
-        return wanted
-
     def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
         """What is submitted now; the program begins afresh afterwards."""
         from millrace.spark.jobs.submit import JobSettings
@@ -519,7 +512,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
             epoch_timeout_ms=self._epoch_timeout_ms(job, batch),
-            epoch_execution=self._epoch_execution(),
+            epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),
             regional=is_regional(configuration),
