@@ -2,10 +2,10 @@
 
     python -m benchmarks.latency [--rate 1000] [--seconds 20] [--ways spark-jobs:100 resident:10]
 
-Two sources make events by the clock; they are counted by key and written by a two-phase sink into files of which one can
-be seen when its epoch is recorded as a checkpoint (with fsync). A way is what carries epochs, and the interval of epochs
-and checkpoints in ms. All ways run on one session, in turn; every count is checked. Then the sources fall silent, and the
-processor time of the idle job is measured. The first five seconds of events don't count.
+Two sources make events by the clock; they are counted by key and written by a two-phase sink into files, each of which
+can be seen when its epoch is recorded as a checkpoint (with fsync). A way is what carries epochs, and the interval of epochs
+and checkpoints in ms. All ways run on one session, in turn; every count is checked. Then the sources fall silent, and
+the processor time of the idle job is measured. The first five seconds of events don't count.
 """
 
 from __future__ import annotations

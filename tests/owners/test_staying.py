@@ -1,5 +1,6 @@
-"""Tasks that stay: epochs over connections, whatever dies, hangs or knocks at the driver's door. No Spark: threads are its
-tasks."""
+"""Tasks that stay: epochs over connections, whatever dies, hangs or knocks at the driver's door.
+
+There is no Spark: threads are its tasks."""
 
 from __future__ import annotations
 
@@ -111,8 +112,8 @@ class StayingJob(OwnedJob):
         """Whether the tasks of Spark have ended."""
         return not any(thread.is_alive() for thread in self.threads)
 
-    def run_to_end(self) -> list[Any]:
-        found = []
+    def run_to_end(self, found: list[Any]) -> list[Any]:
+        """What it has found before, and what all further epochs collect."""
         while not self.coordinator.finished:
             found += self.epoch()
         return found
@@ -135,7 +136,7 @@ def counting(folder: Path, odd: str = "", parallelism: int = 2, **options: Any) 
 
 def test_epochs_count_on_the_same_state_until_the_driver_leaves(executor: Executor, tmp_path: Path) -> None:
     job = counting(tmp_path)
-    found = job.run_to_end()
+    found = job.run_to_end([])
     check(found)
     processes = {process for *_, process in found}
     assert len(processes) == 2, "each has a core of its own"
@@ -153,7 +154,7 @@ def test_packets_skip_the_stages_that_they_are_not_for(executor: Executor, tmp_p
     far = numbers.key_by(lambda value: value % 5).map(lambda value: value + 100).key_by(lambda value: value % 7)
     job = StayingJob(far.map(lambda value: value + 1000).union(numbers.rebalance().map(lambda value: value)), tmp_path)
     assert len(job.job.partitions) > 2
-    assert sorted(job.run_to_end()) == [*range(30), *range(1100, 1130)]
+    assert sorted(job.run_to_end([])) == [*range(30), *range(1100, 1130)]
     job.leave()
     job.forget()
 
@@ -164,13 +165,11 @@ def test_a_task_whose_process_dies_is_told_and_the_job_goes_on_from_its_files(
     job = counting(tmp_path, "dies")
     found: list[Any] = []
     with pytest.raises(OwnerLostError, match=r"the process that task \d of stage 1 lives in has ended"):
-        while True:
-            found += job.epoch()
+        job.run_to_end(found)
     job.leave()
     eventually(job.left)
     job.coordinator.restart()
-    found += job.run_to_end()
-    check(found)
+    check(job.run_to_end(found))
     job.leave()
     job.forget()
 
@@ -179,12 +178,10 @@ def test_a_function_that_fails_is_an_acknowledgement_and_the_tasks_stay(executor
     job = counting(tmp_path, "fails")
     found: list[Any] = []
     with pytest.raises(JobFailedError, match="odd"):
-        while True:
-            found += job.epoch()
+        job.run_to_end(found)
     assert not job.left()
     job.coordinator.restart()
-    found += job.run_to_end()
-    check(found)
+    check(job.run_to_end(found))
     job.leave()
     job.forget()
 
@@ -197,13 +194,12 @@ def test_an_epoch_that_hangs_is_broken_off_and_its_task_goes_on_elsewhere(execut
     (hung,) = {process for *_, process in found}
     rounds = job.rounds
     assert rounds is not None
-    with pytest.raises(EpochTimeoutError, match=r"it waits for task \d of stage 1$"):
-        with Deadline(7, 1_000, job.break_off, lambda: described(rounds.pending)):
-            job.epoch()
+    deadline = Deadline(7, 1_000, job.break_off, lambda: described(rounds.pending))
+    with pytest.raises(EpochTimeoutError, match=r"it waits for task \d of stage 1$"), deadline:
+        job.epoch()
     job.leave()
     job.coordinator.restart()
-    found += job.run_to_end()
-    check(found)
+    check(job.run_to_end(found))
     eventually(lambda: not lives(hung))
     job.leave()
     job.forget()

@@ -1,4 +1,4 @@
-"""Jobs whose tasks stay (``millrace.epoch.execution: resident``): one job of Spark, and the same results whatever dies."""
+"""Jobs whose tasks stay (``millrace.epoch.execution: resident``): one job of Spark, the same results whatever dies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,11 @@ def test_an_epoch_that_hangs_fails_and_says_which_task_it_waited_for(
             time.sleep(0.05)
         return value
 
-    options = {"millrace.epoch.timeout": "3 s", "restart-strategy.type": "none"}
+    options = {
+        "millrace.epoch.timeout": "3 s",
+        "task.cancellation.timeout": "200 ms",
+        "restart-strategy.type": "none",
+    }
     with pytest.raises(EpochTimeoutError, match=r"epoch \d+ did not end .* it waits for task 0 of stage 0$"):
         list(counted(environment(2, **RESIDENT, **options), wait).execute_and_collect())
     (tmp_path / "go").touch()

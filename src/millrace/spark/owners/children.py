@@ -42,7 +42,8 @@ class Child:
         return any(run.task == task for run in self.runs.values())
 
     def suits(self, greeting: Greeting) -> bool:
-        """Whether a run can begin here. Not where its task is at work: that may hang and keep the interpreter for itself."""
+        """Whether a run can begin here. Not where its task is at work: that may hang, and keep the interpreter for
+        itself."""
         hangs = greeting.stays and self.hangs_since is not None
         return not hangs and not self.runs_task(greeting.task)
 

@@ -1,7 +1,7 @@
 """An owner: the process in which subtasks of one job live on this machine, with state, functions, readers, writers.
 
-Each run of a task comes as an open connection from the keeper and is served by a thread of its own; so are all runs of a
-task that stays.
+Each run of a task comes as an open connection from the keeper and is served by a thread of its own; so are all runs of
+a task that stays.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ class Residents:
 
     def _no_room(self) -> NoRoomError:
         return NoRoomError(
-            f"{options.EPOCH_EXECUTION.key} is {options.RESIDENT}, so the job holds {self._width} cores at the same time, as "
-            f"its widest stage has subtasks, and {self._context.master} has {_cores(self._context)}: give it more, or "
+            f"{options.EPOCH_EXECUTION.key} is {options.RESIDENT}, so the job holds {self._width} cores at the same time, "
+            f"as its widest stage has subtasks, and {self._context.master} has {_cores(self._context)}: give it more, or "
             f"lower the parallelism"
         )
 

@@ -16,8 +16,8 @@ from millrace.spark.workers.stage import Owners
 
 @dataclass(frozen=True)
 class Posts:
-    """A function for ``mapInArrow``. Task *i* of Spark connects subtask *i* of every stage with the driver, in the owner
-    where it lives, and waits until the driver ends that. It has no part in what they say to each other."""
+    """A function for ``mapInArrow``. Task *i* of Spark connects subtask *i* of every stage with the driver, in the
+    owner where it lives, and waits until the driver ends that. It has no part in what they say to each other."""
 
     job_id: str
     partitions: tuple[int, ...]

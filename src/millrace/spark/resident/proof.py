@@ -77,7 +77,7 @@ def admit(link: socket.socket, secret: bytes) -> TaskId:
 
 
 def settle(link: socket.socket) -> None:
-    """From here on it waits as long as it takes; small messages leave at once, and a machine that is gone is noticed."""
+    """From here on it waits as long as it takes, small messages leave at once, and a lost machine is noticed."""
     link.settimeout(None)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

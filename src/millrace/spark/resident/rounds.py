@@ -88,7 +88,7 @@ def described(tasks: Collection[TaskId]) -> str:
 
 def _lost(task: TaskId) -> OwnerLostError:
     return OwnerLostError(
-        f"the process that {described([task])} lives in has ended: it was killed, ran out of memory, or crashed in native "
-        f"code",
+        f"the process that {described([task])} lives in has ended: it was killed, ran out of memory, or crashed in "
+        f"native code",
         begun=True,
     )
