@@ -1,11 +1,11 @@
 """How long an event takes from its making to a visible result, exactly once, by what carries the epochs.
 
-    python -m benchmarks.latency [--rate 1000] [--seconds 20] [--ways spark-jobs:100 resident:10]
+    python -m benchmarks.latency [--rate 1000] [--seconds 20] [--ways spark-jobs:100 resident:10] [--folder /dev/shm]
 
 Two sources make events by the clock; they are counted by key and written by a two-phase sink into files, each of which
-can be seen when its epoch is recorded as a checkpoint (with fsync). A way is what carries epochs, and the interval of epochs
-and checkpoints in ms. All ways run on one session, in turn; every count is checked. Then the sources fall silent, and
-the processor time of the idle job is measured. The first five seconds of events don't count.
+can be seen when its epoch is recorded as a checkpoint (with fsync). A way is what carries epochs, and the interval of
+epochs and checkpoints in ms. All ways run on one session, in turn; every count is checked. Then the sources fall
+silent, and the processor time of the idle job is measured. The first five seconds of events don't count.
 """
 
 from __future__ import annotations
@@ -138,12 +138,15 @@ def processor_seconds() -> float:
     return spent
 
 
-def measure(session: Any, way: str, interval: int, rate: float, seconds: float) -> list[float]:
-    """Latencies (ms), sorted; prints them."""
+def measure(session: Any, way: str, interval: int, rate: float, seconds: float, place: str | None) -> list[float]:
+    """Latencies (ms), sorted; prints them.
+
+    :param place: where the files of checkpoints and of the sink lie; None: in the folder for temporary ones.
+    """
     epochs = Epochs()
     set_listener(epochs)
     visible: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="millrace-latency-") as folder:
+    with tempfile.TemporaryDirectory(prefix="millrace-latency-", dir=place) as folder:
         configuration = Configuration()
         for key, value in {
             "millrace.epoch.execution": way,
@@ -202,11 +205,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1_000, help="events a second")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--ways", nargs="+", default=["spark-jobs:100", "spark-jobs:10", "resident:10"])
+    parser.add_argument("--folder", help="where the files of checkpoints and of the sink lie")
     given = parser.parse_args()
     session = local_session(WIDTH)
     found = []
     for way, _, interval in (each.partition(":") for each in given.ways):
-        found.append(measure(session, way, int(interval), given.rate, given.seconds))
+        found.append(measure(session, way, int(interval), given.rate, given.seconds, given.folder))
     first, last = found[0], found[-1]
     print(
         f"the first by the last: p50 {statistics.median(first) / statistics.median(last):.1f}, "

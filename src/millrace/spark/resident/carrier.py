@@ -113,9 +113,9 @@ class Residents:
 
     def _no_room(self) -> NoRoomError:
         return NoRoomError(
-            f"{options.EPOCH_EXECUTION.key} is {options.RESIDENT}, so the job holds {self._width} cores at the same time, "
-            f"as its widest stage has subtasks, and {self._context.master} has {_cores(self._context)}: give it more, or "
-            f"lower the parallelism"
+            f"{options.EPOCH_EXECUTION.key} is {options.RESIDENT}, so the job holds {self._width} cores at the same "
+            f"time, as its widest stage has subtasks, and {self._context.master} has {_cores(self._context)}: give it "
+            f"more, or lower the parallelism"
         )
 
     def _waits_for(self) -> str:
@@ -150,7 +150,7 @@ def _cores(context: SparkContext) -> int:
     spark: Any = context._jsc.sc()
     with contextlib.suppress(Exception):  # no public method; what is there has been the same since 3.1
         return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
-    return context.defaultParallelism
+    return int(context.defaultParallelism)
 
 
 def _require_plain(context: SparkContext) -> None:
