@@ -35,7 +35,7 @@ class NoRoomError(ValueError):
 
 class Residents:
     """A carrier whose tasks stay: they hold as many cores as the widest stage has subtasks, from the first epoch on,
-    and no epoch waits for Spark. After a failure they are started anew.
+    and no epoch waits for Spark. After a failure new ones start.
 
     :param python: the interpreter of the workers, None for that of the session.
     :param timeout_ms: longest time of an epoch; None: no limit.
@@ -146,7 +146,7 @@ class Residents:
 
 
 def _cores(context: SparkContext) -> int:
-    """How many tasks of Spark can run at the same time, whoever holds them now."""
+    """How many tasks of Spark can run at the same time, be the cores free now or not."""
     spark: Any = context._jsc.sc()
     with contextlib.suppress(Exception):  # no public method; what is there has been the same since 3.1
         return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))

@@ -21,7 +21,7 @@ SECONDS = 10.0
 
 
 class NotProvedError(ConnectionError):
-    """Whoever is at the other end does not know the secret."""
+    """The other end does not know the secret."""
 
 
 @dataclass(frozen=True)

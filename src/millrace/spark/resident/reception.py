@@ -49,7 +49,7 @@ class Reception:
         return links
 
     def close(self) -> None:
-        """Nobody else is let in, and who has not been taken over is sent away."""
+        """No other task is let in, and those that have not been taken over are sent away."""
         with self._changed:
             self._closed = True
             links, self._links = self._links, {}

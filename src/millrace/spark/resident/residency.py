@@ -86,7 +86,7 @@ class Residency:
         return described(self._rounds.pending)
 
     def break_off(self) -> None:
-        """Whoever waits for a task raises; to be called from any thread."""
+        """Let those raise that wait for a task; to be called from any thread."""
         with self._lock:
             self._over = True
             _shut(self._links)
