@@ -140,6 +140,8 @@ def test_epochs_count_on_the_same_state_until_the_driver_leaves(executor: Execut
     check(found)
     processes = {process for *_, process in found}
     assert len(processes) == 2, "each has a core of its own"
+    assert job.rounds is not None
+    assert job.rounds.intact()
     job.leave()
     eventually(job.left)
     assert all(map(lives, processes)), "tasks stay in their owners between two residencies"
@@ -170,6 +172,21 @@ def test_a_task_whose_process_dies_is_told_and_the_job_goes_on_from_its_files(
     eventually(job.left)
     job.coordinator.restart()
     check(job.run_to_end(found))
+    job.leave()
+    job.forget()
+
+
+def test_a_process_that_dies_between_epochs_is_noticed_before_the_next(executor: Executor, tmp_path: Path) -> None:
+    job = counting(tmp_path)
+    found = job.epoch()
+    rounds = job.rounds
+    assert rounds is not None
+    os.kill(found[0][-1], signal.SIGKILL)
+    eventually(lambda: not rounds.intact())
+    job.leave()
+    eventually(job.left)
+    check(job.run_to_end(found))
+    assert job.coordinator.attempt == 0
     job.leave()
     job.forget()
 

@@ -60,6 +60,21 @@ def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, 
     assert "lives in has ended: it was killed" in restart.error
 
 
+def test_what_dies_between_epochs_is_no_failure(environment: MakeEnvironment, watch: Watch) -> None:
+    options = {"restart-strategy.type": "none", "millrace.epoch.interval-ms": 1_500}
+    env = environment(1, **RESIDENT, **options)
+    endless(env).map(lambda value: os.getpid()).print()
+    client = env.execute_async("never ends")
+    wait_for(lambda: bool(watch.lines))
+    before, epochs = int(watch.lines[-1]), len(watch.epochs)
+    wait_for(lambda: len(watch.epochs) > epochs)
+    os.kill(before, signal.SIGKILL)  # the next epoch is more than a second away
+    wait_for(lambda: int(watch.lines[-1]) != before)
+    assert client.get_job_status().result() is JobStatus.RUNNING
+    assert watch.restarts == []
+    client.cancel().result()
+
+
 def test_an_epoch_that_hangs_fails_and_says_which_task_it_waited_for(
     environment: MakeEnvironment, tmp_path: Path
 ) -> None:

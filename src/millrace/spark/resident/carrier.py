@@ -74,11 +74,16 @@ class Residents:
         self._broken_off.clear()
         with Deadline(epoch, self._timeout_ms, self._break_off, self._waits_for):
             try:
-                residency = self._residency or self._begin(epoch)
-                return residency.run(next(self._runs), text)
+                return self._staying(epoch).run(next(self._runs), text)
             except BaseException:
                 self._leave()
                 raise
+
+    def _staying(self, epoch: int) -> Residency:
+        """The tasks that stay. Whatever has died since the last epoch is no failure: they find their state in files."""
+        if self._residency is not None and not self._residency.holds():
+            self._leave()
+        return self._residency or self._begin(epoch)
 
     def _begin(self, epoch: int) -> Residency:
         self._await_room()

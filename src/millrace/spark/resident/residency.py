@@ -55,6 +55,12 @@ class Residency:
                 self._context.removeJobTag(self._tag)
             self.break_off()
 
+    def holds(self) -> bool:
+        """Whether all tasks are there, or on their way."""
+        with self._lock:
+            over = self._over
+        return not over and (self._rounds is None or self._rounds.intact())
+
     def run(self, run: int, text: str) -> list[TaskAck]:
         """One epoch, see ``Rounds.run``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.jobs.job import JobGraph
@@ -27,6 +27,11 @@ class Rounds:
         self._tasks = {link.fileno(): task for task, link in links.items()}
         self.pending: set[TaskId] = set()
         """tasks that have not answered"""
+
+    def intact(self) -> bool:
+        """Whether all connections are open. Between epochs no task has anything to say, so what can be read there is an
+        end."""
+        return not _poller(self._links.values()).poll(0)
 
     def run(self, run: int, text: str) -> list[TaskAck]:
         """One epoch: what all tasks acknowledge.
@@ -56,9 +61,7 @@ class Rounds:
 
     def _answers(self) -> Iterator[Packet]:
         """What the pending tasks send until they have ended."""
-        poller = select.poll()
-        for task in self.pending:
-            poller.register(self._links[task], select.POLLIN)
+        poller = _poller(self._links[task] for task in self.pending)
         while self.pending:
             for file, _ in poller.poll():
                 task = self._tasks[file]
@@ -78,6 +81,13 @@ class Rounds:
             last = message.text.rstrip().rpartition("\n")[2]
             raise OwnerLostError(f"{described([task])} could not be run: {last}\n{message.text}", message.begun)
         return message
+
+
+def _poller(links: Iterable[socket.socket]) -> select.poll:
+    poller = select.poll()
+    for link in links:
+        poller.register(link, select.POLLIN)
+    return poller
 
 
 def described(tasks: Collection[TaskId]) -> str:
