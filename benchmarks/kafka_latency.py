@@ -2,8 +2,8 @@
 
     python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000] [--way spark-jobs:50]
 
-One broker. The job counts by key in between and writes at least once, with a linger of 5 ms. The way is what carries its
-epochs (``millrace.epoch.execution``), and their interval in ms; with --partitions 0 only the latency is measured.
+One broker. The job counts by key in between and writes at least once, with a linger of 5 ms. The way is what carries
+its epochs (``millrace.epoch.execution``), and their interval in ms; with --partitions 0 only the latency is measured.
 A record's latency is the time from the call that sends it to the moment at which a consumer has its result; the first
 ten seconds do not count. Wanted: a median of 250 ms, and 1,000 partitions on 2 subtasks 5 s after 4 at most. With
 --seconds 1800 the memory of all processes of the job is compared, too: the last quarter's median with the second's.
