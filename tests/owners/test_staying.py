@@ -35,11 +35,13 @@ from millrace.spark.workers.stage import Owners
 HOST = "127.0.0.1"
 
 
-@pytest.fixture
-def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executor]:
-    found = Executor(monkeypatch)
-    yield found
-    found.end()
+@pytest.fixture(scope="module")
+def executor() -> Iterator[Executor]:
+    """One for all tests: its keeper imports for as long as all of them run."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = Executor(patch)
+        yield found
+        found.end()
 
 
 class Counting(KeyedProcessFunction):
