@@ -27,8 +27,8 @@ class _Widening:
         self._graph = graph
         self._above = graph.by_id()
         self._ids = count(max(self._above, default=0) + 1)
-        self._keyed: dict[tuple[int, str | None, int], Node] = {}
-        """one for each ``key_by``: by source, side output and key selector"""
+        self._keyed: dict[tuple[int, str | None, int, int], Node] = {}
+        """one for each ``key_by``: by source, side output, key selector, and which input it leads to"""
 
     def nodes(self) -> Iterator[Node]:
         for node in self._graph.nodes:
@@ -43,7 +43,7 @@ class _Widening:
         """What stands between a node and one that it reads, as far as it is new, and the edge from there."""
         if not isinstance(edge.partitioner, Hash):
             return [], edge
-        place = (edge.source, edge.tag, id(edge.partitioner.key_selector))
+        place = (edge.source, edge.tag, id(edge.partitioner.key_selector), edge.input)
         keyed, made = self._keyed.get(place), []
         if keyed is None:
             forward = replace(edge, partitioner=Forward(), input=0)

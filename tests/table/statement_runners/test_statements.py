@@ -49,10 +49,10 @@ def test_create_and_show(t_env: TableEnvironment) -> None:
             True,
             None,
             "METADATA FROM 'timestamp' VIRTUAL",
-            "ts - INTERVAL '1' SECOND",
+            "`ts` - INTERVAL '1' SECOND",
             None,
         ),
-        ("cost", "INT", True, None, "AS amount * 2", None, None),
+        ("cost", "INT", True, None, "AS `amount` * 2", None, None),
     ]
     [text] = rows(t_env, "SHOW CREATE TABLE orders")
     t_env.execute_sql(text.replace("`orders`", "`again`"))
