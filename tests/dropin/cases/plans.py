@@ -8,6 +8,7 @@ from typing import Any
 from pyflink.common import Types
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import EnvironmentSettings, ExplainDetail, TableEnvironment
+from pyflink.table.expressions import call
 from pyflink.table.udf import AggregateFunction, udaf, udf
 
 
@@ -46,11 +47,12 @@ class Largest(AggregateFunction):  # type: ignore[misc]
 def functions_of_the_user_have_steps_of_their_own() -> None:
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     table = t_env.from_elements([(1, "Hi", "Hello")], ["a", "b", "c"])
-    largest = udaf(Largest(), result_type="BIGINT", accumulator_type="ARRAY<BIGINT>", name="largest")
-    plan = table.group_by(table.c).select(largest(table.a).alias("a"), table.c.alias("b")).explain()
+    largest = udaf(Largest(), result_type="BIGINT", accumulator_type="ARRAY<BIGINT>")
+    t_env.create_temporary_system_function("largest", largest)
+    plan = table.group_by(table.c).select(call("largest", table.a).alias("a"), table.c.alias("b")).explain()
     assert "PythonGroupAggregate(groupBy=[c], select=[c, largest(a) AS " in plan
-    twice = udf(lambda a: 2 * a, result_type="BIGINT", name="twice")
-    plan = table.select(twice(table.a).alias("x")).explain()
+    t_env.create_temporary_system_function("twice", udf(lambda a: 2 * a, result_type="BIGINT"))
+    plan = table.select(call("twice", table.a).alias("x")).explain()
     assert "PythonCalc(select=[twice(a) AS x])" in plan
 
 

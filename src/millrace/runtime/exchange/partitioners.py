@@ -19,7 +19,7 @@ from millrace.common import functions
 from millrace.common.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
-from millrace.runtime.exchange.list_keys import hashable
+from millrace.runtime.exchange.mutable_keys import hashable
 from millrace.runtime.exchange.scatter import AssignEach, Assigner, AssignInTurn, Targets, parts
 from millrace.runtime.failure import check_complete
 
