@@ -1,11 +1,12 @@
-"""pyflink.table: the schemas of tables that are only read, and of streams."""
+"""pyflink.table: the schemas of tables that are only read, and of streams; descriptors."""
 
 from __future__ import annotations
 
-from pyflink.common import Types
+from pyflink.common import ConfigOptions, Types
 from pyflink.datastream import StreamExecutionEnvironment
-from pyflink.table import DataTypes, Schema, StreamTableEnvironment, Table, TableDescriptor
+from pyflink.table import DataTypes, FormatDescriptor, Schema, StreamTableEnvironment, Table, TableDescriptor
 from pyflink.table.expressions import col
+from tests.dropin.checks import raises
 
 
 def _environment() -> tuple[StreamExecutionEnvironment, StreamTableEnvironment]:
@@ -115,3 +116,22 @@ def numbers_outside_of_rows_are_not_null() -> None:
         "`f2` ARRAY<INT>",
         "`f3` MAP<INT NOT NULL, STRING>",
     ]
+
+
+def views_of_tables_are_tables_that_are_only_read() -> None:
+    """A view of a Table has its key; one of SQL has columns alone."""
+    _, t_env = _environment()
+    t_env.execute_sql("CREATE TABLE t (id INT, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'datagen')")
+    t_env.create_temporary_view("v", t_env.from_path("t"))
+    assert _lines(t_env.from_path("v")) == [
+        "`id` INT NOT NULL",
+        "CONSTRAINT `PK_id` PRIMARY KEY (`id`) NOT ENFORCED",
+    ]
+    t_env.execute_sql("CREATE VIEW w AS SELECT * FROM t")
+    assert _lines(t_env.from_path("w")) == ["`id` INT NOT NULL"]
+
+
+def the_option_of_a_format_ends_with_format() -> None:
+    key = ConfigOptions.key("foo").string_type().no_default_value()
+    with raises(Exception, "Format identifier key should be 'format' or suffix with '.format'"):
+        TableDescriptor.for_connector("c").format(FormatDescriptor.for_format("json").build(), key)
