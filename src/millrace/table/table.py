@@ -415,7 +415,7 @@ class Table(_Query, _Rows):
         return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        """The columns; of a table that is only read, with the expressions, watermark and key that it was declared with."""
+        """The columns; of a table that is only read, also the expressions, watermark and key that were declared."""
         if self._declared is not None:
             return resolved_table(self._plan, self._declared)
         return resolved_schema(self._plan.schema)

@@ -22,7 +22,8 @@ def keys_are_put_on_by_a_node_of_their_own() -> None:
     """Once for each key_by, with the parallelism of what is above."""
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(2)
-    keyed = env.from_collection([(1, "a")], Types.ROW([Types.INT(), Types.STRING()])).name("pairs").key_by(lambda x: x[0])
+    pairs = env.from_collection([(1, "a")], Types.ROW([Types.INT(), Types.STRING()])).name("pairs")
+    keyed = pairs.key_by(lambda x: x[0])
     keyed.map(lambda x: x).name("mapped").set_parallelism(3)
     keyed.map(lambda x: x).name("again")
     assert _kinds(env) == [

@@ -247,5 +247,5 @@ def test_jars_are_for_spark(t_env: TableEnvironment, tmp_path: Path) -> None:
     t_env.execute_sql(f"ADD JAR '{tmp_path}/a.jar'")
     t_env.execute_sql("ADD JAR '/not/there/flink-sql-connector-kafka.jar'")
     assert rows(t_env, "SHOW JARS") == [f"{tmp_path}/a.jar"]
-    with pytest.raises(FileNotFoundError, match="no such file: /not/there/b.jar"):
+    with pytest.raises(FileNotFoundError, match=r"no such file: /not/there/b\.jar"):
         t_env.execute_sql("ADD JAR '/not/there/b.jar'")

@@ -1,4 +1,4 @@
-"""The resolved schema of a table that is only read: with the expressions, watermark and key that it was declared with."""
+"""The resolved schema of a table that is only read: also the expressions, watermark and key that were declared."""
 
 from __future__ import annotations
 
