@@ -147,7 +147,7 @@ class TableEnvironment:
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """A table without a name."""
         plan = source_info(*unnamed(descriptor, self._session), {}, self._session).plan
-        return Table(plan, self, descriptor.get_schema())
+        return Table(plan, self, whole_schema(plan, descriptor.get_schema() or TableColumns()))
 
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         self._create(path, table_of(descriptor), ignoreIfExists, False)

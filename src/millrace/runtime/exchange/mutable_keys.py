@@ -31,7 +31,7 @@ def hashable(keys: list[Any]) -> list[Any]:
     """The keys of a chunk, made hashable. The first one tells whether there is anything to do."""
     try:
         hash(keys[0] if keys else None)
-    except TypeError:
+    except Exception:  # what cannot be helped here is told by who looks the keys up
         return [_hashable(key) for key in keys]
     return keys
 
