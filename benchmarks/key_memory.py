@@ -112,7 +112,7 @@ def whole(operator: str, keys: int) -> bool:
         config.set("millrace.state.directory", f"{directory}/state")
         declare(tables, keys)
         began = time.monotonic()
-        with PeakMemory(0.5) as memory:
+        with PeakMemory(2.0) as memory:
             tables.execute_sql(insertion(tables, OPERATORS[operator])).wait()
         seconds = time.monotonic() - began
     finally:

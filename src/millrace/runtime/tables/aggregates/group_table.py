@@ -200,10 +200,7 @@ class GroupTable(AddedRows):
         return record_batch([*key_columns(list(entries), self.types), *slots], len(entries))
 
     def entries(self) -> Changes:
-        found: Changes = {}
-        for part in self.entry_pieces():
-            found.update(part)
-        return found
+        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
 
     def entry_pieces(self) -> Iterator[Changes]:
         for part in pieces(np.flatnonzero(self._alive[: self.length])):
