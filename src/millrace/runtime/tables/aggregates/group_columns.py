@@ -32,8 +32,9 @@ class GroupColumns(Groups):
         self._marks = np.zeros(0, bool)
         """which rows of the table have been touched since ``changes``"""
         self._touched: list[Ids] = []
-        """the same in order, and what those were that had been there before"""
+        """the same, in order"""
         self._old: list[list[pa.Array]] = []
+        """what those were that had been there before"""
 
     def update(self, rows: Rows) -> None:
         columns, slots = rows.columns, self._partials.slots
