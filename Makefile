@@ -36,7 +36,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors clean flink-rest rest crash-cdc dist tpc
+.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -94,7 +94,7 @@ conformance: java venv ## the kit for connectors, on each of ours: on real serve
 connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
 	$(BIN)/python -m pytest -m "connectors or (services and slow)" tests $(ARGS) $(NONE_IS_FINE)
 
-crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
+crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: half an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
 
 crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster during every operation of its REST API: half an hour
@@ -164,6 +164,9 @@ tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the ru
 
 errors: venv ## write docs/error-index.md anew
 	$(BIN)/python scripts/error_index.py
+
+pictures: venv ## draw docs/pictures anew
+	$(BIN)/python scripts/draw_pictures.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
 

@@ -35,11 +35,11 @@ MISTAKES = (
         "Give such elements a key, or filter them out before `key_by()`.",
     ),
     program(
-        "A list as a key",
-        "env.from_collection([(1, 2)]).key_by(list).reduce(lambda a, b: a).print()  # <-\nenv.execute()\n",
-        ("a list can't be a key", "tuple"),
+        "A set as a key",
+        "env.from_collection([(1, 2)]).key_by(frozenset).reduce(lambda a, b: a).print()  # <-\nenv.execute()\n",
+        ("frozenset", "tuple"),
         "Keys are hashed, alike in every process.",
-        "Make a tuple of it: `key_by(tuple)`.",
+        "Make a tuple of its elements in order: `key_by(lambda each: tuple(sorted(each)))`.",
     ),
     program(
         "A result of another type than declared",
