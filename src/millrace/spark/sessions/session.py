@@ -26,6 +26,7 @@ from millrace.spark.sessions.jvm import jvm_for
 from millrace.spark.sessions.log_files import keep, look_after
 from millrace.spark.sessions.logs import quiet_about_lost_jvm, stderr_to
 from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, one_machine, one_process
+from millrace.spark.sessions.sparing import look_without_imports
 
 __all__ = [
     "SessionWishes",
@@ -102,6 +103,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
+    look_without_imports()
     jvm = jvm_for(master, wishes)
     log_file = jvm.log_file
     package = None if one_process(master) else _package_archive(log_file)
