@@ -163,7 +163,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
     started, presence = manner.started, None
     if manner.is_found:
         tell = screen.say if screen else None
-        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file)
+        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file, watch.works)
         started = presence.started
     jobs = Jobs(_starter(stopper, screen, started))
     say = screen.say if screen else partial(click.echo, err=True)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -80,16 +81,24 @@ _ahead: JvmAhead | None = None
 @contextlib.contextmanager
 def begun_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
     """The JVM of the session that this configuration will want boots inside, if it can be told; nobody needs to ask for
-    it."""
+    it. Inside another one, and where this process has a JVM, nothing happens."""
     global _ahead
-    if os.environ.get(SWITCH) != "0" and _ahead is None:
-        with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):  # the session tells it
-            _ahead = _begin(configuration)
+    if os.environ.get(SWITCH) == "0" or _ahead is not None or _has_spark():
+        yield
+        return
+    with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):  # the session tells it
+        _ahead = _begin(configuration)
     try:
         yield
     finally:
         if (unused := ahead()) is not None:
             unused.jvm.end()
+
+
+def _has_spark() -> bool:
+    """PySpark is not imported for it: that is what takes its time meanwhile."""
+    module = sys.modules.get("pyspark.core.context")
+    return module is not None and module.SparkContext._gateway is not None
 
 
 def ahead() -> JvmAhead | None:

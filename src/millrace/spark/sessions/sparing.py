@@ -28,8 +28,8 @@ def look_without_imports() -> None:
     """Let PySpark look for values of numpy in the arguments of calls into the JVM without importing anything: they are
     there only when numpy is imported."""
     if hasattr(types, "NumpyScalarConverter") and hasattr(types, "NumpyArrayConverter"):
-        types.NumpyScalarConverter.can_convert = _is_scalar  # type: ignore[method-assign]
-        types.NumpyArrayConverter.can_convert = _is_array  # type: ignore[method-assign]
+        types.NumpyScalarConverter.can_convert = _is_scalar
+        types.NumpyArrayConverter.can_convert = _is_array
 
 
 def _is_scalar(_: types.NumpyScalarConverter, value: Any) -> bool:
