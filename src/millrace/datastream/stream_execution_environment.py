@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -563,7 +562,7 @@ def _start(
 ) -> SparkJobClient:
     from millrace.spark.sessions.jvm_ahead import begun_ahead
 
-    with begun_ahead(configuration) if needs_spark else contextlib.nullcontext():
+    with begun_ahead(configuration) if needs_spark else nullcontext():
         from millrace.spark.jobs.submit import submit
 
         return submit(*prepare())

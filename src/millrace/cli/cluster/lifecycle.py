@@ -17,7 +17,7 @@ from millrace.cluster.places import attempts, job_folder, run_folder, sockets
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
 from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.log_folder import place_logs
-from millrace.cluster.places.run_folder import Entry, Found, Process
+from millrace.cluster.places.run_folder import Found, Process
 from millrace.cluster.places.session_facts import facts_of, write_facts
 from millrace.cluster.processes.sparks_own import anything_left, end_left
 from millrace.cluster.standalone.layout import (

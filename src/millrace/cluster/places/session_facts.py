@@ -54,7 +54,8 @@ def _version(package: str) -> str | None:
         return None
     begin, end = f"{package}-", ".dist-info"
     beside = os.listdir(os.path.dirname(os.path.dirname(spec.origin)))
-    return next((name[len(begin) : -len(end)] for name in beside if name.startswith(begin) and name.endswith(end)), None)
+    names = (name for name in beside if name.startswith(begin) and name.endswith(end))
+    return next((name[len(begin) : -len(end)] for name in names), None)
 
 
 def _millrace() -> str:

@@ -119,8 +119,8 @@ def detach() -> None:
 
 
 def warm_up(session: SparkSession) -> None:
-    """Do once what the first job would wait for: Spark runs a plan of the shape of a job, so that it has its classes, and
-    the executors start Python with all that tasks need."""
+    """Do once what the first job would wait for: Spark runs a plan of the shape of a job, and so has its classes; the
+    executors start Python with all that tasks need."""
     width = max(session.sparkContext.defaultParallelism, 1)
     rows = sessions.workplace(session, sessions.SessionWishes(width)).session.range(0, width, 1, width)
     sent = rows.mapInArrow(_prepared, SPARK_SCHEMA).repartitionById(width, "target")
