@@ -36,13 +36,14 @@ from millrace.datastream import StreamExecutionEnvironment
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
 """
-BOOTS = "die()"
-ANSWERS = """
+BEGUN = """
 from millrace.spark.sessions import jvm_ahead
 
-assert jvm_ahead._ahead.jvm.answers()
-die()
+jvm = jvm_ahead._ahead.jvm
+assert jvm.process.poll() is None
 """
+BOOTS = f"{BEGUN}die()"
+ANSWERS = f"{BEGUN}assert jvm.answers(); die()"
 HAS_RUN_A_JOB = f"""
 {JOB}
 env.from_collection([1, 2, 3]).map(lambda v: v + 1).print()

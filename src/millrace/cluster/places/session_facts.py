@@ -59,10 +59,12 @@ def _version(package: str) -> str | None:
 
 
 def _millrace() -> str:
-    """With its place and the newest change of it: a copy that is worked on has one version for long."""
+    """With its place and the newest change of a module: a copy that is worked on has one version for long. Folders also
+    change when Python keeps there what it has compiled."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
-    changes = (os.stat(folder).st_mtime for folder, _, _ in os.walk(package) if not folder.endswith("__pycache__"))
-    return f"{millrace.__version__} in {package} of {max(changes):.0f}"
+    modules = [os.path.join(folder, name) for folder, _, names in os.walk(package) for name in names]
+    changes = [os.stat(module).st_mtime for module in modules if module.endswith(".py")]
+    return f"{millrace.__version__} in {package} of {max(changes):.0f}, {len(changes)} modules"
 
 
 def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
