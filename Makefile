@@ -158,8 +158,9 @@ compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-function
 configuration: venv ## write docs/configuration.md anew
 	$(BIN)/python scripts/configuration.py
 
-tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
+tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the rules of docs/guide/lint.md anew
 	$(BIN)/python scripts/what_fires_when.py
+	$(BIN)/python scripts/lint_rules.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
 
@@ -173,6 +174,8 @@ $(STAMP): pyproject.toml
 	@# The distribution was called millrace before: what is left of that would own our command, too.
 	@$(BIN)/python -m pip uninstall -qq -y millrace
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace anew.
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 # Spark starts in half the time with it; without it everything works too.
