@@ -520,6 +520,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
             epoch_timeout_ms=self._epoch_timeout_ms(job, batch),
+            epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),
             regional=is_regional(configuration),
