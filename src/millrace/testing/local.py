@@ -121,20 +121,8 @@ class LocalEngine:
             self.job.state.discard(self.job.job_id)
 
 
-def run_locally(
-    program: StreamExecutionEnvironment | DataStream,
-    *,
-    epoch_records: int | None = None,
-    workers: int = 1,
-    seed: int | None = None,
-    clock: Callable[[], int] | None = None,
-    max_epochs: int = 100_000,
-) -> LocalRun:
-    """Run a bounded program; given a stream, collect its elements.
-
-    ``epoch_records`` splits the input into epochs of at most about so many records per source subtask, ``workers`` and
-    ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
-    """
+def job_of(program: StreamExecutionEnvironment | DataStream) -> JobGraph:
+    """The job that a program has described, which the environment forgets; given a stream, it collects the elements."""
     from millrace.datastream.data_stream import DataStream
     from millrace.runtime.jobs import specs
 
@@ -149,6 +137,24 @@ def run_locally(
         env = program
         job = env.job_graph()
     env._program.clear()
+    return job
+
+
+def run_locally(
+    program: StreamExecutionEnvironment | DataStream,
+    *,
+    epoch_records: int | None = None,
+    workers: int = 1,
+    seed: int | None = None,
+    clock: Callable[[], int] | None = None,
+    max_epochs: int = 100_000,
+) -> LocalRun:
+    """Run a bounded program; given a stream, collect its elements.
+
+    ``epoch_records`` splits the input into epochs of at most about so many records per source subtask, ``workers`` and
+    ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
+    """
+    job = job_of(program)
     if epoch_records is not None:
         job = replace(job, epoch_records=epoch_records)
     pick = random.Random(seed).randrange if seed is not None else None
