@@ -153,7 +153,7 @@ tpc: java venv $(ARCHIVE) ## TPC-H and TPC-DS in batch mode: answers beside Duck
 
 compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
 	$(BIN)/python scripts/pyflink_compatibility.py
-	$(BIN)/python scripts/sql_functions.py
+	$(BIN)/python -m scripts.sql_functions
 
 configuration: venv ## write docs/configuration.md anew
 	$(BIN)/python scripts/configuration.py
