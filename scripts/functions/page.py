@@ -96,11 +96,12 @@ def unmentioned() -> list[str]:
 
 
 def _topic(title: str, entries: Iterable[Entry], given: dict[str, str]) -> str:
-    rows = [
-        _row(_names(entry), _code(entry.sql), _given(entry, given[entry.name]), entry.meaning, _code(API.get(entry.name)))
-        for entry in entries
-    ]
+    rows = [_row(*_cells(entry, given[entry.name])) for entry in entries]
     return "\n".join([f"## {title}", "", "| | SQL | gives | | Table API |", "|---|---|---|---|---|", *rows, ""])
+
+
+def _cells(entry: Entry, text: str) -> tuple[str, ...]:
+    return _names(entry), _code(entry.sql), _given(entry, text), entry.meaning, _code(API.get(entry.name))
 
 
 def _names(entry: Entry) -> str:

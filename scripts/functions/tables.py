@@ -38,7 +38,7 @@ def environment() -> TableEnvironment:
 
 
 def rows_of(table: Table) -> list[list[str]]:
-    """The rows as texts, as ``print()`` shows them; with their kinds before them if there are others than insertions."""
+    """The rows as texts, as ``print()`` shows them; with their kinds if some are no insertions."""
     texts = row_texts(table.get_schema().get_field_data_types(), "UTC")
     with table.execute().collect() as found:
         rows = list(found)

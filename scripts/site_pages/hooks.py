@@ -16,9 +16,10 @@ from scripts.site_pages import api, links  # noqa: E402  (mkdocs loads this file
 
 _TUTORIALS = ("first-steps", "cep-tutorial")
 _REFERENCE = (
-    "cheat-sheet", "configuration", "sql-functions", "pyflink-compatibility", "differences",
+    "cheat-sheet", "configuration", "pyflink-compatibility", "differences",
     "rest-differences", "connector-faults", "catalogue", "services", "glossary",
 )  # fmt: skip
+_SQL = ("sql/statements", "sql-functions", "sql/types", "sql/hints")
 _MIGRATION = ("pyflink", "structured-streaming", "java", "other-libraries")
 _INSIDE = ("architecture", "performance", "open-points")
 
@@ -33,7 +34,7 @@ def on_config(config: Any) -> Any:
         {"Gallery": "gallery.md"},
         {"Guide": ["guide/README.md", *(f"guide/{name}.md" for name in guide if name not in _TUTORIALS)]},
         {"Coming from": [f"migration/{name}.md" for name in _MIGRATION]},
-        {"Reference": [f"{name}.md" for name in _REFERENCE]},
+        {"Reference": [{"SQL": [f"{name}.md" for name in _SQL]}, *(f"{name}.md" for name in _REFERENCE)]},
         {"API": [{title: list(pages)} for title, pages in api.pages().items()]},
         {
             "Inside": [
