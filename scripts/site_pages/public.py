@@ -1,0 +1,94 @@
+"""The public names: what the packages that users import export, and the methods of these classes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+PACKAGES = {
+    "datastream": "DataStream API",
+    "datastream.connectors": "Connectors",
+    "datastream.formats": "Formats",
+    "table": "Table API",
+    "cep": "Patterns of events",
+    "common": "Common",
+    "metrics": "Metrics",
+    "state": "State as data",
+    "testing": "Testing",
+    "dbapi": "DB-API",
+}
+"""package -> title"""
+_FOLDERS = ("datastream.connectors", "datastream.formats")
+"""packages whose modules are asked for by name"""
+_MODULES = {
+    "datastream": ("functions", "state", "window", "utils"),
+    "table": ("expressions", "expression", "window", "types", "udf", "catalog", "module"),
+    "common": ("typeinfo", "watermark_strategy", "time", "source", "sink"),
+    "metrics": ("reporters",),
+}
+"""modules of a package with names that the package itself has not"""
+
+
+@dataclass(frozen=True)
+class Public:
+    """A class or function under its first public name.
+
+    :ivar package: the module that exports it.
+    :ivar home: the module that it is written in.
+    """
+
+    package: str
+    name: str
+    home: str
+    found: Any
+
+    def __str__(self) -> str:
+        return f"{self.package}.{self.name}"
+
+    @property
+    def methods(self) -> dict[str, Any]:
+        """Public methods and properties that the class itself has, as functions."""
+        if not inspect.isclass(self.found):
+            return {}
+        members = ((name, _function(member)) for name, member in vars(self.found).items() if not name.startswith("_"))
+        return {name: member for name, member in members if member is not None}
+
+
+@cache
+def names() -> tuple[Public, ...]:
+    """Every public class and function once, by package."""
+    seen: dict[int, Public] = {}
+    for package in PACKAGES:
+        for module in modules(package):
+            for name in getattr(module, "__all__", ()):
+                found = getattr(module, name)
+                home = getattr(found, "__module__", None) or ""
+                if (inspect.isclass(found) or isinstance(found, FunctionType)) and home.startswith("millrace."):
+                    seen.setdefault(id(found), Public(module.__name__, name, home, found))
+    return tuple(seen.values())
+
+
+def modules(package: str) -> Iterator[ModuleType]:
+    """The modules that export a package's names."""
+    module = importlib.import_module(f"millrace.{package}")
+    if package not in _FOLDERS:
+        yield module
+    else:
+        for each in pkgutil.iter_modules(module.__path__):
+            yield importlib.import_module(f"{module.__name__}.{each.name}")
+    for name in _MODULES.get(package, ()):
+        yield importlib.import_module(f"{module.__name__}.{name}")
+
+
+def _function(member: Any) -> Any:
+    if isinstance(member, (classmethod, staticmethod)):
+        member = member.__func__
+    if isinstance(member, property):
+        member = member.fget
+    return member if isinstance(member, FunctionType) else None
