@@ -53,11 +53,21 @@ class Public:
 
     @property
     def methods(self) -> dict[str, Any]:
-        """Public methods and properties that the class itself has, as functions."""
-        if not inspect.isclass(self.found):
-            return {}
-        members = ((name, _function(member)) for name, member in vars(self.found).items() if not name.startswith("_"))
-        return {name: member for name, member in members if member is not None}
+        """Public methods and properties as functions: those of the class itself, and of bases that are not public."""
+        found: dict[str, Any] = {}
+        for owner in self._owners():
+            for name, member in vars(owner).items():
+                function = _function(member)
+                if not name.startswith("_") and function is not None:
+                    found.setdefault(name, function)
+        return found
+
+    def _owners(self) -> Iterator[type]:
+        if inspect.isclass(self.found):
+            public = {id(each.found) for each in names()}
+            for owner in self.found.__mro__:
+                if owner is self.found or (owner.__module__.startswith("millrace.") and id(owner) not in public):
+                    yield owner
 
 
 @cache

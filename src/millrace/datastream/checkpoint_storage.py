@@ -41,7 +41,11 @@ def _checked_path(path: str) -> str:
 
 
 class CheckpointStorage(ABC):
-    """Where and how the snapshots of a job are kept."""
+    """Where and how the snapshots of a job are kept.
+
+        >>> issubclass(FileSystemCheckpointStorage, CheckpointStorage)
+        True
+    """
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):

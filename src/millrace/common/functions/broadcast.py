@@ -62,7 +62,18 @@ class BaseBroadcastProcessFunction(Function):
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """Processes a stream that is not keyed together with a broadcast stream."""
+    """Processes a stream that is not keyed together with a broadcast stream.
+
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> class Known(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value, ctx.get_broadcast_state(rules).get(value)
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(rules).put(*value)
+        >>> told = env.from_collection([("a", 1)]).broadcast(rules)
+        >>> list(env.from_collection(["a", "b"]).connect(told).process(Known()).execute_and_collect())
+        [('a', 1), ('b', None)]
+    """
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The context of a broadcast element."""

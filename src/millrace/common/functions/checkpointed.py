@@ -71,6 +71,17 @@ class CheckpointedFunction(ABC):
     then gets a new instance of the function, as it was when the program was submitted, whose ``initialize_state`` finds
     the state that the other copy saved: that is Flink's restore, only that it may happen between any two epochs. Of an
     instance that is replaced ``close`` is called: don't write out there what is saved in state, do that in ``finish``.
+
+        >>> class Buffer(MapFunction, CheckpointedFunction):
+        ...     def initialize_state(self, context):
+        ...         kept = ListStateDescriptor("kept", Types.INT())
+        ...         self.kept = context.get_operator_state_store().get_list_state(kept)
+        ...     def snapshot_state(self, context):
+        ...         self.kept.update([1, 2])
+        ...     def map(self, value):
+        ...         return value, list(self.kept.get())
+        >>> list(env.from_collection(["a"]).map(Buffer()).execute_and_collect())
+        [('a', [])]
     """
 
     @abstractmethod

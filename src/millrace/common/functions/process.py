@@ -38,6 +38,12 @@ class ProcessFunction(Function):
 
     Results are what the methods ``yield``; ``yield tag, value`` with an ``OutputTag`` goes to a side output. A
     context is valid only until the method that was given it returns.
+
+        >>> class Timed(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value, ctx.timestamp()
+        >>> list(env.from_collection(["a"]).process(Timed()).execute_and_collect())
+        [('a', None)]
     """
 
     class Context(_Context, ABC):
@@ -71,7 +77,16 @@ class KeyedProcessFunction(Function):
 
 
 class CoProcessFunction(Function):
-    """A ``ProcessFunction`` of two connected streams; one instance sees both."""
+    """A ``ProcessFunction`` of two connected streams; one instance sees both.
+
+        >>> class Both(CoProcessFunction):
+        ...     def process_element1(self, value, ctx):
+        ...         yield value
+        ...     def process_element2(self, value, ctx):
+        ...         yield -value
+        >>> sorted(env.from_collection([1]).connect(env.from_collection([2])).process(Both()).execute_and_collect())
+        [-2, 1]
+    """
 
     class Context(_Context, ABC):
         """Time and the element's timestamp."""
