@@ -17,7 +17,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ConfigOption(Generic[T]):
-    """A key, the type of its value, and the default (None for none). Equal by key and default."""
+    """A key, the type of its value, and the default (None for none). Equal by key and default.
+
+        >>> limit = ConfigOptions.key("app.limit").int_type().default_value(10)
+        >>> Configuration().get(limit)
+        10
+    """
 
     key: str
     convert: Callable[[Any], T]
@@ -35,7 +40,11 @@ class ConfigOption(Generic[T]):
 
 
 class ConfigOptions:
-    """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``."""
+    """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``.
+
+        >>> ConfigOptions.key("app.name").string_type().no_default_value().has_default_value()
+        False
+    """
 
     @staticmethod
     def key(key: str) -> OptionBuilder:

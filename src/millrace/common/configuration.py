@@ -20,6 +20,10 @@ class Configuration:
     """A dict of settings with typed access: every value can be read as any type that its text can be parsed as.
 
     Getters return the default for a missing key and raise ``ValueError`` when the value does not parse.
+
+        >>> configuration = Configuration()
+        >>> configuration.set_string("parallelism.default", "4").get_integer("parallelism.default", 1)
+        4
     """
 
     def __init__(self, other: Configuration | None = None, j_configuration: Any = None) -> None:

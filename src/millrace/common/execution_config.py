@@ -44,6 +44,10 @@ class ExecutionConfig:
     """Settings of a job, kept under Flink's keys in ``configuration``. Setters return the config itself.
 
     Settings about Kryo, Avro and closures are kept, but mean nothing here: values travel by pickle.
+
+        >>> config = ExecutionConfig().set_parallelism(4)
+        >>> config.get_parallelism()
+        4
     """
 
     PARALLELISM_DEFAULT = -1

@@ -16,7 +16,14 @@ void = b""
 
 
 class TypeSerializer(ABC, Generic[T]):
-    """Writes values to a stream and reads them back. Equal when the class and all attributes are equal."""
+    """Writes values to a stream and reads them back. Equal when the class and all attributes are equal.
+
+        >>> class Text(TypeSerializer):
+        ...     def serialize(self, element, stream):
+        ...         stream.write(element.encode())
+        ...     def deserialize(self, stream):
+        ...         return stream.read().decode()
+    """
 
     @abstractmethod
     def serialize(self, element: T, stream: BytesIO) -> None: ...

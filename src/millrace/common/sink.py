@@ -35,7 +35,20 @@ CommT = TypeVar("CommT")
 
 
 class WriterInitContext(ABC):
-    """What the runtime tells a writer, which may keep this object and ask at any time."""
+    """What the runtime tells a writer, which may keep this object and ask at any time.
+
+        >>> class Named(SinkWriter):
+        ...     def __init__(self, context):
+        ...         self.file = f"part-{context.get_index_of_subtask()}"
+        ...     def write(self, element, context):
+        ...         print(self.file, element)
+        >>> class Parts(Sink):
+        ...     def create_writer(self, context):
+        ...         return Named(context)
+        >>> sink = env.from_collection(["a"]).sink_to(Parts())
+        >>> result = env.execute()
+        part-0 a
+    """
 
     @abstractmethod
     def get_index_of_subtask(self) -> int: ...
@@ -69,7 +82,11 @@ class WriterInitContext(ABC):
 
 
 class SinkWriterContext(ABC):
-    """What the runtime knows about the element at hand."""
+    """What the runtime knows about the element at hand.
+
+        >>> sorted(SinkWriterContext.__abstractmethods__)
+        ['current_watermark', 'timestamp']
+    """
 
     @abstractmethod
     def timestamp(self) -> int | None:
@@ -80,7 +97,14 @@ class SinkWriterContext(ABC):
 
 
 class SinkWriter(ABC, Generic[T]):
-    """Writes the elements of one subtask, epoch after epoch."""
+    """Writes the elements of one subtask, epoch after epoch.
+
+        >>> class Show(SinkWriter):
+        ...     def write(self, element, context):
+        ...         print("written", element)
+        >>> Show().write("a", None)
+        written a
+    """
 
     @abstractmethod
     def write(self, element: T, context: SinkWriterContext) -> None: ...
@@ -109,6 +133,12 @@ class Committer(ABC, Generic[CommT]):
 
     With checkpointing, committables wait until the checkpoint that covers them is recorded; without, until their epoch
     is.
+
+        >>> class Rename(Committer):
+        ...     def commit(self, committables):
+        ...         print("renamed", committables)
+        >>> Rename().commit(["part-1"])
+        renamed ['part-1']
     """
 
     def begin(self) -> None:
@@ -188,7 +218,11 @@ class Sink(ABC, Generic[T]):
 
 
 class NamedSink(Sink[T]):
-    """A sink that knows whose it is, and puts that into the names of what it prepares."""
+    """A sink that knows whose it is, and puts that into the names of what it prepares.
+
+        >>> issubclass(NamedSink, Sink)
+        True
+    """
 
     _uid = ""
 

@@ -39,14 +39,22 @@ SplitT = TypeVar("SplitT")
 
 
 class Boundedness(enum.Enum):
-    """Whether a source ends by itself."""
+    """Whether a source ends by itself.
+
+        >>> NumberSequenceSource(1, 3).get_boundedness()
+        <Boundedness.BOUNDED: 'BOUNDED'>
+    """
 
     BOUNDED = "BOUNDED"
     CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
 
 
 class InputStatus(enum.Enum):
-    """What ``SourceReader.poll_next`` knows about the elements to come."""
+    """What ``SourceReader.poll_next`` knows about the elements to come.
+
+        >>> InputStatus.END_OF_INPUT.name
+        'END_OF_INPUT'
+    """
 
     MORE_AVAILABLE = "MORE_AVAILABLE"
     NOTHING_AVAILABLE = "NOTHING_AVAILABLE"
@@ -56,13 +64,20 @@ class InputStatus(enum.Enum):
 
 
 class SourceEvent:
-    """A message between a reader and its enumerator, in either direction. It must be picklable."""
+    """A message between a reader and its enumerator, in either direction. It must be picklable.
+
+        >>> class Paused(SourceEvent):
+        ...     pass
+    """
 
 
 def split_id(split: Any) -> str:
     """The name of a split: its ``split_id``, an attribute or a method. It stays the same while the position changes.
 
     Splits without one are called by their class, so those of one reader share a watermark generator.
+
+        >>> split_id("part-1.csv")
+        'str'
     """
     known = getattr(split, "split_id", None)
     if known is None:
@@ -71,7 +86,11 @@ def split_id(split: Any) -> str:
 
 
 class ReaderOutput(ABC, Generic[T]):
-    """Where a reader puts its elements."""
+    """Where a reader puts its elements.
+
+        >>> sorted(ReaderOutput.__abstractmethods__)
+        ['collect', 'collect_batch', 'emit_watermark', 'mark_idle']
+    """
 
     @abstractmethod
     def collect(self, record: T, timestamp: int | None = None) -> None:
@@ -101,7 +120,11 @@ class ReaderOutput(ABC, Generic[T]):
 
 
 class SourceReaderContext(ABC):
-    """What the runtime tells a reader."""
+    """What the runtime tells a reader.
+
+        >>> sorted(SourceReaderContext.__abstractmethods__)
+        ['current_parallelism', 'current_processing_time', 'get_index_of_subtask']
+    """
 
     @abstractmethod
     def get_index_of_subtask(self) -> int: ...
@@ -141,6 +164,15 @@ class SourceReader(ABC, Generic[T, SplitT]):
     ``handle_source_events``, ``add_splits`` (a new reader gets those of the last snapshot first),
     ``notify_no_more_splits``, then ``poll_next`` until the epoch has enough, ``end_epoch``, ``snapshot_state``,
     ``snapshot_taken``. ``close`` comes at the end of the input, of the job, and after a failure.
+
+        >>> class Once(SourceReader):
+        ...     def add_splits(self, splits):
+        ...         self.splits = splits
+        ...     def poll_next(self, output):
+        ...         output.collect("element")
+        ...         return InputStatus.END_OF_INPUT
+        ...     def snapshot_state(self, checkpoint_id):
+        ...         return self.splits
     """
 
     def start(self) -> None:
@@ -185,7 +217,11 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
-    """What the runtime offers to an enumerator."""
+    """What the runtime offers to an enumerator.
+
+        >>> sorted(SplitEnumeratorContext.__abstractmethods__)
+        ['assign_split', 'current_parallelism', 'current_processing_time', 'signal_no_more_splits']
+    """
 
     @abstractmethod
     def current_parallelism(self) -> int: ...
@@ -212,6 +248,15 @@ class SplitEnumerator(ABC, Generic[SplitT]):
     Readers need not ask: while an epoch is planned the runtime asks for each of them in turn, until a whole round
     assigned nothing or the readers have enough: few at first, twice as many after every epoch in which that held a
     reader back, 512 at most. So no order carries all splits of a source with millions.
+
+        >>> class Files(SplitEnumerator):
+        ...     def __init__(self, context):
+        ...         self.context, self.files = context, ["a.csv", "b.csv"]
+        ...     def handle_split_request(self, subtask_id):
+        ...         if self.files:
+        ...             self.context.assign_split(self.files.pop(), subtask_id)
+        ...         else:
+        ...             self.context.signal_no_more_splits(subtask_id)
     """
 
     splits_end = True

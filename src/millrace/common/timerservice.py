@@ -12,6 +12,16 @@ class TimerService(ABC):
 
     A timer is identified by key, time and clock: registering it twice makes it fire once. Timers can only be
     registered and deleted on a keyed stream.
+
+        >>> class Later(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(5000)
+        ...         ctx.timer_service().delete_event_time_timer(5000)
+        ...         ctx.timer_service().register_event_time_timer(6000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield timestamp
+        >>> list(env.from_collection(["a"]).key_by(lambda word: word).process(Later()).execute_and_collect())
+        [6000]
     """
 
     @abstractmethod

@@ -21,7 +21,11 @@ _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class TypeInformation:
-    """Describes the values of a stream or a state. Immutable and hashable; equal types describe the same values."""
+    """Describes the values of a stream or a state. Immutable and hashable; equal types describe the same values.
+
+        >>> isinstance(Types.INT(), TypeInformation), str(Types.LIST(Types.INT()))
+        (True, 'ListTypeInfo<Integer>')
+    """
 
     __slots__ = ()
 
@@ -479,7 +483,11 @@ class ExternalTypeInfo(TypeInformation):
 
 
 class Types:
-    """Factory of all types."""
+    """Factory of all types.
+
+        >>> Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        RowTypeInfo(name: String, amount: Integer)
+    """
 
     @staticmethod
     def STRING() -> TypeInformation:
@@ -598,7 +606,11 @@ class Types:
 
 
 def infer_type(value: Any) -> TypeInformation:
-    """The type of a sample value; ``PICKLED_BYTE_ARRAY`` for what has no type of its own, also in lists and dicts."""
+    """The type of a sample value; ``PICKLED_BYTE_ARRAY`` for what has no type of its own, also in lists and dicts.
+
+        >>> infer_type(1.5)
+        Double
+    """
     if type(value) is tuple:
         return Types.TUPLE([infer_type(part) for part in value])
     if type(value) is list:
@@ -618,6 +630,9 @@ def type_from_hint(annotation: Any) -> TypeInformation | None:
 
     ``X | None`` is understood inside tuples, lists and dicts only: a stream of a declared type has no None. Strings are
     not resolved: pass what ``typing.get_type_hints`` gives.
+
+        >>> type_from_hint(list[int])
+        ListTypeInfo<Long>
     """
     if isinstance(annotation, TypeInformation):
         return annotation

@@ -11,7 +11,15 @@ __all__ = ["BoundedOutOfOrdernessWatermarks", "MonotonousTimestamps", "Watermark
 
 
 class WatermarkOutput(ABC):
-    """Where a generator puts its watermarks."""
+    """Where a generator puts its watermarks.
+
+        >>> class ByMark(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         if event == "end":
+        ...             output.mark_idle()
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+    """
 
     @abstractmethod
     def emit_watermark(self, timestamp_ms: int) -> None:
@@ -30,6 +38,13 @@ class WatermarkGenerator(ABC):
 
     A generator with a method ``on_batch(timestamps: list[int]) -> None`` gets the timestamps of many elements at once
     in place of ``on_event``; it can then write watermarks in ``on_periodic_emit`` only.
+
+        >>> class Behind(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         output.emit_watermark(Watermark(event_timestamp - 1000))
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+        >>> strategy = WatermarkStrategy.for_generator(Behind)
     """
 
     @abstractmethod
@@ -42,7 +57,11 @@ class WatermarkGenerator(ABC):
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
-    """The greatest timestamp so far - ``max_out_of_orderness_ms`` - 1. Writes nothing before the first element."""
+    """The greatest timestamp so far - ``max_out_of_orderness_ms`` - 1. Writes nothing before the first element.
+
+        >>> isinstance(BoundedOutOfOrdernessWatermarks(5000), WatermarkGenerator)
+        True
+    """
 
     __slots__ = ("_delay", "_max_timestamp")
 
@@ -68,7 +87,11 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
 
 
 class MonotonousTimestamps(BoundedOutOfOrdernessWatermarks):
-    """For ascending timestamps: the greatest one so far - 1."""
+    """For ascending timestamps: the greatest one so far - 1.
+
+        >>> isinstance(MonotonousTimestamps(), WatermarkGenerator)
+        True
+    """
 
     __slots__ = ()
 

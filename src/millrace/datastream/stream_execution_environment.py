@@ -78,6 +78,12 @@ class StreamExecutionEnvironment(HasOlderNames):
     """The context of a streaming program.
 
     Handles made from it add to one program; ``execute`` submits that program to Spark and begins a new one.
+
+        >>> env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+        >>> sink = env.from_collection([1, 2]).map(lambda n: n * 2).print()
+        >>> result = env.execute("double")
+        2
+        4
     """
 
     _default_local_parallelism = os.cpu_count() or 1
@@ -103,7 +109,12 @@ class StreamExecutionEnvironment(HasOlderNames):
     def get_execution_environment(
         configuration: Configuration | None = None, spark: SparkSession | None = None
     ) -> StreamExecutionEnvironment:
-        """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one."""
+        """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one.
+
+            >>> env = StreamExecutionEnvironment.get_execution_environment()
+            >>> env.set_parallelism(2).get_parallelism()
+            2
+        """
         return StreamExecutionEnvironment(configuration, spark)
 
     @property
@@ -114,9 +125,19 @@ class StreamExecutionEnvironment(HasOlderNames):
     # -- settings -------------------------------------------------------------------------------------------------
 
     def get_config(self) -> ExecutionConfig:
+        """The settings of the environment.
+
+            >>> env.get_config().set_auto_watermark_interval(100).get_auto_watermark_interval()
+            100
+        """
         return self._config
 
     def get_checkpoint_config(self) -> CheckpointConfig:
+        """What is set about checkpoints.
+
+            >>> env.enable_checkpointing(5000).get_checkpoint_config().get_checkpoint_interval()
+            5000
+        """
         return self._checkpoint_config
 
     def configure(self, configuration: Configuration) -> None:
@@ -131,7 +152,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._dependencies = dependencies_of(configuration, self._dependencies)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """How many subtasks operators have that don't say otherwise."""
+        """How many subtasks operators have that don't say otherwise.
+
+            >>> env.set_parallelism(3).get_parallelism()
+            3
+        """
         self._config.set_parallelism(parallelism)
         return self
 
@@ -160,7 +185,10 @@ class StreamExecutionEnvironment(HasOlderNames):
         StreamExecutionEnvironment._default_local_parallelism = parallelism
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC."""
+        """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC.
+
+            >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        """
         expect(execution_mode, RuntimeExecutionMode, "set_runtime_mode()")
         self._configuration.set_string(_MODE, execution_mode.name)
         return self
@@ -192,7 +220,11 @@ class StreamExecutionEnvironment(HasOlderNames):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
-        """Checkpoint every ``interval`` ms: the cadence of epochs."""
+        """Checkpoint every ``interval`` ms: the cadence of epochs.
+
+            >>> env.enable_checkpointing(10_000).get_checkpoint_interval()
+            10000
+        """
         self._checkpoint_config.set_checkpoint_interval(interval)
         if mode is not None:
             self._checkpoint_config.set_checkpointing_mode(mode)
@@ -254,13 +286,22 @@ class StreamExecutionEnvironment(HasOlderNames):
     # -- what the workers need ------------------------------------------------------------------------------------
 
     def add_python_file(self, file_path: str) -> None:
-        """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process."""
+        """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process.
+
+            >>> import pathlib
+            >>> _ = pathlib.Path("helpers.py").write_text("LIMIT = 3")
+            >>> env.add_python_file("helpers.py")
+        """
         self._dependencies = self._dependencies.with_file(file_path, "add_python_file()")
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
         """A zip or tar file that is unpacked on every worker, into ``target_dir`` (default: the archive's name).
 
         The working directory of functions is then the one with the archives in it: ``open("target_dir/data.txt")``.
+
+            >>> import shutil
+            >>> archive = shutil.make_archive("data", "zip", ".", ".")
+            >>> env.add_python_archive("data.zip", "data")
         """
         self._dependencies = self._dependencies.with_archive(archive_path, target_dir, "add_python_archive()")
 
@@ -309,7 +350,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Read a source; the strategy gives its elements timestamps and watermarks."""
+        """Read a source; the strategy gives its elements timestamps and watermarks.
+
+            >>> numbers = env.from_source(NumberSequenceSource(1, 3), WatermarkStrategy.no_watermarks(), "numbers")
+            >>> list(numbers.execute_and_collect())
+            [1, 2, 3]
+        """
         expect(source, Source, "from_source()")
         expect(watermark_strategy, WatermarkStrategy, "from_source()")
         return self._read(source, watermark_strategy, source_name, type_info)
@@ -331,14 +377,22 @@ class StreamExecutionEnvironment(HasOlderNames):
         return DataStream(self, (Port(node.id),), produced)
 
     def from_collection(self, collection: list[Any], type_info: TypeInformation | None = None) -> DataStream:
-        """The elements of a list, from one subtask, in order."""
+        """The elements of a list, from one subtask, in order.
+
+            >>> list(env.from_collection([1, 2], Types.INT()).execute_and_collect())
+            [1, 2]
+        """
         values = list(collection)
         source = CollectionSource(values, type_info)
         no_time = WatermarkStrategy.no_watermarks()
         return self._read(source, no_time, "Collection Source", type_info, non_parallel=True)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
-        """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks)."""
+        """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks).
+
+            >>> list(env.from_sequence(1, 3).execute_and_collect())
+            [1, 2, 3]
+        """
         source = NumberSequenceSource(start, end)
         return self._read(source, WatermarkStrategy.no_watermarks(), "Sequence Source", Types.LONG())
 
@@ -355,7 +409,14 @@ class StreamExecutionEnvironment(HasOlderNames):
         source_name: str = "Custom Source",
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has."""
+        """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has.
+
+            >>> class One(SourceFunction):
+            ...     def run(self, ctx):
+            ...         ctx.collect(1)
+            >>> list(env.add_source(One()).execute_and_collect())
+            [1]
+        """
         if isinstance(source_func, Source):
             return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
         expect(source_func, SourceFunction, "add_source()")
@@ -364,6 +425,8 @@ class StreamExecutionEnvironment(HasOlderNames):
 
     def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
         """Text from a server, cut at a delimiter, in one subtask (Flink's ``socketTextStream``, which PyFlink lacks).
+
+            >>> lines = env.socket_text_stream("localhost", 9999)
 
         :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
         """
@@ -526,7 +589,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         return job, settings
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
-        """Submit the program and go on; the client tells how it fares."""
+        """Submit the program and go on; the client tells how it fares.
+
+            >>> sink = env.from_collection([1]).print()
+            >>> client = env.execute_async()
+            1
+        """
         return self._submit(job_name)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
@@ -534,6 +602,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         only until it is submitted.
 
         Raises ``JobFailedError`` with the operator, the element and the user's line when a function fails.
+
+            >>> sink = env.from_collection(["a"]).print()
+            >>> env.execute("one letter").get_all_accumulator_results()
+            a
+            {}
         """
         client = self._submit(job_name)
         attached = self._configuration.get_string("execution.attached", "true").lower() != "false"

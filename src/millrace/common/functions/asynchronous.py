@@ -124,7 +124,11 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 
 @dataclass(eq=False)
 class AsyncFunctionDescriptor:
-    """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``."""
+    """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``.
+
+        >>> AsyncFunctionDescriptor.__name__
+        'AsyncFunctionDescriptor'
+    """
 
     class OutputMode(Enum):
         """Whether results keep the order of the elements."""

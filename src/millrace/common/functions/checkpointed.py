@@ -13,7 +13,18 @@ __all__ = ["CheckpointedFunction", "FunctionInitializationContext", "FunctionSna
 
 
 class FunctionInitializationContext:
-    """What a function begins with: where its state is, and whether there is any from before."""
+    """What a function begins with: where its state is, and whether there is any from before.
+
+        >>> class Restored(MapFunction, CheckpointedFunction):
+        ...     def initialize_state(self, context):
+        ...         self.restored = context.is_restored()
+        ...     def snapshot_state(self, context):
+        ...         pass
+        ...     def map(self, value):
+        ...         return value, self.restored
+        >>> list(env.from_collection(["a"]).map(Restored()).execute_and_collect())
+        [('a', False)]
+    """
 
     def __init__(
         self, restored: bool, operator_state: OperatorStateStore, keyed_state: KeyedStateStore | None = None
@@ -41,7 +52,12 @@ class FunctionInitializationContext:
 
 
 class FunctionSnapshotContext:
-    """The snapshot that is being taken."""
+    """The snapshot that is being taken.
+
+        >>> context = FunctionSnapshotContext(7, 1_772_706_600_000)
+        >>> context.get_checkpoint_id(), context.get_checkpoint_timestamp()
+        (7, 1772706600000)
+    """
 
     def __init__(self, checkpoint_id: int, checkpoint_timestamp: int) -> None:
         self._checkpoint_id = checkpoint_id

@@ -56,6 +56,10 @@ class ProcessJoinFunction(Function):
 
     Results are what ``process_element`` yields, with the later timestamp of the two; ``yield tag, value`` with an
     ``OutputTag`` goes to a side output.
+
+        >>> class Delay(ProcessJoinFunction):
+        ...     def process_element(self, left, right, ctx):
+        ...         yield left, ctx.get_right_timestamp() - ctx.get_left_timestamp()
     """
 
     class Context(ABC):

@@ -127,7 +127,11 @@ class KeySelector(Function):
 
 
 class NullByteKeySelector(KeySelector):
-    """Gives every element the same key, so that a keyed operator can serve a stream that is not keyed."""
+    """Gives every element the same key, so that a keyed operator can serve a stream that is not keyed.
+
+        >>> NullByteKeySelector().get_key("any")
+        0
+    """
 
     def get_key(self, value: Any) -> Any:
         return 0

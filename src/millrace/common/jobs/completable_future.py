@@ -17,6 +17,10 @@ class CompletableFuture(Generic[T]):
 
     ``future`` is what completes it (None: a fresh one, completed by whoever holds ``future()``); ``py_class``, when
     given, converts its result.
+
+        >>> future = CompletableFuture.of(3)
+        >>> future.done(), future.result()
+        (True, 3)
     """
 
     def __init__(

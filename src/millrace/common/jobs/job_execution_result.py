@@ -14,7 +14,14 @@ __all__ = ["DetachedJobExecutionResult", "JobExecutionResult"]
 
 
 class JobExecutionResult:
-    """Id, run time, accumulators and metrics of a finished job."""
+    """Id, run time, accumulators and metrics of a finished job.
+
+        >>> sink = env.from_collection([1]).print()
+        >>> result = env.execute()
+        1
+        >>> result.get_net_runtime() >= 0
+        True
+    """
 
     def __init__(
         self,

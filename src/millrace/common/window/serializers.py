@@ -15,7 +15,12 @@ _TWO_LONGS = Struct(">qq")
 
 
 class TimeWindowSerializer(TypeSerializer[TimeWindow]):
-    """16 bytes: start, end."""
+    """16 bytes: start, end.
+
+        >>> serializer = TimeWindowSerializer()
+        >>> isinstance(serializer, TypeSerializer)
+        True
+    """
 
     def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
         stream.write(_TWO_LONGS.pack(element.start, element.end))
@@ -25,7 +30,11 @@ class TimeWindowSerializer(TypeSerializer[TimeWindow]):
 
 
 class CountWindowSerializer(TypeSerializer[CountWindow]):
-    """8 bytes: the id."""
+    """8 bytes: the id.
+
+        >>> isinstance(CountWindowSerializer(), TypeSerializer)
+        True
+    """
 
     def serialize(self, element: CountWindow, stream: BytesIO) -> None:
         stream.write(_LONG.pack(element.id))
@@ -35,7 +44,11 @@ class CountWindowSerializer(TypeSerializer[CountWindow]):
 
 
 class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
-    """One byte, 0."""
+    """One byte, 0.
+
+        >>> isinstance(GlobalWindowSerializer(), TypeSerializer)
+        True
+    """
 
     def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:
         stream.write(b"\0")
