@@ -11,7 +11,11 @@ __all__ = ["Ended", "Explanation", "ExplainedStep", "PartialMatch", "Why"]
 
 
 class Why(Enum):
-    """Why a partial match ended without having become a match."""
+    """Why a partial match ended without having become a match.
+
+        >>> Why.WITHIN.name
+        'WITHIN'
+    """
 
     STRICT = "strict contiguity"
     """the event does not match, and nothing may come in between"""
@@ -29,7 +33,11 @@ class Why(Enum):
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """A partial match: where it is in the automaton, and what it has."""
+    """A partial match: where it is in the automaton, and what it has.
+
+        >>> PartialMatch("b", {"a": [1]}).events
+        {'a': [1]}
+    """
 
     state: str
     """the name of the state; that of the step that it waits for, perhaps with a number"""
@@ -41,7 +49,11 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Ended:
-    """A partial match that is no more."""
+    """A partial match that is no more.
+
+        >>> sorted(each.name for each in Why)[:2]
+        ['CONDITION', 'NOT_PATTERN']
+    """
 
     partial: PartialMatch
     why: Why

@@ -20,6 +20,10 @@ _FIELDS = ("id", "version", "pattern", "function")
 class PatternProcessor:
     """A version of a pattern.
 
+        >>> processor = PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))
+        >>> processor.get_id(), processor.get_version()
+        ('large', 1)
+
     :param pattern: a Pattern or its text in JSON; None: the pattern is not looked for any more.
     :param function: the name of the function that hears of its matches, where there are several.
     :param conditions: names of the conditions, for a Pattern.

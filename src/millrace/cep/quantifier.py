@@ -15,7 +15,11 @@ ConsumingStrategy = Contiguity
 
 
 class QuantifierProperty(Enum):
-    """What a quantifier says."""
+    """What a quantifier says.
+
+        >>> Pattern.begin("a").one_or_more().get_quantifier().has_property(QuantifierProperty.LOOPING)
+        True
+    """
 
     SINGLE = "SINGLE"
     LOOPING = "LOOPING"
@@ -27,6 +31,10 @@ class QuantifierProperty(Enum):
 @dataclass(frozen=True)
 class Quantifier:
     """The repetitions of one pattern; methods give another quantifier, or refuse.
+
+        >>> quantifier = Pattern.begin("a").one_or_more().optional().get_quantifier()
+        >>> quantifier.has_property(QuantifierProperty.OPTIONAL)
+        True
 
     :raises MalformedPatternException: two things that do not go together.
     """

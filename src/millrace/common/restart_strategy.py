@@ -56,7 +56,12 @@ def _check_at_least(number: float, least: float, parameter: str) -> None:
 
 
 class RestartStrategies:
-    """Factory of restart strategies. Delays are ints in ms, or any span of time."""
+    """Factory of restart strategies. Delays are ints in ms, or any span of time.
+
+        >>> strategy = RestartStrategies.fixed_delay_restart(restart_attempts=3, delay_between_attempts=1000)
+        >>> strategy.get_description()
+        'Restart with fixed delay (PT1S). #3 restart attempts.'
+    """
 
     @dataclass(frozen=True)
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):

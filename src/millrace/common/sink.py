@@ -189,7 +189,18 @@ class Committer(ABC, Generic[CommT]):
 
 
 class Sink(ABC, Generic[T]):
-    """A sink of elements; see the module docstring. Instances are pickled into every task."""
+    """A sink of elements; see the module docstring. Instances are pickled into every task.
+
+        >>> class Show(SinkWriter):
+        ...     def write(self, element, context):
+        ...         print("written", element)
+        >>> class Out(Sink):
+        ...     def create_writer(self, context):
+        ...         return Show()
+        >>> sink = env.from_collection(["a"]).sink_to(Out())
+        >>> result = env.execute()
+        written a
+    """
 
     reports_each_epoch: bool = False
     """whether every subtask has a writer in every epoch, also without elements and after the end of its input: for

@@ -76,8 +76,9 @@ def split_id(split: Any) -> str:
 
     Splits without one are called by their class, so those of one reader share a watermark generator.
 
-        >>> split_id("part-1.csv")
-        'str'
+        >>> from types import SimpleNamespace
+        >>> split_id(SimpleNamespace(split_id="part-1.csv")), split_id(7)
+        ('part-1.csv', 'int')
     """
     known = getattr(split, "split_id", None)
     if known is None:
@@ -291,7 +292,12 @@ class SplitEnumerator(ABC, Generic[SplitT]):
 
 
 class Source(ABC, Generic[T, SplitT]):
-    """A source of elements; see the module docstring. Instances are pickled into every task."""
+    """A source of elements; see the module docstring. Instances are pickled into every task.
+
+        >>> source = NumberSequenceSource(1, 3)
+        >>> isinstance(source, Source), source.get_boundedness()
+        (True, <Boundedness.BOUNDED: 'BOUNDED'>)
+    """
 
     @abstractmethod
     def get_boundedness(self) -> Boundedness: ...

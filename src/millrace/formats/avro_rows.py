@@ -143,6 +143,10 @@ def _to_record(fields: list[tuple[str, Convert]]) -> Convert:
 class AvroRowDeserializationSchema(DeserializationSchema):
     """Avro records as rows.
 
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> AvroRowDeserializationSchema(avro_schema_string=text).deserialize(b"\\x02")
+        Row(id=1)
+
     :param record_class: Java's; refused.
     :param avro_schema_string: the schema that messages were written with, as JSON.
     """
@@ -174,6 +178,10 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
 class AvroRowSerializationSchema(SerializationSchema):
     """Rows, tuples or dicts as Avro records, fields by their position (those of dicts by their names).
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> AvroRowSerializationSchema(avro_schema_string=text).serialize(Row(id=1))
+        b'\\x02'
 
     :param record_class: Java's; refused.
     :param avro_schema_string: the schema, as JSON.

@@ -57,7 +57,12 @@ class _Builder:
 
 
 class CsvRowDeserializationSchema(DeserializationSchema):
-    """Reads a message as one CSV line and gives a ``Row``; make one with ``CsvRowDeserializationSchema.Builder``."""
+    """Reads a message as one CSV line and gives a ``Row``; make one with ``CsvRowDeserializationSchema.Builder``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> CsvRowDeserializationSchema.Builder(row).build().deserialize(b"Ann,1")
+        Row(name='Ann', amount=1)
+    """
 
     def __init__(self, schema: CsvSchema, ignore_parse_errors: bool) -> None:
         self._schema = schema
@@ -118,7 +123,12 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 
 
 class CsvRowSerializationSchema(SerializationSchema):
-    """Writes a row as one CSV line; make one with ``CsvRowSerializationSchema.Builder``."""
+    """Writes a row as one CSV line; make one with ``CsvRowSerializationSchema.Builder``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> CsvRowSerializationSchema.Builder(row).build().serialize(Row("Ann", 1))
+        b'Ann,1\\n'
+    """
 
     def __init__(self, schema: CsvSchema) -> None:
         self._schema = schema

@@ -42,7 +42,12 @@ class CsvDialect:
 
 @dataclass(frozen=True)
 class CsvSchema:
-    """Columns and dialect; make one with ``CsvSchema.builder()``."""
+    """Columns and dialect; make one with ``CsvSchema.builder()``.
+
+        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
+        >>> schema.size(), schema.names
+        (2, ['name', 'amount'])
+    """
 
     columns: tuple[CsvColumn, ...]
     dialect: CsvDialect = field(default_factory=CsvDialect)
@@ -77,7 +82,12 @@ def _one_char(what: str, char: str) -> str:
 
 
 class CsvSchemaBuilder:
-    """Builds a ``CsvSchema``. The column and separator methods raise ValueError for what is not a single character."""
+    """Builds a ``CsvSchema``. The column and separator methods raise ValueError for what is not a single character.
+
+        >>> builder = CsvSchemaBuilder().add_string_column("name").add_number_column("amount", DataTypes.INT())
+        >>> builder.set_column_separator(";").set_use_header().build().names
+        ['name', 'amount']
+    """
 
     def __init__(self) -> None:
         self._columns: list[CsvColumn] = []

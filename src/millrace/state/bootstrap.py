@@ -31,6 +31,12 @@ class KeyedStateBootstrapFunction(Function):
             def process_element(self, value, ctx):
                 self.total.update(value["total"])
                 ctx.timer_service().register_event_time_timer(value["expires"])
+
+        >>> class Totals(KeyedStateBootstrapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.total.update(value["total"])
     """
 
     class Context(KeyedProcessFunction.Context, ABC):

@@ -66,6 +66,15 @@ _NO_NAMESPACE = object()
 class OperatorHarness:
     """Drives one subtask of one operator and keeps what it puts out.
 
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value
+        ...         yield value
+        >>> with OperatorHarness.for_function(Twice()) as harness:
+        ...     harness.process_element("a", 1000)
+        ...     print(harness.output)
+        [Record(value='a', timestamp=1000), Record(value='a', timestamp=1000)]
+
     :param operator_factory: makes a fresh operator; called once by every harness, also by ``restored``.
     :param key_selectors: one per input for a keyed operator (None for a broadcast input), none otherwise.
     :param channels: how many senders each input has: the watermark is the minimum over all of them.

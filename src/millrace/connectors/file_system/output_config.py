@@ -9,7 +9,12 @@ __all__ = ["OutputFileConfig", "OutputFileConfigBuilder"]
 
 @dataclass(frozen=True)
 class OutputFileConfig:
-    """Prefix and suffix in ``<prefix>-<uid>-<subtask>-<n><suffix>``."""
+    """Prefix and suffix in ``<prefix>-<uid>-<subtask>-<n><suffix>``.
+
+        >>> config = OutputFileConfig.builder().with_part_prefix("orders").with_part_suffix(".txt").build()
+        >>> config.get_part_prefix(), config.get_part_suffix()
+        ('orders', '.txt')
+    """
 
     part_prefix: str = "part"
     part_suffix: str = ""

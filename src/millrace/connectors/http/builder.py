@@ -39,7 +39,11 @@ class ElementEncoder(MessageEncoder[Any]):
 
 
 class HttpSinkBuilder:
-    """``set_property`` takes the options of the table connector, ``http.sink.*`` and ``http.security.*``."""
+    """``set_property`` takes the options of the table connector, ``http.sink.*`` and ``http.security.*``.
+
+        >>> builder = HttpSinkBuilder().set_endpoint_url("https://intake.example/orders").set_max_batch_size(50)
+        >>> sink = builder.set_element_converter(lambda order: {"id": order}).build()
+    """
 
     def __init__(self) -> None:
         self._url = ""

@@ -19,7 +19,12 @@ FLUSH_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class InfluxDBPoint:
-    """A point. :ivar timestamp: ms since 1970, or a ``datetime``."""
+    """A point. :ivar timestamp: ms since 1970, or a ``datetime``.
+
+        >>> point = InfluxDBPoint("temperature", 1_772_706_600_000, {"room": "a"}, {"value": 21.5})
+        >>> point.fields
+        {'value': 21.5}
+    """
 
     measurement: str
     timestamp: int | dt.datetime
@@ -35,7 +40,11 @@ class InfluxDBPoint:
 
 @dataclass(frozen=True)
 class InfluxDBConfig:
-    """Where points go, and when."""
+    """Where points go, and when.
+
+        >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+        >>> config = builder.batch_actions(500).build()
+    """
 
     target: InfluxTarget
     buffering: Buffering = field(default_factory=lambda: Buffering(max_rows=BATCH, interval=FLUSH_SECONDS))
@@ -47,7 +56,11 @@ class InfluxDBConfig:
 
 
 class InfluxDBConfigBuilder:
-    """Puts a configuration together."""
+    """Puts a configuration together.
+
+        >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+        >>> sink = InfluxDBSink(builder.max_retries(5).build())
+    """
 
     def __init__(self, config: InfluxDBConfig) -> None:
         self._config = config
@@ -89,7 +102,12 @@ class InfluxPoints(Change[InfluxDBPoint]):
 
 
 class InfluxDBSink(Sink[InfluxDBPoint]):
-    """Writes points, **at least once**; repeating a point changes nothing."""
+    """Writes points, **at least once**; repeating a point changes nothing.
+
+        >>> config = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant").build()
+        >>> point = InfluxDBPoint("temperature", 1_772_706_600_000, fields={"value": 21.5})
+        >>> sink = env.from_collection([point]).add_sink(InfluxDBSink(config))
+    """
 
     def __init__(self, config: InfluxDBConfig) -> None:
         self._below = BufferedSink(config.target, InfluxPoints(), config.buffering, _one)

@@ -16,7 +16,12 @@ def _made(name: str) -> NoReturn:
 
 
 class JdbcConnectionOptions:
-    """Where the database is: ``JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(...).build()``."""
+    """Where the database is: ``JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(...).build()``.
+
+        >>> builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db")
+        >>> builder.with_driver_name("org.sqlite.JDBC").build().get_db_url()
+        'jdbc:sqlite:shop.db'
+    """
 
     class JdbcConnectionOptionsBuilder:
         """Puts the options together."""
@@ -92,7 +97,11 @@ class _Connection:
 
 
 class JdbcExecutionOptions:
-    """When a sink writes, and how often it tries."""
+    """When a sink writes, and how often it tries.
+
+        >>> JdbcExecutionOptions.builder().with_batch_size(200).with_max_retries(5).build().get_batch_size()
+        200
+    """
 
     class Builder:
         """Puts the options together."""
@@ -154,6 +163,8 @@ def _not_negative(what: str, value: int) -> int:
 @dataclass(frozen=True)
 class JdbcExactlyOnceOptions:
     """How a sink writes exactly once.
+
+        >>> options = JdbcExactlyOnceOptions.defaults()
 
     :ivar by_marks: what an epoch wrote waits in the checkpoint, and is written with its name in one transaction; else
         the database prepares transactions, which it must be set up for.

@@ -22,7 +22,18 @@ COMMITS = "millrace_commits"
 
 class JdbcSink(DelegatingSink):
     """Executes a statement with the fields of each element: ``JdbcSink.sink(sql, type_info, connection_options)``, or
-    ``JdbcSink.builder()``."""
+    ``JdbcSink.builder()``.
+
+        >>> import sqlite3
+        >>> _ = sqlite3.connect("shop.db").execute("CREATE TABLE words (word TEXT, n INT)")
+        >>> types = Types.ROW([Types.STRING(), Types.INT()])
+        >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+        >>> sink = env.from_collection([("a", 1)], types).add_sink(
+        ...     JdbcSink.sink("INSERT INTO words VALUES (?, ?)", types, options))
+        >>> result = env.execute()
+        >>> sqlite3.connect("shop.db").execute("SELECT * FROM words").fetchall()
+        [('a', 1)]
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         if not isinstance(sink, Sink):
@@ -54,7 +65,13 @@ class JdbcSink(DelegatingSink):
 
 
 class JdbcSinkBuilder:
-    """Puts a ``JdbcSink`` together."""
+    """Puts a ``JdbcSink`` together.
+
+        >>> types = Types.ROW([Types.STRING(), Types.INT()])
+        >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+        >>> builder = JdbcSink.builder().with_query_statement("INSERT INTO words VALUES (?, ?)", types)
+        >>> sink = builder.build_at_least_once(options)
+    """
 
     def __init__(self) -> None:
         self._sql: str | None = None

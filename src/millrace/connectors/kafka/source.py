@@ -61,6 +61,11 @@ def consumer_settings(properties: Mapping[str, str], reset: KafkaOffsetResetStra
 class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     """Records of partitions, each with its time; made by ``KafkaSource.builder()`` or a table.
 
+        >>> builder = KafkaSource.builder().set_bootstrap_servers("localhost:9092").set_topics("orders")
+        >>> builder = builder.set_group_id("shop").set_starting_offsets(KafkaOffsetsInitializer.earliest())
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+        >>> orders = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders")
+
     :ivar stop: where partitions end; None: nowhere.
     :ivar bounded: whether the source ends when all partitions are read to their ends.
     :ivar properties: of the client, in the names of Java's.

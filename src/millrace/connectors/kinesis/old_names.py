@@ -24,7 +24,10 @@ DEFAULT_PAUSE_MS = 200
 
 
 class KinesisShardAssigner:
-    """Which subtask reads which shard. Shards go round, whichever of these is chosen."""
+    """Which subtask reads which shard. Shards go round, whichever of these is chosen.
+
+        >>> assigner = KinesisShardAssigner.uniform_shard_assigner()
+    """
 
     @staticmethod
     def default_shard_assigner() -> KinesisShardAssigner:
@@ -36,7 +39,11 @@ class KinesisShardAssigner:
 
 
 class KinesisDeserializationSchema(ABC):
-    """Elements of whole records (our addition: PyFlink's takes Java objects only)."""
+    """Elements of whole records (our addition: PyFlink's takes Java objects only).
+
+        >>> sorted(KinesisDeserializationSchema.__abstractmethods__)
+        ['deserialize']
+    """
 
     @abstractmethod
     def deserialize(
@@ -55,7 +62,10 @@ class KinesisDeserializationSchema(ABC):
 
 
 class WatermarkTracker:
-    """Made by ``job_manager_watermark_tracker``; setting one is refused."""
+    """Made by ``job_manager_watermark_tracker``; setting one is refused.
+
+        >>> tracker = WatermarkTracker.job_manager_watermark_tracker("group")
+    """
 
     @staticmethod
     def job_manager_watermark_tracker(
@@ -92,6 +102,8 @@ class _WholeRecords(MessageDecoder[Any]):
 
 class FlinkKinesisConsumer(DelegatingSource):
     """Reads streams: ``env.add_source(FlinkKinesisConsumer("stream", schema, {"aws.region": ...}))``.
+
+        >>> consumer = FlinkKinesisConsumer("orders", SimpleStringSchema(), {"aws.region": "eu-central-1"})
 
     :param config_props: ``aws.*`` and ``flink.stream.*``, ``flink.shard.*`` as Flink has them.
     :raises ValueError: a property's value is none.

@@ -22,7 +22,14 @@ FIXED, RANDOM = "fixed", "random"
 
 
 class PartitionKeyGenerator(ABC):
-    """Which partition key an element has: it decides the shard."""
+    """Which partition key an element has: it decides the shard.
+
+        >>> class ByName(PartitionKeyGenerator):
+        ...     def key(self, element):
+        ...         return element["name"]
+        >>> ByName().key({"name": "Ann"})
+        'Ann'
+    """
 
     @abstractmethod
     def key(self, value: bytes, subtask: int) -> str:
@@ -113,7 +120,10 @@ class _Builder:
 
 
 class KinesisStreamsSinkBuilder(_Builder):
-    """Builds a ``KinesisStreamsSink``. Needed: a stream, a serialization schema, a partition key generator."""
+    """Builds a ``KinesisStreamsSink``. Needed: a stream, a serialization schema, a partition key generator.
+
+        >>> builder = KinesisStreamsSinkBuilder().set_stream_name("orders").set_fail_on_error(True)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +152,10 @@ class KinesisStreamsSinkBuilder(_Builder):
 
 
 class KinesisFirehoseSinkBuilder(_Builder):
-    """Builds a ``KinesisFirehoseSink``. Needed: a delivery stream and a serialization schema."""
+    """Builds a ``KinesisFirehoseSink``. Needed: a delivery stream and a serialization schema.
+
+        >>> builder = KinesisFirehoseSinkBuilder().set_delivery_stream_name("orders").set_max_batch_size(100)
+    """
 
     def set_delivery_stream_name(self, delivery_stream_name: str) -> KinesisFirehoseSinkBuilder:
         self._name = delivery_stream_name
@@ -163,7 +176,13 @@ class KinesisFirehoseSinkBuilder(_Builder):
 
 @dataclass(frozen=True)
 class KinesisStreamsSink(Sink[Any]):
-    """Records of a stream, at least once: an epoch ends when the service has them."""
+    """Records of a stream, at least once: an epoch ends when the service has them.
+
+        >>> builder = KinesisStreamsSink.builder().set_stream_name("orders")
+        >>> builder = builder.set_kinesis_client_properties({"aws.region": "eu-central-1"})
+        >>> builder = builder.set_partition_key_generator(PartitionKeyGenerator.fixed())
+        >>> sink = builder.set_serialization_schema(SimpleStringSchema()).build()
+    """
 
     stream: str
     encoder: MessageEncoder[Any]
@@ -182,7 +201,12 @@ class KinesisStreamsSink(Sink[Any]):
 
 @dataclass(frozen=True)
 class KinesisFirehoseSink(Sink[Any]):
-    """Records of a delivery stream, at least once."""
+    """Records of a delivery stream, at least once.
+
+        >>> builder = KinesisFirehoseSink.builder().set_delivery_stream_name("orders")
+        >>> builder = builder.set_firehose_client_properties({"aws.region": "eu-central-1"})
+        >>> sink = builder.set_serialization_schema(SimpleStringSchema()).build()
+    """
 
     stream: str
     encoder: MessageEncoder[Any]

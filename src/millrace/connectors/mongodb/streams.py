@@ -21,7 +21,10 @@ from millrace.connectors.stores.parts import PartsSource
 
 
 class PartitionStrategy(Enum):
-    """How a collection is cut into parts that are read side by side."""
+    """How a collection is cut into parts that are read side by side.
+
+        >>> builder = MongoSource.builder().set_partition_strategy(PartitionStrategy.SAMPLE)
+    """
 
     DEFAULT = "default"
     SINGLE = "single"
@@ -32,7 +35,14 @@ class PartitionStrategy(Enum):
 
 
 class MongoDeserializationSchema(ABC):
-    """Makes an element of a document."""
+    """Makes an element of a document.
+
+        >>> class Names(MongoDeserializationSchema):
+        ...     def deserialize(self, document):
+        ...         return document["name"]
+        >>> Names().deserialize({"_id": 1, "name": "Ann"})
+        'Ann'
+    """
 
     @abstractmethod
     def deserialize(self, document: dict[str, Any]) -> Any: ...
@@ -43,14 +53,25 @@ class MongoDeserializationSchema(ABC):
 
 
 class MongoSerializationSchema(ABC):
-    """Makes an operation of an element: one of pymongo's (``InsertOne``, ``UpdateOne``, ``DeleteOne``, ...)."""
+    """Makes an operation of an element: one of pymongo's (``InsertOne``, ``UpdateOne``, ``DeleteOne``, ...).
+
+        >>> from pymongo import InsertOne
+        >>> class Users(MongoSerializationSchema):
+        ...     def serialize(self, element, context):
+        ...         return InsertOne({"name": element})
+    """
 
     @abstractmethod
     def serialize(self, element: Any, context: Any) -> Any: ...
 
 
 class MongoSource(PartsSource[Any, MongoPart]):
-    """Reads a collection once: ``MongoSource.builder()``."""
+    """Reads a collection once: ``MongoSource.builder()``.
+
+        >>> builder = MongoSource.builder().set_uri("mongodb://localhost:27017").set_database("shop")
+        >>> builder = builder.set_collection("users")
+        >>> source = builder.set_deserialization_schema(lambda document: document["name"]).build()
+    """
 
     def __init__(self, collection: Collection, reading: Reading, convert: Callable[[Any], Any], produced: Any) -> None:
         self._collection = collection
@@ -80,7 +101,10 @@ class MongoSource(PartsSource[Any, MongoPart]):
 
 
 class MongoSourceBuilder:
-    """Puts a ``MongoSource`` together."""
+    """Puts a ``MongoSource`` together.
+
+        >>> builder = MongoSourceBuilder().set_uri("mongodb://localhost:27017").set_projected_fields("name")
+    """
 
     def __init__(self) -> None:
         self._place = _Place()
@@ -148,7 +172,13 @@ class MongoSourceBuilder:
 
 class MongoSink(Sink[Any]):
     """Writes elements in bulk: ``MongoSink.builder()``. **At least once**; where operations name documents by their
-    ``_id``, repeating them changes nothing."""
+    ``_id``, repeating them changes nothing.
+
+        >>> from pymongo import InsertOne
+        >>> builder = MongoSink.builder().set_uri("mongodb://localhost:27017").set_database("shop")
+        >>> builder = builder.set_collection("users")
+        >>> sink = builder.set_serialization_schema(lambda user, context: InsertOne({"name": user})).build()
+    """
 
     def __init__(self, below: BufferedSink[Any]) -> None:
         self._below = below
@@ -179,7 +209,10 @@ class MongoOperations(Change[Any]):
 
 
 class MongoSinkBuilder:
-    """Puts a ``MongoSink`` together."""
+    """Puts a ``MongoSink`` together.
+
+        >>> builder = MongoSinkBuilder().set_uri("mongodb://localhost:27017").set_database("shop").set_batch_size(100)
+    """
 
     def __init__(self) -> None:
         self._place = _Place()

@@ -31,6 +31,10 @@ class RMQConnectionConfig:
     After a lost connection the job restarts from its last checkpoint, which is what recovers it: the settings of
     recovery are kept for programs that ask for them, and nothing else.
 
+        >>> config = RMQConnectionConfig.Builder().set_uri("amqp://guest:guest@localhost:5672").build()
+        >>> config.get_uri()
+        'amqp://guest:guest@localhost:5672'
+
     :ivar uri: in place of host, port, virtual host and user.
     :ivar connection_timeout: ms; 0: no limit. ``network_recovery_interval`` likewise in ms.
     :ivar requested_heartbeat: seconds.

@@ -14,7 +14,11 @@ T = TypeVar("T")
 
 
 class RedisDataType(enum.Enum):
-    """What a key holds."""
+    """What a key holds.
+
+        >>> RedisDataType.HASH.name
+        'HASH'
+    """
 
     STRING = "STRING"
     HASH = "HASH"
@@ -28,7 +32,11 @@ class RedisDataType(enum.Enum):
 
 class RedisCommand(enum.Enum):
     """What is done with an element. Those about a part of a key (HSET, ZADD, ...) find the key in the description's
-    ``additional_key``, or in the mapper's, and the part in ``get_key_from_data``."""
+    ``additional_key``, or in the mapper's, and the part in ``get_key_from_data``.
+
+        >>> RedisCommand.HSET.get_redis_data_type()
+        <RedisDataType.HASH: 'HASH'>
+    """
 
     LPUSH = ("LPUSH", RedisDataType.LIST)
     RPUSH = ("RPUSH", RedisDataType.LIST)
@@ -69,6 +77,9 @@ _WITHOUT_VALUE = (RedisCommand.DEL, RedisCommand.HDEL, RedisCommand.ZREM)
 class RedisCommandDescription:
     """A command, and what all elements have in common.
 
+        >>> RedisCommandDescription(RedisCommand.HSET, "totals").get_additional_key()
+        'totals'
+
     :ivar additional_key: the hash, the sorted set or the stream.
     :ivar additional_ttl: seconds after which the key is gone.
     """
@@ -92,7 +103,18 @@ class RedisCommandDescription:
 
 
 class RedisMapper(ABC, Generic[T]):
-    """What is written of an element. Pickled into the tasks."""
+    """What is written of an element. Pickled into the tasks.
+
+        >>> class Totals(RedisMapper):
+        ...     def get_command_description(self):
+        ...         return RedisCommandDescription(RedisCommand.HSET, "totals")
+        ...     def get_key_from_data(self, data):
+        ...         return data[0]
+        ...     def get_value_from_data(self, data):
+        ...         return data[1]
+        >>> Totals().get_key_from_data(("pens", 3))
+        'pens'
+    """
 
     @abstractmethod
     def get_command_description(self) -> RedisCommandDescription: ...

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 class FlushBackoffType(Enum):
-    """How long to wait before something is sent again."""
+    """How long to wait before something is sent again.
+
+        >>> builder = Elasticsearch7SinkBuilder()
+        >>> _ = builder.set_bulk_flush_backoff_strategy(FlushBackoffType.EXPONENTIAL, 5, 1000)
+    """
 
     CONSTANT = (0,)
     """always as long as it says"""
@@ -35,7 +39,11 @@ class FlushBackoffType(Enum):
 
 
 class ElasticsearchEmitter:
-    """What becomes of elements: documents in an index, or what a function says."""
+    """What becomes of elements: documents in an index, or what a function says.
+
+        >>> emitter = ElasticsearchEmitter.static_index("users", "user_id")
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200").set_emitter(emitter)
+    """
 
     def __init__(self, emit: Emit) -> None:
         if not callable(emit):
@@ -67,7 +75,13 @@ class ElasticsearchEmitter:
 
 
 class ElasticsearchSink(Sink[Any]):
-    """Writes documents; made by one of the builders."""
+    """Writes documents; made by one of the builders.
+
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200")
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+        >>> isinstance(sink, ElasticsearchSink)
+        True
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         if not isinstance(sink, Sink):
@@ -79,7 +93,11 @@ class ElasticsearchSink(Sink[Any]):
 
 
 class ElasticsearchSinkBuilderBase(ABC):
-    """Puts a sink together."""
+    """Puts a sink together.
+
+        >>> issubclass(Elasticsearch7SinkBuilder, ElasticsearchSinkBuilderBase)
+        True
+    """
 
     _dialect: ClassVar[Dialect]
 
@@ -181,7 +199,13 @@ class ElasticsearchSinkBuilderBase(ABC):
 
 
 class Elasticsearch6SinkBuilder(ElasticsearchSinkBuilderBase):
-    """Refused: its servers have had no support since 2022."""
+    """Refused: its servers have had no support since 2022.
+
+        >>> Elasticsearch6SinkBuilder()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: Elasticsearch 6 has had no support since 2022: use Elasticsearch7SinkBuilder or ...
+    """
 
     def __init__(self) -> None:
         raise NotImplementedError(
@@ -191,13 +215,21 @@ class Elasticsearch6SinkBuilder(ElasticsearchSinkBuilderBase):
 
 
 class Elasticsearch7SinkBuilder(ElasticsearchSinkBuilderBase):
-    """For Elasticsearch 7."""
+    """For Elasticsearch 7.
+
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200").set_bulk_flush_max_actions(500)
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+    """
 
     _dialect = ELASTICSEARCH_7
 
 
 class Elasticsearch8SinkBuilder(ElasticsearchSinkBuilderBase):
-    """For Elasticsearch 8 and 9."""
+    """For Elasticsearch 8 and 9.
+
+        >>> builder = Elasticsearch8SinkBuilder().set_hosts("https://localhost:9200").set_api_key("secret")
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+    """
 
     _dialect = ELASTICSEARCH_8
 
@@ -211,11 +243,20 @@ class Elasticsearch8SinkBuilder(ElasticsearchSinkBuilderBase):
 
 
 class OpensearchSink(ElasticsearchSink):
-    """Writes documents to OpenSearch."""
+    """Writes documents to OpenSearch.
+
+        >>> builder = OpensearchSinkBuilder().set_hosts("localhost:9200")
+        >>> isinstance(builder.set_emitter(lambda user: [Index("users", user)]).build(), OpensearchSink)
+        True
+    """
 
 
 class OpensearchSinkBuilder(ElasticsearchSinkBuilderBase):
-    """For OpenSearch."""
+    """For OpenSearch.
+
+        >>> builder = OpensearchSinkBuilder().set_hosts("localhost:9200")
+        >>> sink = builder.set_emitter(lambda user: [Index("users", user)]).build()
+    """
 
     _dialect = OPENSEARCH
     _made = staticmethod(OpensearchSink)

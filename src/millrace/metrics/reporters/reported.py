@@ -18,7 +18,11 @@ Clean = Callable[[str], str]
 
 @dataclass(frozen=True)
 class ReportedMetric:
-    """One metric of one subtask, or of the job."""
+    """One metric of one subtask, or of the job.
+
+        >>> sorted(name for name in vars(ReportedMetric) if not name.startswith("_"))[:3]
+        ['identifier', 'logical', 'name']
+    """
 
     entry: MetricEntry
     formats: ScopeFormats

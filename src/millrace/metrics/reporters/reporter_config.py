@@ -18,7 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReporterConfig:
-    """What the configuration says about one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value."""
+    """What the configuration says about one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value.
+
+        >>> config = ReporterConfig("mine", {"host": "localhost", "port": "8125"})
+        >>> config.get_string("host"), config.get_integer("port", 0)
+        ('localhost', 8125)
+    """
 
     name: str
     options: Mapping[str, str] = field(repr=False)

@@ -32,7 +32,10 @@ class Contiguity(Enum):
 
 
 class WithinType(Enum):
-    """What a window bounds: the whole match, or the distance from the event before."""
+    """What a window bounds: the whole match, or the distance from the event before.
+
+        >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10), WithinType.PREVIOUS_AND_CURRENT)
+    """
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
     FIRST_AND_LAST = "FIRST_AND_LAST"
@@ -121,4 +124,8 @@ class PatternDescription:
 
 
 class MalformedPatternException(ValueError):
-    """A pattern that breaks a rule; the message names the step and the rule."""
+    """A pattern that breaks a rule; the message names the step and the rule.
+
+        >>> Pattern.begin("a").next("a")
+        STRICT a STRICT a
+    """

@@ -29,7 +29,11 @@ def check_checkpoint_storage(storage: Make, location: str = "") -> list[str]:
 
 
 def checkpoint_storage_checks(storage: Make, location: str = "") -> list[Check]:
-    """The checks one by one, for ``pytest.mark.parametrize("check", checkpoint_storage_checks(...), ids=str)``."""
+    """The checks one by one, for ``pytest.mark.parametrize("check", checkpoint_storage_checks(...), ids=str)``.
+
+        >>> isinstance(checkpoint_storage_checks(JobManagerCheckpointStorage()), list)
+        True
+    """
     functions = (
         _missing, _content, _replaced, _sizes, _ranges, _folders, _deleted, _broken_off, _two_at_once, _others, _nested
     )  # fmt: skip

@@ -15,7 +15,12 @@ __all__ = ["MySqlSource", "MySqlSourceBuilder"]
 
 
 class MySqlSource:
-    """Where Flink CDC has ``builder()``."""
+    """Where Flink CDC has ``builder()``.
+
+        >>> builder = MySqlSource.builder().hostname("localhost").port(3306).username("cdc").password("secret")
+        >>> builder = builder.database_list("shop").table_list("shop.orders").startup_options(StartupOptions.initial())
+        >>> source = builder.deserializer(JsonDebeziumDeserializationSchema()).build()
+    """
 
     @staticmethod
     def builder() -> MySqlSourceBuilder:

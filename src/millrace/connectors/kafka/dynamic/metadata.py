@@ -14,6 +14,10 @@ from millrace.connectors.kafka.cluster import Cluster
 class ClusterMetadata:
     """What of a stream lies in one cluster.
 
+        >>> metadata = ClusterMetadata(("orders",), {"bootstrap.servers": "localhost:9092"})
+        >>> metadata.topics
+        ('orders',)
+
     :ivar properties: of the client, ``bootstrap.servers`` at least.
     """
 
@@ -23,7 +27,12 @@ class ClusterMetadata:
 
 @dataclass(frozen=True)
 class KafkaStream:
-    """
+    """A logical stream: topics on one or more clusters.
+
+        >>> cluster = ClusterMetadata(("orders",), {"bootstrap.servers": "localhost:9092"})
+        >>> KafkaStream("orders", {"main": cluster}).stream_id
+        'orders'
+
     :ivar clusters: id of a cluster -> what lies there.
     """
 
@@ -32,7 +41,11 @@ class KafkaStream:
 
 
 class KafkaMetadataService(ABC):
-    """Says where streams lie; asked on the driver and in the tasks, now and then. Pickled into the tasks."""
+    """Says where streams lie; asked on the driver and in the tasks, now and then. Pickled into the tasks.
+
+        >>> sorted(KafkaMetadataService.__abstractmethods__)
+        ['describe_streams', 'get_all_streams']
+    """
 
     @abstractmethod
     def get_all_streams(self) -> Collection[KafkaStream]: ...
@@ -47,7 +60,12 @@ class KafkaMetadataService(ABC):
 
 
 class SingleClusterTopicMetadataService(KafkaMetadataService):
-    """Every topic of one cluster is a stream."""
+    """Every topic of one cluster is a stream.
+
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> isinstance(service, KafkaMetadataService)
+        True
+    """
 
     def __init__(self, kafka_cluster_id: str, properties: Mapping[str, str]) -> None:
         self._id, self._properties = kafka_cluster_id, dict(properties)
@@ -64,7 +82,11 @@ class SingleClusterTopicMetadataService(KafkaMetadataService):
 
 
 class KafkaStreamSubscriber(ABC):
-    """Picks streams."""
+    """Picks streams.
+
+        >>> isinstance(StreamPatternSubscriber("orders-.*"), KafkaStreamSubscriber)
+        True
+    """
 
     @abstractmethod
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]: ...
@@ -72,7 +94,10 @@ class KafkaStreamSubscriber(ABC):
 
 @dataclass(frozen=True)
 class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
-    """Streams by their ids."""
+    """Streams by their ids.
+
+        >>> subscriber = KafkaStreamSetSubscriber({"orders"})
+    """
 
     stream_ids: frozenset[str]
 
@@ -86,7 +111,10 @@ class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
 
 @dataclass(frozen=True)
 class StreamPatternSubscriber(KafkaStreamSubscriber):
-    """Streams whose whole id fits a regular expression."""
+    """Streams whose whole id fits a regular expression.
+
+        >>> subscriber = StreamPatternSubscriber("orders-.*")
+    """
 
     stream_pattern: str
 

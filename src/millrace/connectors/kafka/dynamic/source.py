@@ -36,6 +36,10 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
     Clusters and topics that come are read from their beginning, those that go are not read any more; should one come
     back, it goes on where it was left.
 
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> builder = DynamicKafkaSource.builder().set_stream_ids({"orders"}).set_kafka_metadata_service(service)
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+
     :ivar properties: of all clients; those of a cluster come first.
     """
 
@@ -91,7 +95,12 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
 
 class DynamicKafkaSourceBuilder(ReaderBuilder):
-    """Builds a ``DynamicKafkaSource``. Needed: streams, a metadata service, a deserializer."""
+    """Builds a ``DynamicKafkaSource``. Needed: streams, a metadata service, a deserializer.
+
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> builder = DynamicKafkaSourceBuilder().set_stream_pattern("orders-.*").set_kafka_metadata_service(service)
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+    """
 
     def __init__(self) -> None:
         super().__init__()
