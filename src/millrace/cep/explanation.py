@@ -65,7 +65,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """An event, or the passing of time."""
+    """An event, or the passing of time.
+
+        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).steps[0].time
+        1000
+    """
 
     time: int
     event: Any
@@ -89,7 +94,12 @@ class ExplainedStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All steps of one key."""
+    """All steps of one key.
+
+        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).matches
+        [{'a': [1], 'b': [2]}]
+    """
 
     steps: tuple[ExplainedStep, ...]
 

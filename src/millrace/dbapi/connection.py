@@ -92,6 +92,11 @@ def connect(
 ) -> Connection:
     """Open a session at a gateway.
 
+        >>> connect("http://localhost:1/", timeout=1)
+        Traceback (most recent call last):
+            ...
+        millrace.dbapi.errors.OperationalError: ...
+
     :param url: ``http://host:port``, or ``host:port``.
     :param token: that the gateway asks for.
     :param properties: settings that the session begins with, such as ``execution.runtime-mode``.

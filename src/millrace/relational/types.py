@@ -580,7 +580,17 @@ class DescriptorType(AtomicType):
 
 
 class UserDefinedType(DataType):
-    """A class of the user with a representation in SQL types. Subclass it."""
+    """A class of the user with a representation in SQL types. Subclass it.
+
+        >>> class Point(UserDefinedType):
+        ...     @classmethod
+        ...     def sql_type(cls):
+        ...         return DataTypes.ROW([DataTypes.FIELD("x", DataTypes.INT())])
+        ...     def serialize(self, obj):
+        ...         return Row(obj.x)
+        ...     def deserialize(self, datum):
+        ...         return datum[0]
+    """
 
     @classmethod
     def type_name(cls) -> str:

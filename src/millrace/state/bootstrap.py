@@ -61,7 +61,10 @@ class BootstrapTransformation:
 
 
 class OperatorTransformation:
-    """``OperatorTransformation.bootstrap_with(rows).key_by(key).transform(function)``."""
+    """``OperatorTransformation.bootstrap_with(rows).key_by(key).transform(function)``.
+
+        >>> transformation = OperatorTransformation.bootstrap_with([("Ann", 3)])
+    """
 
     @staticmethod
     def bootstrap_with(rows: Any, parallelism: int | None = None) -> Rows:

@@ -39,7 +39,11 @@ class SavepointMetadata:
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """How far a source had read."""
+    """How far a source had read.
+
+        >>> SourcePosition("numbers", "Source", {0: (5,)}, None, frozenset(), {0: 1000}).splits
+        {0: (5,)}
+    """
 
     uid: str
     name: str
@@ -62,6 +66,12 @@ class SavepointReader:
         reader.keyed_state("totals", "total").to_pandas()
 
     Operators go by their uid, or by their name if no other has it.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> reader = SavepointReader.read(writer.write("begin"))
+        >>> list(reader.keyed_state("counts", "n").items())
+        [('Ann', 3)]
     """
 
     def __init__(self, opened: Opened) -> None:

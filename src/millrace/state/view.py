@@ -37,6 +37,12 @@ class StateView:
     Numbers, text, bytes and times have their Arrow types, tuples, rows and dataclasses are structs. Integers beyond 64
     bits, decimals and UUIDs are text. What Arrow has no type for is text, too, as ``repr`` gives it, and its pickles
     are in a column of their own: ``value_pickle``.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> view = SavepointReader.read(writer.write("begin")).keyed_state("counts", "n")
+        >>> view.to_arrow().to_pylist()
+        [{'key': 'Ann', 'value': 3}]
     """
 
     def __init__(self, title: str, opened: Opened, find: Find) -> None:

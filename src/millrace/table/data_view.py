@@ -14,14 +14,25 @@ V = TypeVar("V")
 
 
 class DataView(ABC):
-    """A collection in an accumulator whose type says LIST_VIEW or MAP_VIEW."""
+    """A collection in an accumulator whose type says LIST_VIEW or MAP_VIEW.
+
+        >>> issubclass(ListView, DataView), issubclass(MapView, DataView)
+        (True, True)
+    """
 
     @abstractmethod
     def clear(self) -> None: ...
 
 
 class ListView(DataView, Generic[T]):
-    """A list. In memory here; the runtime puts one in its place that reads and writes state."""
+    """A list. In memory here; the runtime puts one in its place that reads and writes state.
+
+        >>> view = ListView()
+        >>> view.add("a")
+        >>> view.add_all(["b", "c"])
+        >>> list(view.get())
+        ['a', 'b', 'c']
+    """
 
     def __init__(self) -> None:
         self._list: list[T] = []
@@ -84,7 +95,13 @@ class RemovingIterator(Iterator[T]):
 
 
 class MapView(DataView, Generic[K, V]):
-    """A dict. In memory here; the runtime puts one in its place that reads and writes state."""
+    """A dict. In memory here; the runtime puts one in its place that reads and writes state.
+
+        >>> view = MapView()
+        >>> view.put("ink", 3)
+        >>> view.get("ink"), view.contains("pen"), list(view.items())
+        (3, False, [('ink', 3)])
+    """
 
     def __init__(self) -> None:
         self._dict: dict[K, V] = {}

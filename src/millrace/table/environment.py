@@ -60,6 +60,10 @@ class TableEnvironment:
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
+        """An environment with these settings.
+
+            >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        """
         from millrace.datastream import StreamExecutionEnvironment
 
         if isinstance(environment_settings, Configuration):
@@ -86,6 +90,10 @@ class TableEnvironment:
         return self._session.streams
 
     def get_config(self) -> TableConfig:
+        """The configuration of the environment.
+
+            >>> _ = t_env.get_config().set("parallelism.default", "1")
+        """
         return self._session.config
 
     # -- tables of Python values --------------------------------------------------------------------------------
@@ -95,6 +103,10 @@ class TableEnvironment:
     ) -> Table:
         """A table of Python values: tuples, lists, dicts, Rows, values of one column with a type, expressions:
         ``row(1, lit("a"))``.
+
+            >>> table = t_env.from_elements([("Ann", 1), ("Bob", 2)], ["name", "amount"])
+            >>> list(table.execute().collect())
+            [<Row('Ann', 1)>, <Row('Bob', 2)>]
 
         :param schema: a ROW type, or names of columns.
         :param verify_schema: whether the values are checked against the types.
@@ -107,6 +119,10 @@ class TableEnvironment:
     def from_pandas(self, pdf: pd.DataFrame, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of a frame.
 
+            >>> import pandas
+            >>> list(t_env.from_pandas(pandas.DataFrame({"n": [1, 2]})).execute().collect())
+            [<Row(1)>, <Row(2)>]
+
         :param schema: a ROW type, names of columns, or types; default: those of the frame.
         :param splits_num: in how many parts it is read.
         """
@@ -115,6 +131,10 @@ class TableEnvironment:
     def from_arrow(self, data: Any, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of whatever gives an Arrow stream: a ``pyarrow.Table``, a frame of polars, a relation of DuckDB.
         PyFlink has nothing like it.
+
+            >>> import pyarrow
+            >>> list(t_env.from_arrow(pyarrow.table({"n": [1, 2]})).execute().collect())
+            [<Row(1)>, <Row(2)>]
 
         :param schema: a ROW type, names of columns, or types; default: those of the data.
         :param splits_num: in how many parts it is read.
@@ -134,6 +154,9 @@ class TableEnvironment:
 
     def from_path(self, path: str) -> Table:
         """A table or view by its name.
+
+            >>> t_env.from_path("orders").get_schema().get_field_names()
+            ['name', 'product', 'amount']
 
         :raises TableException: there is none.
         """
@@ -161,7 +184,12 @@ class TableEnvironment:
         table_or_data_stream: Table | DataStream,
         *fields_or_schema: str | Expression[Any] | TableColumns,
     ) -> None:
-        """A name for a table, as long as the session lives."""
+        """A name for a table, as long as the session lives.
+
+            >>> t_env.create_temporary_view("few", orders.filter(col("amount") < 2))
+            >>> t_env.list_temporary_views()
+            ['few', 'orders']
+        """
         table = table_or_data_stream
         if not isinstance(table, Table):
             raise problem(
@@ -194,6 +222,11 @@ class TableEnvironment:
         return self._session.catalogs.list_tables()
 
     def list_views(self) -> list[str]:
+        """The views of the current database, temporary ones too.
+
+            >>> t_env.list_views()
+            ['orders']
+        """
         return self._session.catalogs.list_views()
 
     def list_materialized_tables(self) -> list[str]:
@@ -246,7 +279,12 @@ class TableEnvironment:
     # -- functions and modules ----------------------------------------------------------------------------------
 
     def create_temporary_system_function(self, name: str, function: Any) -> None:
-        """A function without catalog and database; it takes the place of a built-in one with its name."""
+        """A function without catalog and database; it takes the place of a built-in one with its name.
+
+            >>> t_env.create_temporary_system_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+            <Row(2)>
+        """
         made = CatalogFunction.of_function(wrapped(function))
         self._session.catalogs.temporary_system_functions[name.lower()] = made
 
@@ -339,12 +377,26 @@ class TableEnvironment:
     def execute_sql(self, stmt: str) -> TableResult:
         """Run one statement: a query, INSERT, CREATE, SHOW, ...
 
+            >>> t_env.execute_sql("SELECT name, SUM(amount) AS total FROM orders GROUP BY name").print()
+            +----+--------------------------------+----------------------+
+            | op |                           name |                total |
+            +----+--------------------------------+----------------------+
+            | +I |                            Ann |                    4 |
+            | +I |                            Bob |                    2 |
+            +----+--------------------------------+----------------------+
+            2 rows in set
+
         :raises SqlError: it cannot be read, or means nothing; the message shows the place.
         """
         return settled(execute_statement(stmt, self._session), self._session)
 
     def sql_query(self, query: str) -> Table:
-        """A query as a table."""
+        """A query as a table.
+
+            >>> large = t_env.sql_query("SELECT * FROM orders WHERE amount > 2")
+            >>> list(large.execute().collect())
+            [<Row('Ann', 'pen', 3)>]
+        """
         return Table(query_plan(query, self._session), self)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
@@ -357,6 +409,10 @@ class TableEnvironment:
         return explain([query_plan(stmt, session)] if query else insert_plans(stmt, session), session, extra_details)
 
     def create_statement_set(self) -> StatementSet:
+        """Begins a set of INSERTs that is one job.
+
+            >>> statements = t_env.create_statement_set()
+        """
         return StatementSet(self._session)
 
     def compile_plan_sql(self, stmt: str) -> CompiledPlan:

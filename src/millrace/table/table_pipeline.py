@@ -19,7 +19,14 @@ __all__ = ["TablePipeline"]
 
 
 class TablePipeline:
-    """A query into a table: execute it, or add it to a statement set."""
+    """A query into a table: execute it, or add it to a statement set.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> orders.select(col("name")).insert_into("shown").execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+    """
 
     def __init__(self, plan: Sink, session: Session) -> None:
         self._plan = plan

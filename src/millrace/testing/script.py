@@ -74,7 +74,11 @@ Step = Element | WatermarkStep | StatusStep | ProcessingTime | EpochEnd | EndInp
 
 
 def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:
-    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each."""
+    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each.
+
+        >>> steps([("a", 1000)], watermark_lag=10)
+        [Element(value='a', timestamp=1000, input=0), WatermarkStep(timestamp=990, input=0), EndInput()]
+    """
     script: list[Step] = []
     for value, timestamp in values:
         script.append(Element(value, timestamp))

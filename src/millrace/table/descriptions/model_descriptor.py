@@ -9,7 +9,12 @@ __all__ = ["ModelDescriptor"]
 
 
 class ModelDescriptor(Described):
-    """A model: input and output columns, options, comment. Kept in catalogs; nothing computes with it."""
+    """A model: input and output columns, options, comment. Kept in catalogs; nothing computes with it.
+
+        >>> descriptor = ModelDescriptor.for_provider("openai").option("task", "classification").build()
+        >>> descriptor.get_options()
+        {'provider': 'openai', 'task': 'classification'}
+    """
 
     def __init__(
         self, options: dict[str, str], input_schema: Schema | None, output_schema: Schema | None, comment: str | None

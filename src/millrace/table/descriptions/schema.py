@@ -122,6 +122,10 @@ class Schema:
 
     @staticmethod
     def new_builder() -> Schema.Builder:
+        """Begins a schema; ``build()`` ends it.
+
+            >>> schema = Schema.new_builder().column("name", DataTypes.STRING()).primary_key("name").build()
+        """
         return Schema.Builder()
 
     class Builder:

@@ -12,7 +12,16 @@ __all__ = ["TableDescriptor", "FormatDescriptor"]
 
 
 class TableDescriptor(Described):
-    """A table: schema, partition keys, options, comment."""
+    """A table: schema, partition keys, options, comment.
+
+        >>> schema = Schema.new_builder().column("n", "INT").build()
+        >>> options = {"number-of-rows": "2", "fields.n.kind": "sequence", "fields.n.start": "1", "fields.n.end": "2"}
+        >>> builder = TableDescriptor.for_connector("datagen").schema(schema)
+        >>> for key, value in options.items():
+        ...     builder = builder.option(key, value)
+        >>> list(t_env.from_descriptor(builder.build()).execute().collect())
+        [<Row(1)>, <Row(2)>]
+    """
 
     def __init__(
         self, schema: Schema | None, options: dict[str, str], partition_keys: list[str], comment: str | None
@@ -90,7 +99,12 @@ class TableDescriptor(Described):
 
 
 class FormatDescriptor(Described):
-    """A format with its options."""
+    """A format with its options.
+
+        >>> format = FormatDescriptor.for_format("json").option("ignore-parse-errors", "true").build()
+        >>> format.get_options()
+        {'ignore-parse-errors': 'true'}
+    """
 
     def __init__(self, format: str, options: dict[str, Any]) -> None:
         self._format = format

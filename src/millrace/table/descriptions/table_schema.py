@@ -11,7 +11,12 @@ __all__ = ["TableSchema"]
 
 
 class TableSchema:
-    """Names and types of columns."""
+    """Names and types of columns.
+
+        >>> schema = TableSchema(["name", "n"], [DataTypes.STRING(), DataTypes.INT()])
+        >>> schema.get_field_names(), schema.get_field_count()
+        (['name', 'n'], 2)
+    """
 
     def __init__(self, field_names: Sequence[str] | None = None, data_types: Sequence[DataType] | None = None) -> None:
         self._names = list(field_names or ())

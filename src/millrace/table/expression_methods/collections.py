@@ -37,7 +37,11 @@ class _Collections(_Handle):
         return self._new(nodes.Dot(self._node, nodes.Star()))
 
     def at(self, index: Any) -> Expression[Any]:
-        """An element of an array by position from 1, or of a map by key."""
+        """An element of an array by position from 1, or of a map by key.
+
+            >>> next(orders.select(array("a", "b").at(2)).execute().collect())
+            <Row('b')>
+        """
         return self._apply("ITEM", "at", index)
 
     def array_append(self, addition: Any) -> Expression[Any]:

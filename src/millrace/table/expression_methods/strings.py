@@ -89,7 +89,11 @@ class _Strings(_Handle):
         return self._apply("SIMILAR TO", "similar", pattern)
 
     def position(self, haystack: Text | None = None) -> Expression[Any]:
-        """Where this text is in another one, from 1; 0 if it is not."""
+        """Where this text is in another one, from 1; 0 if it is not.
+
+            >>> next(orders.select(lit("n").position(col("name"))).execute().collect())
+            <Row(2)>
+        """
         return self._apply("POSITION", "position", haystack)
 
     def lpad(self, length: Number, pad: Text) -> Expression[Any]:

@@ -19,7 +19,16 @@ TypeLike: TypeAlias = "DataType | str"
 
 
 class FunctionContext:
-    """What a function learns about its surroundings in ``open``."""
+    """What a function learns about its surroundings in ``open``.
+
+        >>> class Named(ScalarFunction):
+        ...     def open(self, function_context):
+        ...         self.limit = function_context.get_job_parameter("limit", "3")
+        ...     def eval(self, name):
+        ...         return name + self.limit
+        >>> next(orders.select(udf(Named(), result_type="STRING")(col("name"))).execute().collect())
+        <Row('Ann3')>
+    """
 
     def __init__(
         self,
@@ -93,21 +102,44 @@ class UserDefinedFunction(ABC):
 
 
 class ScalarFunction(UserDefinedFunction):
-    """One value of the values of a row."""
+    """One value of the values of a row.
+
+        >>> class Twice(ScalarFunction):
+        ...     def eval(self, amount):
+        ...         return amount * 2
+        >>> twice = udf(Twice(), result_type="BIGINT")
+        >>> next(orders.select(twice(col("amount"))).execute().collect())
+        <Row(2)>
+    """
 
     @abstractmethod
     def eval(self, *args: Any) -> Any: ...
 
 
 class AsyncScalarFunction(UserDefinedFunction):
-    """One value of the values of a row, awaited."""
+    """One value of the values of a row, awaited.
+
+        >>> class Half(AsyncScalarFunction):
+        ...     async def eval(self, amount):
+        ...         return amount / 2
+        >>> half = udf(Half(), result_type="DOUBLE")
+    """
 
     @abstractmethod
     async def eval(self, *args: Any) -> Any: ...
 
 
 class TableFunction(UserDefinedFunction):
-    """Any number of rows for a row: ``eval`` gives an iterable, or None for no row."""
+    """Any number of rows for a row: ``eval`` gives an iterable, or None for no row.
+
+        >>> class Letters(TableFunction):
+        ...     def eval(self, word):
+        ...         yield from word
+        >>> letters = udtf(Letters(), result_types=["STRING"])
+        >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
+        >>> next(spelt.execute().collect())
+        <Row('i')>
+    """
 
     @abstractmethod
     def eval(self, *args: Any) -> Any: ...
@@ -140,14 +172,43 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
 
 
 class AggregateFunction(ImperativeAggregateFunction[T, ACC]):
-    """One value of the rows of a group."""
+    """One value of the rows of a group.
+
+        >>> class Longest(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return [""]
+        ...     def accumulate(self, accumulator, word):
+        ...         accumulator[0] = max(accumulator[0], word, key=len)
+        ...     def get_value(self, accumulator):
+        ...         return accumulator[0]
+        >>> longest = udaf(Longest(), result_type="STRING", accumulator_type="ARRAY<STRING>")
+        >>> list(orders.select(longest(col("product"))).execute().collect())
+        [<Row('ink')>]
+    """
 
     @abstractmethod
     def get_value(self, accumulator: ACC) -> T: ...
 
 
 class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
-    """Any number of rows of the rows of a group."""
+    """Any number of rows of the rows of a group.
+
+        >>> class Top(TableAggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return []
+        ...     def accumulate(self, accumulator, amount):
+        ...         accumulator.append(amount)
+        ...     def emit_value(self, accumulator):
+        ...         for amount in sorted(accumulator)[-2:]:
+        ...             yield Row(amount)
+        ...     def get_result_type(self):
+        ...         return "ROW<amount BIGINT>"
+        ...     def get_accumulator_type(self):
+        ...         return "ARRAY<BIGINT>"
+        >>> top = udtaf(Top())
+        >>> list(orders.flat_aggregate(top(col("amount")).alias("top")).select(col("top")).execute().collect())
+        [<Row(2)>, <Row(3)>]
+    """
 
     @abstractmethod
     def emit_value(self, accumulator: ACC) -> Iterable[T]: ...

@@ -11,7 +11,13 @@ __all__ = ["HiveModule", "Module", "ModuleEntry"]
 
 
 class Module(Adopting):
-    """A set of functions. Subclass it and give functions made by ``udf`` and its like."""
+    """A set of functions. Subclass it and give functions made by ``udf`` and its like.
+
+        >>> Module()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...
+    """
 
     def list_functions(self) -> list[str]:
         return []
@@ -40,7 +46,12 @@ class HiveModule(Module):
 
 
 class ModuleEntry:
-    """A module by name, and whether functions are looked up in it."""
+    """A module by name, and whether functions are looked up in it.
+
+        >>> entry = t_env.list_full_modules()[0]
+        >>> entry.name(), entry.used()
+        ('core', True)
+    """
 
     def __init__(self, name: str, used: bool) -> None:
         self._name = name

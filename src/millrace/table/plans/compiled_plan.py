@@ -35,7 +35,15 @@ RECOMPILE = "table.plan.force-recompile"
 
 
 class CompiledPlan:
-    """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``."""
+    """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> plan = orders.select(col("name")).insert_into("shown").compile_plan()
+        >>> plan.execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+    """
 
     def __init__(self, document: dict[str, Any], session: Session) -> None:
         self._document = document

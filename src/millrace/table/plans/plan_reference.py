@@ -10,7 +10,12 @@ __all__ = ["PlanReference", "FilePlanReference", "JsonContentPlanReference", "By
 
 
 class PlanReference:
-    """A compiled plan in a file or a text."""
+    """A compiled plan in a file or a text.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> text = orders.select(col("name")).insert_into("shown").compile_plan().as_json_string()
+        >>> plan = t_env.load_plan(PlanReference.from_json_string(text))
+    """
 
     def __init__(self, content: object) -> None:
         self._content = content

@@ -9,7 +9,11 @@ __all__ = ["ChangelogMode"]
 
 
 class ChangelogMode:
-    """The kinds of change in a changelog."""
+    """The kinds of change in a changelog.
+
+        >>> ChangelogMode.upsert() == ChangelogMode.all()
+        False
+    """
 
     def __init__(self, kinds: frozenset[RowKind]) -> None:
         self._kinds = kinds

@@ -12,7 +12,12 @@ CATALOG, DATABASE = "table.builtin-catalog-name", "table.builtin-database-name"
 
 
 class EnvironmentSettings:
-    """Settings of a table environment: mode, names of the built-in catalog and database, configuration."""
+    """Settings of a table environment: mode, names of the built-in catalog and database, configuration.
+
+        >>> settings = EnvironmentSettings.new_instance().in_streaming_mode().with_built_in_catalog_name("shop").build()
+        >>> settings.is_streaming_mode(), settings.get_built_in_catalog_name()
+        (True, 'shop')
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -52,10 +57,19 @@ class EnvironmentSettings:
 
     @staticmethod
     def in_streaming_mode() -> EnvironmentSettings:
+        """Settings of streaming mode.
+
+            >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        """
         return EnvironmentSettings.new_instance().in_streaming_mode().build()
 
     @staticmethod
     def in_batch_mode() -> EnvironmentSettings:
+        """Settings of batch mode.
+
+            >>> EnvironmentSettings.in_batch_mode().is_streaming_mode()
+            False
+        """
         return EnvironmentSettings.new_instance().in_batch_mode().build()
 
     def is_streaming_mode(self) -> bool:

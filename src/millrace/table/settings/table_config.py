@@ -32,6 +32,10 @@ class TableConfig(HasOlderNames):
     """Settings of a session by key, with methods for the usual ones.
 
     What the session does not set is looked up in the configuration of the environment that it was made with.
+
+        >>> config = t_env.get_config().set("table.exec.state.ttl", "1 h")
+        >>> config.get("table.exec.state.ttl", "")
+        '1 h'
     """
 
     def __init__(self, configuration: Configuration | None = None, root: Configuration | None = None) -> None:
@@ -46,7 +50,10 @@ class TableConfig(HasOlderNames):
         return default_value
 
     def set(self, key: str, value: str) -> TableConfig:
-        """:raises TableException: a key that is known, with a value that it cannot have."""
+        """:raises TableException: a key that is known, with a value that it cannot have.
+
+            >>> _ = t_env.get_config().set("parallelism.default", "2")
+        """
         if not isinstance(value, str):
             raise TypeError(f"the value of {key} is text, not {value!r}")
         _check(key, value)
@@ -74,6 +81,12 @@ class TableConfig(HasOlderNames):
         return system_zone() if zone == "default" else zone
 
     def set_local_timezone(self, timezone_id: str) -> None:
+        """The zone in which TIMESTAMP_LTZ is shown and cast.
+
+            >>> t_env.get_config().set_local_timezone("Asia/Shanghai")
+            >>> t_env.get_config().get_local_timezone()
+            'Asia/Shanghai'
+        """
         self.set(ZONE, timezone_id)
 
     def get_idle_state_retention(self) -> datetime.timedelta:

@@ -17,6 +17,9 @@ class DataTypes:
     """Makes data types: ``DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())])``.
 
     Types are nullable unless ``nullable`` is False or ``not_null()`` is called.
+
+        >>> DataTypes.ROW([DataTypes.FIELD("name", DataTypes.STRING()), DataTypes.FIELD("amount", DataTypes.INT())])
+        RowType(RowField(name, VarCharType(2147483647, true), ...),RowField(amount, IntType(true), ...))
     """
 
     @staticmethod
@@ -38,6 +41,11 @@ class DataTypes:
 
     @staticmethod
     def STRING(nullable: bool = True) -> t.VarCharType:
+        """Text of any length.
+
+            >>> str(DataTypes.STRING().not_null())
+            'STRING NOT NULL'
+        """
         return t.VarCharType(t.MAX_LENGTH, nullable)
 
     @staticmethod
@@ -70,6 +78,11 @@ class DataTypes:
 
     @staticmethod
     def INT(nullable: bool = True) -> t.IntType:
+        """Whole numbers of 32 bits.
+
+            >>> str(DataTypes.INT())
+            'INT'
+        """
         return t.IntType(nullable)
 
     @staticmethod
@@ -126,7 +139,11 @@ class DataTypes:
 
     @staticmethod
     def ROW(row_fields: Sequence[t.RowField | DataType] = [], nullable: bool = True) -> t.RowType:
-        """Fields; bare types are called f0, f1, ..."""
+        """Fields; bare types are called f0, f1, ...
+
+            >>> str(DataTypes.ROW([DataTypes.FIELD("n", DataTypes.INT())]))
+            'ROW<`n` INT>'
+        """
         fields = [
             each if isinstance(each, t.RowField) else t.RowField(f"f{index}", each)
             for index, each in enumerate(row_fields)
@@ -135,6 +152,11 @@ class DataTypes:
 
     @staticmethod
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> t.RowField:
+        """A field of a row.
+
+            >>> DataTypes.FIELD("n", DataTypes.INT()).name
+            'n'
+        """
         return t.RowField(name, data_type, description)
 
     @staticmethod
