@@ -53,13 +53,14 @@ class Public:
 
     @property
     def methods(self) -> dict[str, Any]:
-        """Public methods and properties as functions: those of the class itself, and of bases that are not public."""
+        """Public methods, as functions, and properties: of the class itself, and of bases that are not public."""
         found: dict[str, Any] = {}
         for owner in self._owners():
             for name, member in vars(owner).items():
-                function = _function(member)
-                if not name.startswith("_") and function is not None:
-                    found.setdefault(name, function)
+                if isinstance(member, (classmethod, staticmethod)):
+                    member = member.__func__
+                if not name.startswith("_") and isinstance(member, (FunctionType, property)):
+                    found.setdefault(name, member)
         return found
 
     def _owners(self) -> Iterator[type]:
@@ -94,11 +95,3 @@ def modules(package: str) -> Iterator[ModuleType]:
             yield importlib.import_module(f"{module.__name__}.{each.name}")
     for name in _MODULES.get(package, ()):
         yield importlib.import_module(f"{module.__name__}.{name}")
-
-
-def _function(member: Any) -> Any:
-    if isinstance(member, (classmethod, staticmethod)):
-        member = member.__func__
-    if isinstance(member, property):
-        member = member.fget
-    return member if isinstance(member, FunctionType) else None

@@ -1,8 +1,8 @@
 """The examples in docstrings: what they may use, and how they are run.
 
 In an example ``env`` is a ``StreamExecutionEnvironment`` with parallelism 1, ``t_env`` a ``StreamTableEnvironment`` over
-it, ``orders`` a table there, under this name, too. All public names are imported; where two packages have one name, it
-is that of the package that the example is about. Jobs run in this process.
+it, with the tables ``orders`` and ``clicks``, which has an event time. All public names are imported; where two packages
+have one name, it is that of the package that the example is about. Jobs run in this process.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from scripts.site_pages import public
 from scripts.site_pages.public import Public
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.table import StreamTableEnvironment
+from millrace.table import StreamTableEnvironment, Table
 
 FLAGS = doctest.ELLIPSIS
 _ORDERS = [("Ann", "ink", 1), ("Bob", "pen", 2), ("Ann", "pen", 3)]
+_CLICKS = """
+    CREATE TABLE clicks (n INT, at AS CAST(TO_TIMESTAMP_LTZ(n * 1200, 0) AS TIMESTAMP(3)), WATERMARK FOR at AS at)
+    WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '4')
+"""
+_TABLES = ("orders", "clicks")
 _PARSER = doctest.DocTestParser()
 
 
@@ -44,16 +49,25 @@ def tests_of(name: Public) -> list[doctest.DocTest]:
 def globals_for(name: Public, text: str) -> dict[str, Any]:
     """What an example may use; environments only if it does."""
     found = {**_everything(), **_names_of(name.package), "__name__": "__main__"}
-    if any(word in text for word in ("env", "orders")):
+    if any(word in text for word in ("env", *_TABLES)):
         env = StreamExecutionEnvironment.get_execution_environment()
         env.set_parallelism(1)
         found["env"] = env
-        if "t_env" in text or "orders" in text:
-            t_env = StreamTableEnvironment.create(env)
+        if any(word in text for word in ("t_env", *_TABLES)):
+            found["t_env"] = t_env = StreamTableEnvironment.create(env)
             t_env.get_config().set("table.local-time-zone", "UTC")
-            found["t_env"] = t_env
-            found["orders"] = t_env.from_elements(_ORDERS, ["name", "product", "amount"])
-            t_env.create_temporary_view("orders", found["orders"])
+            found.update(_tables(t_env, text))
+    return found
+
+
+def _tables(t_env: StreamTableEnvironment, text: str) -> dict[str, Table]:
+    found: dict[str, Table] = {}
+    if "orders" in text:
+        found["orders"] = t_env.from_elements(_ORDERS, ["name", "product", "amount"])
+        t_env.create_temporary_view("orders", found["orders"])
+    if "clicks" in text:
+        t_env.execute_sql(_CLICKS)
+        found["clicks"] = t_env.from_path("clicks")
     return found
 
 

@@ -22,7 +22,13 @@ _TIMERS = (EVENT_TIMERS, PROCESSING_TIMERS)
 
 @dataclass(frozen=True)
 class SavepointMetadata:
-    """A savepoint or checkpoint as a whole."""
+    """A savepoint or checkpoint as a whole.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> SavepointReader.read(writer.write("begin")).metadata.kind
+        'savepoint'
+    """
 
     path: str
     kind: str

@@ -53,6 +53,17 @@ class TableEnvironment:
     """The context of a table program: its catalogs, tables, functions and settings; it runs queries and statements.
 
     Objects are found by names of one to three parts, ``catalog.database.name``; odd names are in backticks.
+
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("parallelism.default", "1")
+        >>> t_env.execute_sql("SELECT name FROM (VALUES ('Ann'), ('Bob')) AS t (name)").print()
+        +----+--------------------------------+
+        | op |                           name |
+        +----+--------------------------------+
+        | +I |                            Ann |
+        | +I |                            Bob |
+        +----+--------------------------------+
+        2 rows in set
     """
 
     def __init__(self, settings: EnvironmentSettings, stream_environment: StreamExecutionEnvironment) -> None:
@@ -171,11 +182,21 @@ class TableEnvironment:
         return Table(source_info(*unnamed(descriptor, self._session), {}, self._session).plan, self)
 
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
+        """A table in the catalog.
+
+            >>> schema = Schema.new_builder().column("name", "STRING").build()
+            >>> t_env.create_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        """
         self._create(path, table_of(descriptor), ignoreIfExists, False)
 
     def create_temporary_table(
         self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
     ) -> None:
+        """A table for this session.
+
+            >>> schema = Schema.new_builder().column("name", "STRING").build()
+            >>> t_env.create_temporary_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        """
         self._create(path, table_of(descriptor), ignoreIfExists, True)
 
     def create_temporary_view(
@@ -292,6 +313,12 @@ class TableEnvironment:
         return self._session.catalogs.temporary_system_functions.pop(name.lower(), None) is not None
 
     def create_temporary_function(self, path: str, function: Any) -> None:
+        """A function under a name of the current database, for this session.
+
+            >>> t_env.create_temporary_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+            <Row(2)>
+        """
         identifier = self._identifier(path)
         if identifier in self._session.catalogs.temporary_functions:
             raise problem(f"there is a temporary function {identifier} already")

@@ -23,7 +23,16 @@ __all__ = ["StatementSet"]
 
 
 class StatementSet:
-    """Collects inserts and runs them as one job: what they have in common is computed once."""
+    """Collects inserts and runs them as one job: what they have in common is computed once.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> statements = t_env.create_statement_set().add_insert("shown", orders.select(col("name")))
+        >>> statements.add_insert_sql("INSERT INTO shown VALUES ('Eve')").execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+        +I[Eve]
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -122,7 +122,11 @@ class Table(_Query, _Rows):
 
     @takes_older_arguments
     def alias(self, field: str, *fields: str) -> Table:
-        """Rename the first columns."""
+        """Rename the first columns.
+
+            >>> orders.alias("who", "what", "pieces").get_schema().get_field_names()
+            ['who', 'what', 'pieces']
+        """
         names = [_text(each) for each in (field, *fields)]
         if len(names) > len(self._plan.schema):
             raise problem(f"alias gives {len(names)} names to {len(self._plan.schema)} columns")
@@ -235,6 +239,10 @@ class Table(_Query, _Rows):
 
         Flink's Table API has no such method. Conditions and measures are SQL text (``"B.price > A.price"``) or
         expressions with columns of a ``MatchVariable``.
+
+            >>> a, b = MatchVariable("A"), MatchVariable("B")
+            >>> callable(clicks.match_recognize)
+            True
 
         :param pattern: as in SQL: ``"A B+ C"``.
         :param order_by: the time attribute, perhaps with more columns in a list: names or expressions.
@@ -392,7 +400,12 @@ class Table(_Query, _Rows):
         return GroupedTable(Grouping(self._plan, self._block, tuple(keys)), self._t_env)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
-        """Rows of equal times together; ``group_by`` with the alias of the window comes next."""
+        """Rows of equal times together; ``group_by`` with the alias of the window comes next.
+
+            >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+            >>> list(hours.group_by(col("w")).select(col("w").end, col("n").count).execute().collect())
+            [<Row(datetime.datetime(1970, 1, 1, 1, 0), 2)>, <Row(datetime.datetime(1970, 1, 1, 2, 0), 2)>]
+        """
         if not isinstance(window, GroupWindow):
             raise problem(
                 "a group window needs a size, a time attribute and a name: Tumble.over(...).on(...).alias('w')"
@@ -400,11 +413,28 @@ class Table(_Query, _Rows):
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
-        """Windows around each row; ``select`` with ``over`` comes next."""
+        """Windows around each row; ``select`` with ``over`` comes next.
+
+            >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+            >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+            [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+        """
         return OverWindowedTable(self, over_windows)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
-        """One aggregate over all rows; its fields are columns of the next ``select``."""
+        """One aggregate over all rows; its fields are columns of the next ``select``.
+
+            >>> class Total(AggregateFunction):
+            ...     def create_accumulator(self):
+            ...         return [0]
+            ...     def accumulate(self, accumulator, row):
+            ...         accumulator[0] += row[2]
+            ...     def get_value(self, accumulator):
+            ...         return Row(accumulator[0])
+            >>> total = udaf(Total(), result_type="ROW<total BIGINT>", accumulator_type="ARRAY<BIGINT>")
+            >>> list(orders.aggregate(total).select(col("total")).execute().collect())
+            [<Row(6)>]
+        """
         return AggregatedTable(Grouping(self._plan, self._block, ()), self._row_call(func), self._t_env)
 
     def flat_aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> FlatAggregateTable:
@@ -581,7 +611,12 @@ class GroupedTable(_Unfinished):
 
 
 class GroupWindowedTable(_Unfinished):
-    """A table with a group window."""
+    """A table with a group window.
+
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+        >>> list(hours.group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
+        [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
+    """
 
     def __init__(self, table: Table, window: GroupWindow) -> None:
         self._table = table
@@ -617,7 +652,12 @@ class WindowGroupedTable(_Unfinished):
 
 
 class OverWindowedTable(_Unfinished):
-    """A table with over windows."""
+    """A table with over windows.
+
+        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+        >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+        [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+    """
 
     def __init__(self, table: Table, windows: tuple[OverWindow, ...]) -> None:
         self._table = table

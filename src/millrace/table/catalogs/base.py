@@ -25,6 +25,9 @@ class Catalog(Adopting):
 
     Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. Lists are empty
     by default, and nothing exists. Errors are those of ``millrace.util.exceptions``: DatabaseNotExistException, ...
+
+        >>> t_env.get_catalog("default_catalog").list_databases()
+        ['default_database']
     """
 
     def open(self) -> None:

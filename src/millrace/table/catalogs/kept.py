@@ -367,7 +367,12 @@ _ALREADY = {
 
 
 class GenericInMemoryCatalog(KeptCatalog):
-    """A catalog of this session."""
+    """A catalog of this session.
+
+        >>> t_env.register_catalog("mine", GenericInMemoryCatalog("mine"))
+        >>> t_env.list_catalogs()
+        ['default_catalog', 'mine']
+    """
 
     def __init__(self, name: str, default_database: str = "default") -> None:
         super().__init__(name, default_database, MemoryShelf())

@@ -40,7 +40,11 @@ class _Kept:
 
 
 class CatalogDatabase(_Kept):
-    """A database: properties and a comment."""
+    """A database: properties and a comment.
+
+        >>> CatalogDatabase.create_instance({"owner": "Ann"}, "of examples").get_properties()
+        {'owner': 'Ann'}
+    """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
         super().__init__(comment)
@@ -55,7 +59,12 @@ class CatalogDatabase(_Kept):
 
 
 class CatalogBaseTable(_Kept):
-    """A table or view. ``original_query`` and ``expanded_query`` are those of a view."""
+    """A table or view. ``original_query`` and ``expanded_query`` are those of a view.
+
+        >>> schema = Schema.new_builder().column("n", "INT").build()
+        >>> CatalogBaseTable.create_table(schema, [], {"connector": "print"}).get_options()
+        {'connector': 'print'}
+    """
 
     def __init__(
         self,
@@ -148,7 +157,11 @@ def _schema(given: TableSchema | Schema) -> Schema:
 
 
 class CatalogPartition(_Kept):
-    """A partition: properties and a comment."""
+    """A partition: properties and a comment.
+
+        >>> CatalogPartition.create_instance({"rows": "5"}, "one day").get_properties()
+        {'rows': '5'}
+    """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
         super().__init__(comment)
@@ -163,7 +176,11 @@ class CatalogPartition(_Kept):
 
 
 class CatalogFunction(_Kept):
-    """A function: ``module.name`` of a Python function."""
+    """A function: ``module.name`` of a Python function.
+
+        >>> CatalogFunction.create_instance("my_module.my_function", "Python").get_class_name()
+        'my_module.my_function'
+    """
 
     def __init__(self, class_name: str, function_language: str = "Python", comment: str | None = None) -> None:
         super().__init__(comment)
@@ -199,7 +216,12 @@ class CatalogFunction(_Kept):
 
 
 class CatalogModel(_Kept):
-    """A model: input and output columns, options."""
+    """A model: input and output columns, options.
+
+        >>> schema = Schema.new_builder().column("review", "STRING").build()
+        >>> CatalogModel.create_model(schema, schema, {"provider": "openai"}, None).get_options()
+        {'provider': 'openai'}
+    """
 
     def __init__(
         self, input_schema: Schema | None, output_schema: Schema | None, options: dict[str, str], comment: str | None
@@ -229,14 +251,25 @@ class CatalogModel(_Kept):
 
 
 class Procedure:
-    """Something that a catalog can be asked to do. Subclass it."""
+    """Something that a catalog can be asked to do. Subclass it.
+
+        >>> class Hello(Procedure):
+        ...     def call(self, name):
+        ...         return f"hello {name}"
+        >>> Hello().call("Ann")
+        'hello Ann'
+    """
 
     def call(self, *args: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must implement call()")
 
 
 class CatalogPartitionSpec:
-    """Columns with their values: which partition is meant, or which of them."""
+    """Columns with their values: which partition is meant, or which of them.
+
+        >>> CatalogPartitionSpec({"day": "2026-03-05"}).get_partition_spec()
+        {'day': '2026-03-05'}
+    """
 
     def __init__(self, partition_spec: dict[str, str]) -> None:
         self._spec = dict(partition_spec)
@@ -255,7 +288,11 @@ class CatalogPartitionSpec:
 
 
 class CatalogTableStatistics:
-    """What is known about the rows of a table; -1 for unknown."""
+    """What is known about the rows of a table; -1 for unknown.
+
+        >>> CatalogTableStatistics(5).get_row_count()
+        5
+    """
 
     def __init__(
         self,
@@ -292,7 +329,11 @@ class CatalogTableStatistics:
 
 
 class CatalogColumnStatistics:
-    """What is known about columns, by name."""
+    """What is known about columns, by name.
+
+        >>> CatalogColumnStatistics({"amount": {"nulls": 0}}).get_column_statistics_data()
+        {'amount': {'nulls': 0}}
+    """
 
     def __init__(
         self, column_statistics_data: dict[str, Any] | None = None, properties: dict[str, str] | None = None
@@ -311,7 +352,11 @@ class CatalogColumnStatistics:
 
 
 class CatalogDescriptor:
-    """A catalog as CREATE CATALOG would describe it."""
+    """A catalog as CREATE CATALOG would describe it.
+
+        >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).name
+        'mine'
+    """
 
     def __init__(self, catalog_name: str, configuration: Configuration, comment: str | None = None) -> None:
         self._name = catalog_name

@@ -36,7 +36,11 @@ def quoted(name: str) -> str:
 @total_ordering
 @total_ordering
 class ObjectPath:
-    """A database and the name of an object in it."""
+    """A database and the name of an object in it.
+
+        >>> ObjectPath("shop", "orders").get_full_name()
+        'shop.orders'
+    """
 
     def __init__(self, database_name: str | None = None, object_name: str | None = None) -> None:
         if not database_name or not object_name:
@@ -83,7 +87,11 @@ class ObjectPath:
 
 
 class ObjectIdentifier:
-    """Catalog, database and name of an object."""
+    """Catalog, database and name of an object.
+
+        >>> ObjectIdentifier.of("default_catalog", "shop", "orders").as_summary_string()
+        'default_catalog.shop.orders'
+    """
 
     UNKNOWN = "<UNKNOWN>"
 

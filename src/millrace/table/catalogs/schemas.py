@@ -19,7 +19,11 @@ _C = TypeVar("_C", bound="Column")
 
 
 class Column(ABC):
-    """A column of a resolved schema."""
+    """A column of a resolved schema.
+
+        >>> Column.physical("n", DataTypes.INT()).as_summary_string()
+        '`n` INT'
+    """
 
     def __init__(self, name: str, data_type: DataType, comment: str | None = None) -> None:
         self._name = name
@@ -91,7 +95,11 @@ class Column(ABC):
 
 
 class PhysicalColumn(Column):
-    """A column of the rows."""
+    """A column of the rows.
+
+        >>> isinstance(Column.physical("n", DataTypes.INT()), PhysicalColumn)
+        True
+    """
 
     def is_physical(self) -> bool:
         return True
@@ -104,7 +112,11 @@ class PhysicalColumn(Column):
 
 
 class ComputedColumn(Column):
-    """A column computed of others."""
+    """A column computed of others.
+
+        >>> isinstance(t_env.sql_query("SELECT 1 AS n").get_resolved_schema().get_columns()[0], ComputedColumn)
+        False
+    """
 
     def __init__(self, name: str, expression: ResolvedExpression, comment: str | None = None) -> None:
         super().__init__(name, expression.get_output_data_type(), comment)
@@ -124,7 +136,12 @@ class ComputedColumn(Column):
 
 
 class MetadataColumn(Column):
-    """A column of what the connector knows about a row."""
+    """A column of what the connector knows about a row.
+
+        >>> column = Column.metadata("at", DataTypes.TIMESTAMP(3), "timestamp", False)
+        >>> column.get_metadata_key()
+        'timestamp'
+    """
 
     def __init__(
         self, name: str, data_type: DataType, metadata_key: str | None, is_virtual: bool, comment: str | None = None
@@ -151,7 +168,11 @@ class MetadataColumn(Column):
 
 
 class WatermarkSpec:
-    """A time attribute and its watermark."""
+    """A time attribute and its watermark.
+
+        >>> clicks.get_resolved_schema().get_watermark_specs()
+        []
+    """
 
     def __init__(self, rowtime_attribute: str, watermark_expression: ResolvedExpression) -> None:
         self._attribute = rowtime_attribute
@@ -182,7 +203,11 @@ class WatermarkSpec:
 
 
 class Constraint(ABC):
-    """Something that holds for all rows of a table."""
+    """Something that holds for all rows of a table.
+
+        >>> issubclass(UniqueConstraint, Constraint)
+        True
+    """
 
     class ConstraintType(Enum):
         PRIMARY_KEY = 0
@@ -209,7 +234,11 @@ class Constraint(ABC):
 
 
 class UniqueConstraint(Constraint):
-    """A primary key."""
+    """A primary key.
+
+        >>> UniqueConstraint.primary_key("pk", ["n"]).as_summary_string()
+        'CONSTRAINT `pk` PRIMARY KEY (`n`) NOT ENFORCED'
+    """
 
     def __init__(self, name: str, columns: Sequence[str]) -> None:
         super().__init__(name)
@@ -234,7 +263,11 @@ class UniqueConstraint(Constraint):
 
 
 class ResolvedSchema:
-    """Columns, watermarks and primary key of a table or view."""
+    """Columns, watermarks and primary key of a table or view.
+
+        >>> ResolvedSchema.physical(["n"], [DataTypes.INT()]).get_column_names()
+        ['n']
+    """
 
     def __init__(
         self,

@@ -74,7 +74,11 @@ class DeclaredDistribution:
 
 
 class Schema:
-    """Columns, watermark and primary key; nothing is looked up or checked before the table is used."""
+    """Columns, watermark and primary key; nothing is looked up or checked before the table is used.
+
+        >>> schema = Schema.new_builder().column("name", "STRING").column("at", "TIMESTAMP(3)")
+        >>> schema = schema.watermark("at", "at - INTERVAL '5' SECOND").build()
+    """
 
     def __init__(
         self,

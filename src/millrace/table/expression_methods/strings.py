@@ -76,6 +76,11 @@ class _Strings(_Handle):
         return self._apply("BTRIM", "BTRIM", *present(trim_str))
 
     def replace(self, search: Text | None = None, replacement: Text | None = None) -> Expression[Any]:
+        """Every occurrence of a text replaced by another.
+
+            >>> next(orders.select(col("name").replace("nn", "n")).execute().collect())
+            <Row('An')>
+        """
         return self._apply("REPLACE", "replace", search, replacement)
 
     def translate(self, from_str: Any, to_str: Any) -> Expression[Any]:
@@ -83,6 +88,11 @@ class _Strings(_Handle):
         return self._apply("TRANSLATE", "TRANSLATE3", from_str, to_str)
 
     def like(self, pattern: Text | None = None, escape: Any = None) -> Expression[Any]:
+        """The text fits a pattern: ``%`` is any text, ``_`` one character.
+
+            >>> list(orders.filter(col("product").like("p%")).select(col("product")).execute().collect())
+            [<Row('pen')>, <Row('pen')>]
+        """
         return self._apply("LIKE", "LIKE", pattern, *present(escape))
 
     def similar(self, pattern: Text | None = None) -> Expression[Any]:
@@ -128,15 +138,35 @@ class _Strings(_Handle):
         return self._apply("REGEXP_SUBSTR", "REGEXP_SUBSTR", regex)
 
     def decode(self, charset: Text) -> Expression[Any]:
+        """Bytes of a character set as text.
+
+            >>> next(orders.select(col("name").encode("UTF-8").decode("UTF-8")).execute().collect())
+            <Row('Ann')>
+        """
         return self._apply("DECODE", "decode", charset)
 
     def encode(self, charset: Text) -> Expression[Any]:
+        """The text as bytes of a character set.
+
+            >>> next(orders.select(col("name").encode("UTF-8")).execute().collect())
+            <Row(b'Ann')>
+        """
         return self._apply("ENCODE", "encode", charset)
 
     def left(self, length: Number) -> Expression[Any]:
+        """The first characters.
+
+            >>> next(orders.select(col("name").left(1)).execute().collect())
+            <Row('A')>
+        """
         return self._apply("LEFT", "left", length)
 
     def right(self, length: Number) -> Expression[Any]:
+        """The last characters.
+
+            >>> next(orders.select(col("name").right(2)).execute().collect())
+            <Row('nn')>
+        """
         return self._apply("RIGHT", "right", length)
 
     def instr(self, s: Text) -> Expression[Any]:
@@ -174,6 +204,11 @@ class _Strings(_Handle):
         return self._apply("SPLIT_INDEX", "splitIndex", separator, index)
 
     def split(self, delimiter: Any) -> Expression[Any]:
+        """The parts between separators, as an array.
+
+            >>> next(orders.select(lit("a,b").split(",")).execute().collect())
+            <Row(['a', 'b'])>
+        """
         return self._apply("SPLIT", "SPLIT", delimiter)
 
     def str_to_map(

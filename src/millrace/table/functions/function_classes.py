@@ -90,7 +90,11 @@ class FunctionContext:
 
 
 class UserDefinedFunction(ABC):
-    """Base of all functions. ``open`` and ``close`` are called once per subtask."""
+    """Base of all functions. ``open`` and ``close`` are called once per subtask.
+
+        >>> issubclass(ScalarFunction, UserDefinedFunction)
+        True
+    """
 
     def open(self, function_context: FunctionContext) -> None: ...
 
@@ -146,7 +150,11 @@ class TableFunction(UserDefinedFunction):
 
 
 class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
-    """Base of aggregate functions: values go into an accumulator and may be taken out again."""
+    """Base of aggregate functions: values go into an accumulator and may be taken out again.
+
+        >>> issubclass(AggregateFunction, ImperativeAggregateFunction)
+        True
+    """
 
     @abstractmethod
     def create_accumulator(self) -> ACC: ...
@@ -215,7 +223,11 @@ class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
 
 
 class DelegatingScalarFunction(ScalarFunction):
-    """A callable as a scalar function."""
+    """A callable as a scalar function.
+
+        >>> DelegatingScalarFunction(lambda n: n * 2).eval(3)
+        6
+    """
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -227,7 +239,13 @@ class DelegatingScalarFunction(ScalarFunction):
 
 
 class DelegatingAsyncScalarFunction(AsyncScalarFunction):
-    """An ``async def`` as a scalar function."""
+    """An ``async def`` as a scalar function.
+
+        >>> async def half(n):
+        ...     return n / 2
+        >>> isinstance(DelegatingAsyncScalarFunction(half), AsyncScalarFunction)
+        True
+    """
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -237,7 +255,11 @@ class DelegatingAsyncScalarFunction(AsyncScalarFunction):
 
 
 class DelegationTableFunction(TableFunction):
-    """A callable as a table function."""
+    """A callable as a table function.
+
+        >>> list(DelegationTableFunction(lambda word: iter(word)).eval("ab"))
+        ['a', 'b']
+    """
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -249,7 +271,11 @@ class DelegationTableFunction(TableFunction):
 
 
 class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
-    """A callable on pandas.Series as an aggregate function."""
+    """A callable on pandas.Series as an aggregate function.
+
+        >>> isinstance(DelegatingPandasAggregateFunction(lambda amounts: amounts.mean()), AggregateFunction)
+        True
+    """
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -265,7 +291,11 @@ class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
 
 
 class PandasAggregateFunctionWrapper:
-    """An aggregate function that is given all rows of a group at once."""
+    """An aggregate function that is given all rows of a group at once.
+
+        >>> import pandas
+        >>> wrapper = PandasAggregateFunctionWrapper(DelegatingPandasAggregateFunction(lambda amounts: amounts.sum()))
+    """
 
     def __init__(self, func: AggregateFunction[Any, Any]) -> None:
         self.func = func

@@ -39,7 +39,13 @@ class CoreModule(Module):
 
 
 class HiveModule(Module):
-    """Not there: raises NotImplementedError."""
+    """Not there: raises NotImplementedError.
+
+        >>> HiveModule("3.1.3")
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...
+    """
 
     def __init__(self, hive_version: str | None = None) -> None:
         raise not_yet("HiveModule", "functions made with udf() in a Module of your own")
