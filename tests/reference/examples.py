@@ -38,7 +38,7 @@ def docstrings_of(name: Public) -> Iterator[tuple[str, str]]:
             yield f"{name}{part}", text
 
 
-def tests_of(name: Public) -> list[doctest.DocTest]:
+def examples_of(name: Public) -> list[doctest.DocTest]:
     """The examples of a name, each with an environment of its own."""
     return [
         _PARSER.get_doctest(inspect.cleandoc(text), globals_for(name, text), place, name.home, 0)

@@ -53,7 +53,7 @@ class TypeMismatchError(TypeError):
         >>> list(env.from_collection([1]).map(lambda n: "text", Types.INT()).execute_and_collect())
         Traceback (most recent call last):
             ...
-        millrace.spark.jobs.java_error.JobFailedError: ...expects Integer...
+        millrace.spark.jobs.java_error.JobFailedError: ... TypeMismatchError: expected Integer, got str 'text'
     """
 
     def __init__(self, value: Any, expected: TypeInformation, index: int, path: str, reason: str = "") -> None:

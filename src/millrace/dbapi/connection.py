@@ -14,7 +14,15 @@ from millrace.dbapi.errors import InterfaceError, NotSupportedError, translated
 
 
 class Connection:
-    """Threads may share it; its statements run one after the other."""
+    """Threads may share it; its statements run one after the other.
+
+        >>> try:
+        ...     with connect("http://localhost:1", timeout=1) as connection:
+        ...         rows = connection.execute("SHOW TABLES").fetchall()
+        ... except OperationalError:
+        ...     print("no gateway listens there")
+        no gateway listens there
+    """
 
     Warning, Error = errors.Warning, errors.Error
     InterfaceError, DatabaseError, DataError = errors.InterfaceError, errors.DatabaseError, errors.DataError

@@ -241,8 +241,10 @@ class Table(_Query, _Rows):
         expressions with columns of a ``MatchVariable``.
 
             >>> a, b = MatchVariable("A"), MatchVariable("B")
-            >>> callable(clicks.match_recognize)
-            True
+            >>> pairs = clicks.match_recognize(
+            ...     "A B", order_by="at", measures={"a": a.n, "b": b.n}, define={"B": b.n > a.n}, after="PAST LAST ROW")
+            >>> list(pairs.execute().collect())
+            [<Row(1, 2)>, <Row(3, 4)>]
 
         :param pattern: as in SQL: ``"A B+ C"``.
         :param order_by: the time attribute, perhaps with more columns in a list: names or expressions.
@@ -636,7 +638,12 @@ class GroupWindowedTable(_Unfinished):
 
 
 class WindowGroupedTable(_Unfinished):
-    """A table grouped by a window and keys."""
+    """A table grouped by a window and keys.
+
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
+        >>> [row[1] for row in hours.select(col("w").rowtime, col("n").max).execute().collect()]
+        [2, 4]
+    """
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
         self._grouping = grouping

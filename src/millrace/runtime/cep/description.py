@@ -13,7 +13,11 @@ from millrace.runtime.cep.conditions import IterativeCondition
 
 
 class Contiguity(Enum):
-    """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``)."""
+    """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``).
+
+        >>> Pattern.begin("a").next("b").get_quantifier().consuming_strategy.name
+        'STRICT'
+    """
 
     STRICT = "STRICT"
     """nothing: ``next``"""

@@ -81,9 +81,9 @@ class JsonExistsOnError(Enum):
 class JsonValueOnEmptyOrError(Enum):
     """What ``json_value`` gives where there is no value, or an error.
 
-        >>> value = lit('{"a": 1}').json_value("$.b", DataTypes.INT(), JsonValueOnEmptyOrError.DEFAULT, 0)
+        >>> value = lit('{"a": 1}').json_value("lax $.b", DataTypes.INT(), JsonValueOnEmptyOrError.DEFAULT, 0)
         >>> next(orders.select(value).execute().collect())
-        <Row(None)>
+        <Row(0)>
     """
 
     NULL = (0,)
@@ -107,9 +107,10 @@ class JsonQueryWrapper(Enum):
 class JsonQueryOnEmptyOrError(Enum):
     """What ``json_query`` gives where there is nothing, or an error.
 
-        >>> inside = lit("{}").json_query("$.a", JsonQueryWrapper.WITHOUT_ARRAY, JsonQueryOnEmptyOrError.EMPTY_ARRAY)
+        >>> empty = JsonQueryOnEmptyOrError.EMPTY_ARRAY
+        >>> inside = lit("{}").json_query("lax $.a", JsonQueryWrapper.WITHOUT_ARRAY, empty)
         >>> next(orders.select(inside).execute().collect())
-        <Row(None)>
+        <Row('[]')>
     """
 
     NULL = (0,)

@@ -1,0 +1,71 @@
+"""Every public class and function has an example that runs, the methods that programs use most are in one, and every
+method says what it does."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from scripts.site_pages import public
+from scripts.site_pages.public import Public
+from tests.local_jobs import run_jobs_locally
+from tests.reference.examples import FLAGS, docstrings_of, examples_of
+
+from millrace.connectors.tables.values import clear_values
+
+ROOT = Path(__file__).parents[2]
+MOST_USED = 300
+"""names of methods that are in an example"""
+_USES = re.compile(r"\.([a-zA-Z_]\w*)\b")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    run_jobs_locally(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    yield
+    clear_values()
+
+
+@pytest.mark.parametrize("name", [name for name in public.names() if any(docstrings_of(name))], ids=str)
+def test_examples_print_what_they_say(name: Public) -> None:
+    problems: list[str] = []
+    for example in examples_of(name):
+        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=problems.append)
+    assert not problems, "".join(problems)
+
+
+def test_every_class_and_function_has_an_example() -> None:
+    without = [str(name) for name in public.names() if ">>> " not in (name.found.__doc__ or "")]
+    assert not without
+
+
+def test_the_methods_that_are_used_most_are_in_examples() -> None:
+    shown = {used for name in public.names() for _, text in docstrings_of(name) for used in _USES.findall(text)}
+    uses = _uses()
+    methods = sorted({each for name in public.names() for each in name.methods}, key=lambda each: (-uses[each], each))
+    assert not [method for method in methods[:MOST_USED] if method not in shown]
+
+
+def test_every_method_says_what_it_does() -> None:
+    silent = [f"{name}.{method}" for name in public.names() for method in name.methods if not _said(name, method)]
+    assert not silent
+
+
+def _said(name: Public, method: str) -> str:
+    """The docstring of a method, or the one that it inherits."""
+    return name.methods[method].__doc__ or inspect.getdoc(getattr(name.found, method)) or ""
+
+
+@cache
+def _uses() -> Counter[str]:
+    """How often the programs of examples, guides and tests of programs use a name behind a dot."""
+    places = ("examples", "docs/guide", "docs/migration", "tests/dropin/cases", "tests/table/pyflink_programs")
+    files = [path for place in places for path in (ROOT / place).rglob("*") if path.suffix in (".py", ".md")]
+    return Counter(used for path in files for used in _USES.findall(path.read_text("utf-8")))
