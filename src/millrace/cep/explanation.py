@@ -105,10 +105,12 @@ class Explanation:
 
     @property
     def matches(self) -> list[Mapping[str, list[Any]]]:
+        """All matches, in their order."""
         return [match for step in self.steps for match in step.matches]
 
     @property
     def ended(self) -> list[Ended]:
+        """All partial matches that ended, in their order."""
         return [ended for step in self.steps for ended in step.ended]
 
     @property

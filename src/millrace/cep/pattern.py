@@ -236,12 +236,15 @@ class Pattern:
     # -- what it is -----------------------------------------------------------------------------------------------
 
     def get_name(self) -> str:
+        """The name of the step."""
         return self._name
 
     def get_previous(self) -> Pattern | None:
+        """The step before; None: this is the first."""
         return self._previous
 
     def get_quantifier(self) -> Quantifier:
+        """How often the step may come."""
         return self._quantifier
 
     def get_condition(self) -> IterativeCondition | None:
@@ -249,6 +252,7 @@ class Pattern:
         return self._condition
 
     def get_until_condition(self) -> IterativeCondition | None:
+        """The condition that ends the loop; None: there is none."""
         return self._until
 
     def get_window_size(self, within_type: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
@@ -256,6 +260,7 @@ class Pattern:
         return self._within.get(within_type)
 
     def get_after_match_skip_strategy(self) -> AfterMatchSkipStrategy:
+        """Where the search goes on after a match."""
         return self._skip
 
     def describe(self) -> PatternDescription:

@@ -53,9 +53,11 @@ class PatternProcessor:
         self._update = PatternUpdate(id, version, pattern, function or "")
 
     def get_id(self) -> str:
+        """The name under which versions replace each other."""
         return self._update.id
 
     def get_version(self) -> int:
+        """The number of the version."""
         return self._update.version
 
     def get_pattern(self) -> str | None:

@@ -30,6 +30,7 @@ class ConfigOption(Generic[T]):
     default: T | None = None
 
     def has_default_value(self) -> bool:
+        """Whether there is a value where nothing is set."""
         return self.default is not None
 
     def __eq__(self, other: object) -> bool:
@@ -48,6 +49,7 @@ class ConfigOptions:
 
     @staticmethod
     def key(key: str) -> OptionBuilder:
+        """Begins an option; a type and a default follow."""
         if not isinstance(key, str):
             raise TypeError(f"the key of an option is a str, got {key!r}")
         return ConfigOptions.OptionBuilder(key)

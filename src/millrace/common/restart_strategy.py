@@ -138,6 +138,7 @@ class RestartStrategies:
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
+        """A failure fails the job."""
         return RestartStrategies.NoRestartStrategyConfiguration()
 
     @staticmethod

@@ -31,7 +31,8 @@ class SerializationSchema(ABC):
     """
 
     @abstractmethod
-    def serialize(self, value: Any) -> bytes: ...
+    def serialize(self, value: Any) -> bytes:
+        """The bytes of an element."""
 
 
 class DeserializationSchema(ABC):
@@ -51,7 +52,8 @@ class DeserializationSchema(ABC):
         """The element; None to leave the message out."""
 
     @abstractmethod
-    def get_produced_type(self) -> TypeInformation: ...
+    def get_produced_type(self) -> TypeInformation:
+        """The type of the elements."""
 
 
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):

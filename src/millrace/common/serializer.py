@@ -26,10 +26,12 @@ class TypeSerializer(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def serialize(self, element: T, stream: BytesIO) -> None: ...
+    def serialize(self, element: T, stream: BytesIO) -> None:
+        """Write an element to a stream of bytes."""
 
     @abstractmethod
-    def deserialize(self, stream: BytesIO) -> T: ...
+    def deserialize(self, stream: BytesIO) -> T:
+        """Read an element from a stream of bytes."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__

@@ -51,13 +51,16 @@ class WriterInitContext(ABC):
     """
 
     @abstractmethod
-    def get_index_of_subtask(self) -> int: ...
+    def get_index_of_subtask(self) -> int:
+        """The number of this subtask, from 0."""
 
     @abstractmethod
-    def get_number_of_parallel_subtasks(self) -> int: ...
+    def get_number_of_parallel_subtasks(self) -> int:
+        """How many subtasks the sink has."""
 
     @abstractmethod
-    def get_job_id(self) -> str: ...
+    def get_job_id(self) -> str:
+        """The id of the job."""
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
@@ -93,7 +96,8 @@ class SinkWriterContext(ABC):
         """The element's event timestamp in ms, None when it has none."""
 
     @abstractmethod
-    def current_watermark(self) -> int: ...
+    def current_watermark(self) -> int:
+        """The watermark of the sink, in ms since 1970."""
 
 
 class SinkWriter(ABC, Generic[T]):
@@ -107,7 +111,8 @@ class SinkWriter(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def write(self, element: T, context: SinkWriterContext) -> None: ...
+    def write(self, element: T, context: SinkWriterContext) -> None:
+        """Write an element, or keep it until ``flush``."""
 
     def flush(self, end_of_input: bool) -> None:
         """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered."""
@@ -185,7 +190,8 @@ class Committer(ABC, Generic[CommT]):
         By default this is left to ``recover``.
         """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the job."""
 
 
 class Sink(ABC, Generic[T]):
@@ -216,7 +222,8 @@ class Sink(ABC, Generic[T]):
         return self
 
     @abstractmethod
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]: ...
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
+        """The writer of one subtask."""
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> SinkWriter[T]:
         """A writer that goes on from the ``snapshot_state`` of the epoch before, with another writer's states if the

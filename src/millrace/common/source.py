@@ -128,10 +128,12 @@ class SourceReaderContext(ABC):
     """
 
     @abstractmethod
-    def get_index_of_subtask(self) -> int: ...
+    def get_index_of_subtask(self) -> int:
+        """The number of this subtask, from 0."""
 
     @abstractmethod
-    def current_parallelism(self) -> int: ...
+    def current_parallelism(self) -> int:
+        """How many subtasks the source has."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
@@ -225,14 +227,16 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     """
 
     @abstractmethod
-    def current_parallelism(self) -> int: ...
+    def current_parallelism(self) -> int:
+        """How many subtasks the source has."""
 
     @abstractmethod
     def assign_split(self, split: SplitT, subtask_id: int) -> None:
         """Hand a split to a reader; it takes effect with the next epoch (or this one, while it is planned)."""
 
     @abstractmethod
-    def signal_no_more_splits(self, subtask_id: int) -> None: ...
+    def signal_no_more_splits(self, subtask_id: int) -> None:
+        """Tell a reader that it gets no more splits."""
 
     def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
         """Tell a reader something, with the next order; it is sent again if that epoch fails."""
@@ -288,7 +292,8 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         :param splits: what it has left of them.
         """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the job."""
 
 
 class Source(ABC, Generic[T, SplitT]):
@@ -300,7 +305,8 @@ class Source(ABC, Generic[T, SplitT]):
     """
 
     @abstractmethod
-    def get_boundedness(self) -> Boundedness: ...
+    def get_boundedness(self) -> Boundedness:
+        """Whether the source comes to an end."""
 
     @abstractmethod
     def create_enumerator(
@@ -309,7 +315,8 @@ class Source(ABC, Generic[T, SplitT]):
         """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there."""
 
     @abstractmethod
-    def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]: ...
+    def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]:
+        """The reader of one subtask."""
 
     def arrives_over_time(self) -> bool:
         """Whether a bounded source may have nothing for a while and more later. A streaming job with one has an epoch

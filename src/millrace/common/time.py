@@ -24,26 +24,32 @@ class Duration:
 
     @staticmethod
     def of_days(days: int) -> Duration:
+        """So many days."""
         return Duration.of_hours(days * 24)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
+        """So many hours."""
         return Duration.of_minutes(hours * 60)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
+        """So many minutes."""
         return Duration.of_seconds(minutes * 60)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
+        """So many seconds."""
         return Duration.of_millis(seconds * 1000)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
+        """So many milliseconds."""
         return Duration(operator.index(millis) * _NANOS_PER_MILLI)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
+        """So many nanoseconds."""
         return Duration(operator.index(nanos))
 
     def to_millis(self) -> int:
@@ -83,6 +89,7 @@ class Instant:
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
+        """The moment so many ms after 1970."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * _NANOS_PER_MILLI)
 
@@ -108,25 +115,31 @@ class Time:
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
+        """So many milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
+        """So many seconds."""
         return Time(seconds * 1000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
+        """So many minutes."""
         return Time.seconds(minutes * 60)
 
     @staticmethod
     def hours(hours: int) -> Time:
+        """So many hours."""
         return Time.minutes(hours * 60)
 
     @staticmethod
     def days(days: int) -> Time:
+        """So many days."""
         return Time.hours(days * 24)
 
     def to_milliseconds(self) -> int:
+        """The span in ms."""
         return self._milliseconds
 
     def __eq__(self, other: object) -> bool:

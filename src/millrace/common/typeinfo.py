@@ -491,6 +491,7 @@ class Types:
 
     @staticmethod
     def STRING() -> TypeInformation:
+        """``str``."""
         return BasicTypeInfo.STRING_TYPE_INFO()
 
     @staticmethod
@@ -500,6 +501,7 @@ class Types:
 
     @staticmethod
     def BOOLEAN() -> TypeInformation:
+        """``bool``."""
         return BasicTypeInfo.BOOLEAN_TYPE_INFO()
 
     @staticmethod
@@ -574,10 +576,12 @@ class Types:
 
     @staticmethod
     def ROW_NAMED(field_names: Sequence[str], field_types: Sequence[TypeInformation]) -> RowTypeInfo:
+        """``Row`` with these names and types of fields."""
         return RowTypeInfo(field_types, field_names)
 
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TupleTypeInfo:
+        """``tuple`` with these types of fields."""
         return TupleTypeInfo(field_types)
 
     @staticmethod
@@ -602,6 +606,7 @@ class Types:
 
     @staticmethod
     def LIST(element_type_info: TypeInformation) -> TypeInformation:
+        """``list`` of elements of this type."""
         return ListTypeInfo(element_type_info)
 
 

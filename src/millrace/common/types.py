@@ -87,6 +87,7 @@ class Row:
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
+        """Set what kind of change the row is."""
         self._row_kind = row_kind
 
     def set_field_names(self, field_names: list[str]) -> None:

@@ -30,7 +30,8 @@ class WatermarkOutput(ABC):
         """Stop holding back the watermark downstream, until the next watermark or ``mark_active``."""
 
     @abstractmethod
-    def mark_active(self) -> None: ...
+    def mark_active(self) -> None:
+        """Elements come again: watermarks wait for this source."""
 
 
 class WatermarkGenerator(ABC):
@@ -77,6 +78,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
             self._max_timestamp = event_timestamp
 
     def on_batch(self, timestamps: list[int]) -> None:
+        """As ``on_event``, for the timestamps of a whole batch."""
         if timestamps:
             self._max_timestamp = max(self._max_timestamp, max(timestamps))
 

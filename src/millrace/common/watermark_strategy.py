@@ -115,6 +115,7 @@ class WatermarkStrategy:
         return WatermarkStrategy()
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+        """The same, with timestamps from this assigner."""
         if not isinstance(timestamp_assigner, TimestampAssigner):
             raise TypeError(f"expected a TimestampAssigner, got {timestamp_assigner!r}")
         return replace(self, timestamp_assigner=timestamp_assigner)

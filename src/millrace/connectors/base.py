@@ -47,4 +47,5 @@ class SupportsPreprocessing(ABC):
     """
 
     @abstractmethod
-    def get_transformer(self) -> StreamTransformer | None: ...
+    def get_transformer(self) -> StreamTransformer | None:
+        """What is done with the stream before it is written; None: nothing."""

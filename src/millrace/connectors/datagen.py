@@ -43,9 +43,11 @@ class GeneratorFunction(ABC, Generic[T]):
         """Called once per reader, before the first ``map``."""
 
     @abstractmethod
-    def map(self, index: int) -> T: ...
+    def map(self, index: int) -> T:
+        """The element with this index."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the reader."""
 
 
 @dataclass(frozen=True)

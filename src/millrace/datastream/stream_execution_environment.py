@@ -161,6 +161,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def get_parallelism(self) -> int:
+        """How many subtasks operators have that say nothing else."""
         configured = self._config.get_parallelism()
         return configured if configured > 0 else self._default_local_parallelism
 
@@ -178,6 +179,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._config.get_max_parallelism()
 
     def get_default_local_parallelism(self) -> int:
+        """The parallelism where nothing is set: the cores of this machine."""
         return self._default_local_parallelism
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
@@ -212,9 +214,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def is_chaining_enabled(self) -> bool:
+        """Whether operators may be chained."""
         return self._configuration.get_boolean(_CHAINING, True)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """Whether operators whose maximal parallelism differs may be chained."""
         return self._configuration.get_boolean(_CHAINING_DIFFERENT, True)
 
     def enable_checkpointing(
@@ -235,15 +239,19 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._checkpoint_config.get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
+        """How often a record counts after a failure: exactly or at least once."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """The same under its newer name."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether unaligned checkpoints are asked for."""
         return self._checkpoint_config.is_unaligned_checkpoints_enabled()
 
     def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether unaligned checkpoints are asked for in all cases."""
         return self._checkpoint_config.is_force_unaligned_checkpoints()
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
@@ -264,17 +272,21 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Whether the changelog of state is asked for; None: nothing is set."""
         key = "state.changelog.enabled"
         return self._configuration.get_boolean(key, False) if self._configuration.contains_key(key) else None
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """The directory of savepoints that name none."""
         self._configuration.set_string(_SAVEPOINT_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
+        """The directory of savepoints that name none; None: nothing is set."""
         return self._configuration.get_string(_SAVEPOINT_DIRECTORY, "") or None
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
+        """Make the resources of a slot sharing group known."""
         self._slot_groups[slot_sharing_group.get_name()] = slot_sharing_group
         return self
 

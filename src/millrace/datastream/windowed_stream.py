@@ -80,6 +80,7 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     _late_element: Callable[[Any], Any] | None = None
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
         return self._keyed.get_execution_environment()
 
     def get_input_type(self) -> TypeInformation:

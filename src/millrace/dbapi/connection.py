@@ -37,9 +37,11 @@ class Connection:
 
     @property
     def closed(self) -> bool:
+        """Whether it was closed."""
         return self._session.is_closed
 
     def cursor(self) -> Cursor:
+        """A cursor for statements on this connection."""
         self._require_open()
         return Cursor(self)
 

@@ -170,6 +170,7 @@ class AvroRowDeserializationSchema(DeserializationSchema):
         return row
 
     def get_produced_type(self) -> TypeInformation:
+        """The type of the rows."""
         return self._schema.type_of(self._schema.parsed)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -53,6 +53,7 @@ class CsvReaderFormat(StreamFormat[Row]):
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
+        """The format of files with these columns."""
         return CsvReaderFormat(schema)
 
     def with_ignore_parse_errors(self) -> CsvReaderFormat:

@@ -96,6 +96,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         return row_of([parse(text) for parse, text in zip(self._fields, record, strict=True)], self._names)
 
     def get_produced_type(self) -> Any:
+        """The type of the rows."""
         return row_type_info(self._schema.arrow_schema())
 
     def __getstate__(self) -> dict[str, Any]:

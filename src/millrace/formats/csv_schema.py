@@ -54,13 +54,16 @@ class CsvSchema:
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:
+        """Begins a schema; ``build()`` ends it."""
         return CsvSchemaBuilder()
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     def arrow_schema(self) -> Any:
+        """The columns as a schema of Arrow."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     def size(self) -> int:
@@ -114,6 +117,7 @@ class CsvSchemaBuilder:
         return self._add(CsvColumn(name, pa.list_(element), separator))
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
+        """A column of ``true`` and ``false``."""
         return self._add(CsvColumn(name, pa.bool_()))
 
     def add_number_column(self, name: str, number_type: Any = None) -> CsvSchemaBuilder:
@@ -121,6 +125,7 @@ class CsvSchemaBuilder:
         return self._add(CsvColumn(name, pa.int64() if number_type is None else arrow_type(number_type)))
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
+        """A column of text."""
         return self._add(CsvColumn(name, pa.string()))
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
@@ -129,6 +134,7 @@ class CsvSchemaBuilder:
         return self
 
     def clear_columns(self) -> CsvSchemaBuilder:
+        """Forget the columns so far."""
         self._columns.clear()
         return self
 
@@ -158,6 +164,7 @@ class CsvSchemaBuilder:
         return self._set(column_separator=_one_char("Column separator", char))
 
     def disable_escape_char(self) -> CsvSchemaBuilder:
+        """No character escapes others."""
         return self._set(escape_char=None)
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
@@ -173,6 +180,7 @@ class CsvSchemaBuilder:
         return self._set(null_value=null_value)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
+        """No character quotes others."""
         return self._set(quote_char=None)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:

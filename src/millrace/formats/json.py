@@ -52,6 +52,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             raise ValueError(f"Failed to deserialize JSON {message!r}: {error}") from error
 
     def get_produced_type(self) -> Any:
+        """The type of the rows."""
         return self._type_info
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -59,6 +60,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
+        """Begins a schema; ``build()`` ends it."""
         return JsonRowDeserializationSchema.Builder()
 
     class Builder:
@@ -121,6 +123,7 @@ class JsonRowSerializationSchema(SerializationSchema):
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
+        """Begins a schema; ``build()`` ends it."""
         return JsonRowSerializationSchema.Builder()
 
     class Builder:

@@ -31,6 +31,7 @@ class DataType:
 
     @property
     def is_nullable(self) -> bool:
+        """Whether NULL is among the values."""
         return self._nullable
 
     def nullable(self: _T) -> _T:
@@ -42,6 +43,7 @@ class DataType:
         return self._with_nullable(False)
 
     def with_nullable(self: _T, nullable: bool) -> _T:
+        """This type, with or without NULL among its values."""
         return self._with_nullable(nullable)
 
     def _with_nullable(self: _T, nullable: bool) -> _T:
@@ -59,6 +61,7 @@ class DataType:
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type, without parameters."""
         return cls.__name__.removesuffix("Type").upper()
 
     def need_conversion(self) -> bool:
@@ -356,6 +359,7 @@ class LocalZonedTimestampType(_Precise):
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type, without parameters."""
         return "TIMESTAMP_LTZ"
 
 
@@ -391,10 +395,12 @@ class Resolution:
 
     @property
     def unit(self) -> IntervalUnit:
+        """The unit."""
         return self._unit
 
     @property
     def precision(self) -> int:
+        """How many digits it has; -1: as usual."""
         return self._precision
 
     def __str__(self) -> str:
@@ -420,10 +426,12 @@ class YearMonthIntervalType(AtomicType):
 
     @property
     def resolution(self) -> YearMonthResolution:
+        """From which unit to which the interval goes."""
         return self._resolution
 
     @property
     def precision(self) -> int:
+        """How many digits years have."""
         return self._precision
 
     def parameters(self) -> tuple[Any, ...]:
@@ -470,14 +478,17 @@ class DayTimeIntervalType(AtomicType):
 
     @property
     def resolution(self) -> DayTimeResolution:
+        """From which unit to which the interval goes."""
         return self._resolution
 
     @property
     def day_precision(self) -> int:
+        """How many digits days have."""
         return self._day_precision
 
     @property
     def fractional_precision(self) -> int:
+        """How many digits seconds have behind the point."""
         return self._fractional_precision
 
     def parameters(self) -> tuple[Any, ...]:
@@ -526,6 +537,7 @@ class ListViewType(DataType):
 
     @property
     def element_type(self) -> DataType:
+        """The type of the elements."""
         return self._element_type
 
     def parameters(self) -> tuple[Any, ...]:
@@ -571,10 +583,12 @@ class MapViewType(DataType):
 
     @property
     def key_type(self) -> DataType:
+        """The type of the keys."""
         return self._key_type
 
     @property
     def value_type(self) -> DataType:
+        """The type of the values."""
         return self._value_type
 
     def parameters(self) -> tuple[Any, ...]:
@@ -644,6 +658,7 @@ class RowType(DataType):
 
     @property
     def names(self) -> list[str]:
+        """The names of the fields."""
         return [field.name for field in self.fields]
 
     def add(self, field: RowField | str, data_type: DataType | None = None) -> RowType:
@@ -659,9 +674,11 @@ class RowType(DataType):
         return self
 
     def field_names(self) -> list[str]:
+        """The names of the fields."""
         return self.names
 
     def field_types(self) -> list[DataType]:
+        """The types of the fields."""
         return [field.data_type for field in self.fields]
 
     def parameters(self) -> tuple[Any, ...]:
@@ -736,6 +753,7 @@ class UserDefinedType(DataType):
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type."""
         return cls.__name__
 
     @classmethod
@@ -745,6 +763,7 @@ class UserDefinedType(DataType):
 
     @classmethod
     def module(cls) -> str:
+        """The module that has the class."""
         return cls.__module__
 
     @classmethod
@@ -756,9 +775,11 @@ class UserDefinedType(DataType):
         return True
 
     def serialize(self, obj: Any) -> Any:
+        """A value as a value of ``sql_type()``."""
         raise NotImplementedError(f"{type(self).__name__} must implement serialize()")
 
     def deserialize(self, datum: Any) -> Any:
+        """A value from a value of ``sql_type()``."""
         raise NotImplementedError(f"{type(self).__name__} must implement deserialize()")
 
     def to_sql_type(self, obj: Any) -> Any:

@@ -21,7 +21,8 @@ class DataView(ABC):
     """
 
     @abstractmethod
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Remove everything."""
 
 
 class ListView(DataView, Generic[T]):
@@ -38,15 +39,19 @@ class ListView(DataView, Generic[T]):
         self._list: list[T] = []
 
     def get(self) -> Iterable[T]:
+        """The elements."""
         return self._list
 
     def add(self, value: T) -> None:
+        """Add one element."""
         self._list.append(value)
 
     def add_all(self, values: list[T]) -> None:
+        """Add several elements."""
         self._list.extend(values)
 
     def clear(self) -> None:
+        """Remove all elements."""
         self._list = []
 
     def __eq__(self, other: object) -> bool:
@@ -111,9 +116,11 @@ class MapView(DataView, Generic[K, V]):
         return self._dict[key]
 
     def put(self, key: K, value: V) -> None:
+        """Set the value of a key."""
         self._dict[key] = value
 
     def put_all(self, dict_value: dict[K, V]) -> None:
+        """Set the values of several keys."""
         self._dict.update(dict_value)
 
     def remove(self, key: K) -> None:
@@ -121,6 +128,7 @@ class MapView(DataView, Generic[K, V]):
         del self._dict[key]
 
     def contains(self, key: K) -> bool:
+        """Whether there is a value for the key."""
         return key in self._dict
 
     def items(self) -> Iterable[tuple[K, V]]:
@@ -128,15 +136,19 @@ class MapView(DataView, Generic[K, V]):
         return _Entries(self._dict, lambda key: (key, self._dict[key]))
 
     def keys(self) -> Iterable[K]:
+        """All keys."""
         return _Entries(self._dict, lambda key: key)
 
     def values(self) -> Iterable[V]:
+        """All values."""
         return _Entries(self._dict, lambda key: self._dict[key])
 
     def is_empty(self) -> bool:
+        """Whether there is no entry."""
         return not any(True for _ in self.keys())
 
     def clear(self) -> None:
+        """Remove all entries."""
         self._dict.clear()
 
     def __contains__(self, key: Any) -> bool:

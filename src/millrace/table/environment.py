@@ -227,15 +227,19 @@ class TableEnvironment:
         self._session.connectors.register(factory)
 
     def drop_temporary_table(self, table_path: str) -> bool:
+        """Drop a temporary table; whether it was there."""
         return self._session.catalogs.drop_temporary_table(self._identifier(table_path), False)
 
     def drop_temporary_view(self, view_path: str) -> bool:
+        """Drop a temporary view; whether it was there."""
         return self._session.catalogs.drop_temporary_table(self._identifier(view_path), True)
 
     def drop_table(self, table_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a table from the catalog; whether it was there."""
         return self._session.catalogs.drop_table(self._identifier(table_path), bool(ignore_if_not_exists), False)
 
     def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a view from the catalog; whether it was there."""
         return self._session.catalogs.drop_table(self._identifier(view_path), bool(ignore_if_not_exists), True)
 
     def list_tables(self) -> list[str]:
@@ -251,6 +255,7 @@ class TableEnvironment:
         return self._session.catalogs.list_views()
 
     def list_materialized_tables(self) -> list[str]:
+        """Always empty: materialized tables are not there."""
         return self._session.catalogs.current.list_materialized_tables(self._session.catalogs.current_database)
 
     def list_temporary_tables(self) -> list[str]:
@@ -258,6 +263,7 @@ class TableEnvironment:
         return self._session.catalogs.list_temporary(views=False)
 
     def list_temporary_views(self) -> list[str]:
+        """The temporary views of the current database."""
         return self._session.catalogs.list_temporary(views=True)
 
     def _create(self, path: str, table: CatalogBaseTable, ignore: bool | None, temporary: bool) -> None:
@@ -269,6 +275,7 @@ class TableEnvironment:
     # -- catalogs and databases ---------------------------------------------------------------------------------
 
     def register_catalog(self, catalog_name: str, catalog: Catalog) -> None:
+        """Make a catalog known under a name."""
         self._session.catalogs.register(catalog_name, catalog)
 
     def create_catalog(self, catalog_name: str, catalog_descriptor: CatalogDescriptor) -> None:
@@ -280,21 +287,27 @@ class TableEnvironment:
         return self._session.catalogs.find_catalog(catalog_name)
 
     def list_catalogs(self) -> list[str]:
+        """The names of the catalogs."""
         return self._session.catalogs.catalogs()
 
     def list_databases(self) -> list[str]:
+        """The databases of the current catalog."""
         return self._session.catalogs.current.list_databases()
 
     def get_current_catalog(self) -> str:
+        """The catalog that names without one are looked for in."""
         return self._session.catalogs.current_catalog
 
     def use_catalog(self, catalog_name: str) -> None:
+        """Look for names without a catalog in this one."""
         self._session.catalogs.use_catalog(catalog_name)
 
     def get_current_database(self) -> str:
+        """The database that names without one are looked for in."""
         return self._session.catalogs.current_database
 
     def use_database(self, database_name: str) -> None:
+        """Look for names without a database in this one."""
         self._session.catalogs.use_database(database_name)
 
     # -- functions and modules ----------------------------------------------------------------------------------
@@ -310,6 +323,7 @@ class TableEnvironment:
         self._session.catalogs.temporary_system_functions[name.lower()] = made
 
     def drop_temporary_system_function(self, name: str) -> bool:
+        """Drop a temporary system function; whether it was there."""
         return self._session.catalogs.temporary_system_functions.pop(name.lower(), None) is not None
 
     def create_temporary_function(self, path: str, function: Any) -> None:
@@ -325,6 +339,7 @@ class TableEnvironment:
         self._session.catalogs.temporary_functions[identifier] = CatalogFunction.of_function(wrapped(function))
 
     def drop_temporary_function(self, path: str) -> bool:
+        """Drop a temporary function; whether it was there."""
         return self._session.catalogs.temporary_functions.pop(self._identifier(path), None) is not None
 
     def drop_function(self, path: str) -> bool:
@@ -336,27 +351,35 @@ class TableEnvironment:
         return there
 
     def create_java_function(self, path: str, function_class_name: str, ignore_if_exists: bool | None = None) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_function", _JAVA)
 
     def create_java_temporary_function(self, path: str, function_class_name: str) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_temporary_function", _JAVA)
 
     def create_java_temporary_system_function(self, name: str, function_class_name: str) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_temporary_system_function", _JAVA)
 
     def list_functions(self) -> list[str]:
+        """The names of all functions."""
         return self._session.functions.list_all()
 
     def list_user_defined_functions(self) -> list[str]:
+        """The names of the program's own functions."""
         return self._session.functions.list_user_defined()
 
     def load_module(self, module_name: str, module: Module) -> None:
+        """Use the functions of a module."""
         self._session.functions.load_module(module_name, module)
 
     def unload_module(self, module_name: str) -> None:
+        """Use the functions of a module no more."""
         self._session.functions.unload_module(module_name)
 
     def use_modules(self, *module_names: str) -> None:
+        """Which modules are used, in this order."""
         self._session.functions.use_modules(module_names)
 
     def list_modules(self) -> list[str]:
@@ -364,6 +387,7 @@ class TableEnvironment:
         return self._session.functions.list_modules()
 
     def list_full_modules(self) -> list[ModuleEntry]:
+        """All modules that are loaded, and whether they are used."""
         return self._session.functions.list_full_modules()
 
     # -- models -------------------------------------------------------------------------------------------------
@@ -371,6 +395,7 @@ class TableEnvironment:
     def create_model(
         self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
     ) -> None:
+        """Keep a model in the catalog."""
         identifier = self._identifier(model_path)
         catalog = self._session.catalogs.catalog(identifier.get_catalog_name())
         catalog.create_model(identifier.to_object_path(), _model(model_descriptor), bool(ignore_if_exists))
@@ -378,12 +403,14 @@ class TableEnvironment:
     def create_temporary_model(
         self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
     ) -> None:
+        """Keep a model for this session."""
         identifier = self._identifier(model_path)
         if identifier in self._session.catalogs.temporary_models and not ignore_if_exists:
             raise problem(f"there is a temporary model {identifier} already")
         self._session.catalogs.temporary_models.setdefault(identifier, _model(model_descriptor))
 
     def drop_model(self, model_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a model from the catalog; whether it was there."""
         identifier = self._identifier(model_path)
         catalog, where = self._session.catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
         there = catalog.model_exists(where)
@@ -391,12 +418,15 @@ class TableEnvironment:
         return there
 
     def drop_temporary_model(self, model_path: str) -> bool:
+        """Drop a temporary model; whether it was there."""
         return self._session.catalogs.temporary_models.pop(self._identifier(model_path), None) is not None
 
     def list_models(self) -> list[str]:
+        """The models of the current database."""
         return self._session.catalogs.list_models()
 
     def list_temporary_models(self) -> list[str]:
+        """The temporary models of the current database."""
         return self._session.catalogs.list_temporary_models()
 
     # -- SQL and plans ------------------------------------------------------------------------------------------
@@ -451,6 +481,7 @@ class TableEnvironment:
         return loaded(plan_reference, self._session)
 
     def execute_plan(self, plan_reference: PlanReference) -> TableResult:
+        """Run a compiled plan."""
         return self.load_plan(plan_reference).execute()
 
     # -- what the workers need ----------------------------------------------------------------------------------
@@ -460,9 +491,11 @@ class TableEnvironment:
         self._session.streams.add_python_file(file_path)
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Ship an archive, unpacked in the working folder of functions."""
         self._session.streams.add_python_archive(archive_path, target_dir)
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        """Ship packages that functions need."""
         self._session.streams.set_python_requirements(requirements_file_path, requirements_cache_dir)
 
 

@@ -39,6 +39,7 @@ class StatementSet:
         self._plans: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        """Add what a pipeline writes."""
         self._session.runs([table_pipeline._plan])
         self._plans.append(table_pipeline._plan)
         return self
@@ -54,6 +55,7 @@ class StatementSet:
     def add_insert(
         self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
     ) -> StatementSet:
+        """Add an INSERT of a table's rows into a table."""
         return self.add(table.insert_into(target_path_or_descriptor, overwrite))
 
     def execute(self) -> TableResult:
@@ -73,9 +75,11 @@ class StatementSet:
         self._plans = []
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of all INSERTs as text."""
         return explain(self._plans, self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan of all INSERTs as text."""
         print(self.explain(*extra_details))
 
     def compile_plan(self) -> CompiledPlan:

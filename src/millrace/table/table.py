@@ -314,12 +314,15 @@ class Table(_Query, _Rows):
         return self._join(right, "INNER", join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        """The rows of this table with those of another that fit, or NULLs."""
         return self._join(right, "LEFT", join_predicate)
 
     def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The rows of another table with those of this one that fit, or NULLs."""
         return self._join(right, "RIGHT", join_predicate)
 
     def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The rows of both tables with those that fit, or NULLs."""
         return self._join(right, "FULL", join_predicate)
 
     def join_lateral(
@@ -361,15 +364,19 @@ class Table(_Query, _Rows):
         return self._combine("UNION", True, right)
 
     def intersect(self, right: Table) -> Table:
+        """Rows of both tables, once."""
         return self._combine("INTERSECT", False, right)
 
     def intersect_all(self, right: Table) -> Table:
+        """Rows of both tables, as often as they are in both."""
         return self._combine("INTERSECT", True, right)
 
     def minus(self, right: Table) -> Table:
+        """Rows of this table that another has not, once."""
         return self._combine("EXCEPT", False, right)
 
     def minus_all(self, right: Table) -> Table:
+        """Rows of this table, less those of another as often as it has them."""
         return self._combine("EXCEPT", True, right)
 
     def _join(self, right: Table, kind: str, predicate: Expression[bool] | None) -> Table:
@@ -551,6 +558,7 @@ class Table(_Query, _Rows):
         return explain([self._plan], self._t_env._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def get_schema(self) -> TableSchema:
@@ -562,6 +570,7 @@ class Table(_Query, _Rows):
         return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns with their types."""
         return resolved_schema(self._plan.schema)
 
     def print_schema(self) -> None:
@@ -654,6 +663,7 @@ class WindowGroupedTable(_Unfinished):
         return Table(self._grouping.select(expressions_of(fields)), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
+        """One aggregate function with several columns, for each group."""
         call = _Query(self._grouping.plan, self._t_env)._row_call(func)
         return AggregatedTable(self._grouping, call, self._t_env)
 

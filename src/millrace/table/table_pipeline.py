@@ -41,9 +41,11 @@ class TablePipeline:
         return settled(self._session.engine.execute([self._plan], self._session), self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as text."""
         return explain([self._plan], self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def get_sink_identifier(self) -> ObjectIdentifier | None:

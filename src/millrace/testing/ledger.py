@@ -53,6 +53,7 @@ class Ledger:
 
     @property
     def records(self) -> list[Any]:
+        """All records of all entries, in the order of their commits."""
         return [record for entry in self.entries for record in entry.records]
 
     def lost(self, expected: Iterable[Any]) -> list[Any]:

@@ -50,10 +50,12 @@ class Outcome:
 
     @property
     def records(self) -> list[Record]:
+        """The records, without watermarks."""
         return [item for item in self.items if isinstance(item, Record)]
 
     @property
     def values(self) -> list[Any]:
+        """The values of the records."""
         return [record.value for record in self.records]
 
     def take(self, harness: OperatorHarness) -> None:

@@ -45,6 +45,7 @@ class CompletableFuture(Generic[T]):
         return self._future.cancel()
 
     def cancelled(self) -> bool:
+        """Whether it was cancelled."""
         return self._future.cancelled()
 
     def done(self) -> bool:

@@ -27,10 +27,12 @@ class JobClient(ABC):
     """
 
     @abstractmethod
-    def get_job_id(self) -> JobID: ...
+    def get_job_id(self) -> JobID:
+        """The id of the job."""
 
     @abstractmethod
-    def get_job_status(self) -> CompletableFuture[JobStatus]: ...
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """The status of the job, as a future."""
 
     @abstractmethod
     def cancel(self) -> CompletableFuture[Any]:

@@ -36,6 +36,7 @@ class JobExecutionResult:
         self._metrics = metrics
 
     def get_job_id(self) -> JobID:
+        """The id of the job."""
         return self._job_id
 
     def get_net_runtime(self) -> int:

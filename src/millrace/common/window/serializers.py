@@ -23,9 +23,11 @@ class TimeWindowSerializer(TypeSerializer[TimeWindow]):
     """
 
     def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
         stream.write(_TWO_LONGS.pack(element.start, element.end))
 
     def deserialize(self, stream: BytesIO) -> TimeWindow:
+        """Read a window from a stream of bytes."""
         return TimeWindow(*_TWO_LONGS.unpack(stream.read(_TWO_LONGS.size)))
 
 
@@ -37,9 +39,11 @@ class CountWindowSerializer(TypeSerializer[CountWindow]):
     """
 
     def serialize(self, element: CountWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
         stream.write(_LONG.pack(element.id))
 
     def deserialize(self, stream: BytesIO) -> CountWindow:
+        """Read a window from a stream of bytes."""
         return CountWindow(*_LONG.unpack(stream.read(_LONG.size)))
 
 
@@ -51,8 +55,10 @@ class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
     """
 
     def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
         stream.write(b"\0")
 
     def deserialize(self, stream: BytesIO) -> GlobalWindow:
+        """Read a window from a stream of bytes."""
         stream.read(1)
         return GlobalWindow.get()

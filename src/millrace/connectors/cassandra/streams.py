@@ -80,6 +80,7 @@ class CassandraFailureHandler:
 
     @staticmethod
     def no_op() -> CassandraFailureHandler:
+        """The handler that lets every failure fail the job."""
         return CassandraFailureHandler()
 
 
@@ -234,26 +235,32 @@ class CassandraSink:
         self._added = added
 
     def name(self, name: str) -> CassandraSink:
+        """Name the sink."""
         self._added.name(name)
         return self
 
     def uid(self, uid: str) -> CassandraSink:
+        """An id under which state is found again."""
         self._added.uid(uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> CassandraSink:
+        """Accepted for programs of PyFlink."""
         self._added.set_uid_hash(uid_hash)
         return self
 
     def set_parallelism(self, parallelism: int) -> CassandraSink:
+        """How many subtasks write."""
         self._added.set_parallelism(parallelism)
         return self
 
     def disable_chaining(self) -> CassandraSink:
+        """Keep the sink apart from the operators before it."""
         self._added.disable_chaining()
         return self
 
     def slot_sharing_group(self, slot_sharing_group: Any) -> CassandraSink:
+        """The slot sharing group of the sink."""
         self._added.slot_sharing_group(slot_sharing_group)
         return self
 

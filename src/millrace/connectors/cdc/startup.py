@@ -43,6 +43,7 @@ class StartupOptions:
 
     @property
     def has_log(self) -> bool:
+        """Whether the log of changes is read."""
         return self.mode is not StartupMode.SNAPSHOT
 
     @staticmethod

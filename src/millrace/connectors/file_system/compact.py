@@ -29,6 +29,7 @@ class FileCompactStrategy:
 
     @staticmethod
     def builder() -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactStrategy")
 
 
@@ -46,8 +47,10 @@ class FileCompactor:
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactor")
 
     @staticmethod
     def identical_file_compactor() -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactor")

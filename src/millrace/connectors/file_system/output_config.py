@@ -21,12 +21,15 @@ class OutputFileConfig:
 
     @staticmethod
     def builder() -> OutputFileConfigBuilder:
+        """Begins a configuration; ``build()`` ends it."""
         return OutputFileConfigBuilder()
 
     def get_part_prefix(self) -> str:
+        """How the names of files begin."""
         return self.part_prefix
 
     def get_part_suffix(self) -> str:
+        """How the names of files end."""
         return self.part_suffix
 
 

@@ -33,15 +33,19 @@ class PartFileInfo(ABC):
     """Bytes written so far."""
 
     def get_bucket_id(self) -> str:
+        """The bucket that the file belongs to."""
         return self.bucket_id
 
     def get_creation_time(self) -> int:
+        """When the file was begun, in ms since 1970."""
         return self.creation_time
 
     def get_last_update_time(self) -> int:
+        """When the file was last written to, in ms since 1970."""
         return self.last_update_time
 
     def get_size(self) -> int:
+        """How many bytes the file has so far."""
         return self.size
 
 

@@ -103,6 +103,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
         return FileCommitter(locate(self._base_path), self._uid)
 
     def get_transformer(self) -> StreamTransformer | None:
+        """What is done with the stream before it is written: nothing, without compaction."""
         return None
 
     def __repr__(self) -> str:

@@ -128,4 +128,5 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def build(self) -> FileSource[T]:
+        """The source."""
         return FileSource(self._format, self._paths, self._provider, self._discovery_interval_ms)

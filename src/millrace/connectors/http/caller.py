@@ -60,6 +60,7 @@ class HttpAnswer:
     ignored: bool = False
 
     def headers_map(self) -> dict[str, list[str]]:
+        """The headers by name, each with its values."""
         found: dict[str, list[str]] = {}
         for name, value in self.headers:
             found.setdefault(name, []).append(value)

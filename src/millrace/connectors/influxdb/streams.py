@@ -33,6 +33,7 @@ class InfluxDBPoint:
 
     @property
     def time(self) -> dt.datetime:
+        """The time of the point, in ns since 1970."""
         if isinstance(self.timestamp, dt.datetime):
             return self.timestamp
         return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=self.timestamp)
@@ -66,15 +67,19 @@ class InfluxDBConfigBuilder:
         self._config = config
 
     def batch_actions(self, batch_actions: int) -> InfluxDBConfigBuilder:
+        """How many points a request has at most."""
         return self._buffer(max_rows=batch_actions)
 
     def flush_duration(self, milliseconds: int) -> InfluxDBConfigBuilder:
+        """How long points wait for others."""
         return self._buffer(interval=milliseconds / 1000)
 
     def max_retries(self, max_retries: int) -> InfluxDBConfigBuilder:
+        """How often a failed request is sent again."""
         return self._buffer(retries=max_retries)
 
     def retention_policy(self, name: str) -> InfluxDBConfigBuilder:
+        """The retention policy of version 1."""
         self._config = replace(self._config, target=replace(self._config.target, retention_policy=name))
         return self
 
@@ -89,6 +94,7 @@ class InfluxDBConfigBuilder:
         return self
 
     def build(self) -> InfluxDBConfig:
+        """The configuration."""
         return self._config
 
 

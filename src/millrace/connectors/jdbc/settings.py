@@ -69,15 +69,19 @@ class JdbcConnectionOptions:
         self._given = j_jdbc_connection_options
 
     def get_db_url(self) -> str:
+        """The address of the database."""
         return self._given.url
 
     def get_driver_name(self) -> str | None:
+        """The name of Java's driver, which is not used here."""
         return self._given.driver
 
     def get_password(self) -> str | None:
+        """The password of the user."""
         return self._given.password
 
     def get_user_name(self) -> str | None:
+        """Who logs in."""
         return self._given.user
 
     def database(self) -> Database:
@@ -130,20 +134,25 @@ class JdbcExecutionOptions:
         self._given = j_jdbc_execution_options
 
     def get_batch_interval_ms(self) -> int:
+        """How long rows wait for others, in ms; 0: no limit."""
         return self._given.interval
 
     def get_batch_size(self) -> int:
+        """How many rows a batch has at most."""
         return self._given.size
 
     def get_max_retries(self) -> int:
+        """How often a failed batch is tried again."""
         return self._given.retries
 
     @staticmethod
     def defaults() -> JdbcExecutionOptions:
+        """The options that hold where nothing is said."""
         return JdbcExecutionOptions(_Execution())
 
     @staticmethod
     def builder() -> JdbcExecutionOptions.Builder:
+        """Begins options; ``build()`` ends them."""
         return JdbcExecutionOptions.Builder()
 
 
@@ -176,8 +185,10 @@ class JdbcExactlyOnceOptions:
 
     @staticmethod
     def defaults() -> JdbcExactlyOnceOptions:
+        """The options that hold where nothing is said."""
         return JdbcExactlyOnceOptions()
 
     @staticmethod
     def marks(log_directory: str | None = None) -> JdbcExactlyOnceOptions:
+        """Whether a table of marks says what is written, instead of prepared transactions."""
         return JdbcExactlyOnceOptions(True, log_directory)

@@ -61,6 +61,7 @@ class JdbcSink(DelegatingSink):
 
     @staticmethod
     def builder() -> JdbcSinkBuilder:
+        """Begins a sink; one of its ``build_..`` methods ends it."""
         return JdbcSinkBuilder()
 
 
@@ -89,10 +90,12 @@ class JdbcSinkBuilder:
         return self
 
     def with_execution_options(self, execution_options: JdbcExecutionOptions) -> JdbcSinkBuilder:
+        """Batches and retries."""
         self._execution = execution_options
         return self
 
     def build_at_least_once(self, connection_options: JdbcConnectionOptions) -> JdbcSink:
+        """A sink that may write rows again after a failure."""
         database = connection_options.database()
         settings = self._execution
         buffering = Buffering(

@@ -250,6 +250,7 @@ class KafkaRecordSerializationSchema:
 
     @staticmethod
     def builder() -> KafkaRecordSerializationSchemaBuilder:
+        """Begins a schema; ``build()`` ends it."""
         return KafkaRecordSerializationSchemaBuilder()
 
 
@@ -296,6 +297,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
+        """How the value of a record is made."""
         self._value = value_serialization_schema
         return self
 

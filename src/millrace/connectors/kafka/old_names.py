@@ -44,9 +44,11 @@ class FlinkKafkaConsumerBase(DelegatingSource):
         return self
 
     def set_start_from_earliest(self) -> FlinkKafkaConsumerBase:
+        """Begin with the oldest record of each partition."""
         return self._from(KafkaOffsetsInitializer.earliest())
 
     def set_start_from_latest(self) -> FlinkKafkaConsumerBase:
+        """Begin behind the newest record of each partition."""
         return self._from(KafkaOffsetsInitializer.latest())
 
     def set_start_from_timestamp(self, startup_offsets_timestamp: int) -> FlinkKafkaConsumerBase:

@@ -140,6 +140,7 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T]):
         """The elements of a record, none or many."""
 
     def get_produced_type(self) -> TypeInformation | None:
+        """The type of the elements."""
         return None
 
     @staticmethod

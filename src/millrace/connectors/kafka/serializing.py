@@ -76,7 +76,8 @@ class KafkaTopicSelector(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def apply(self, data: T) -> str: ...
+    def apply(self, data: T) -> str:
+        """The topic of an element."""
 
 
 class RecordSerializer(ABC, Generic[T]):

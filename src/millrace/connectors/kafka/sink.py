@@ -47,6 +47,7 @@ class KafkaSink(Sink[T], Generic[T]):
 
     @staticmethod
     def builder() -> KafkaSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KafkaSinkBuilder()
 
     def for_operator(self, uid: str) -> KafkaSink[T]:

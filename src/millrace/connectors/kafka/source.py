@@ -86,6 +86,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return KafkaSourceBuilder()
 
     def get_boundedness(self) -> Boundedness:
@@ -93,6 +94,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     @property
     def discovery_ms(self) -> int:
+        """How often partitions are looked for, in ms; None: once."""
         return int(self.properties.get(DISCOVERY, "300000"))
 
     @property
@@ -101,6 +103,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
         return "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
 
     def cluster(self) -> Cluster:
+        """The client of the cluster."""
         return Cluster(self.properties)
 
     def create_enumerator(

@@ -31,10 +31,12 @@ class KinesisShardAssigner:
 
     @staticmethod
     def default_shard_assigner() -> KinesisShardAssigner:
+        """Shards by the hash of their ids."""
         return KinesisShardAssigner()
 
     @staticmethod
     def uniform_shard_assigner() -> KinesisShardAssigner:
+        """Shards spread evenly by their ranges of keys."""
         return KinesisShardAssigner()
 
 
@@ -58,6 +60,7 @@ class KinesisDeserializationSchema(ABC):
         """The element, None to leave the record out. The time is in ms."""
 
     def get_produced_type(self) -> TypeInformation | None:
+        """The type of the elements."""
         return None
 
 
@@ -71,6 +74,7 @@ class WatermarkTracker:
     def job_manager_watermark_tracker(
         aggregate_name: str, log_accumulator_interval_millis: int = -1
     ) -> WatermarkTracker:
+        """Accepted for programs of PyFlink."""
         return WatermarkTracker()
 
 

@@ -42,6 +42,7 @@ class PartitionKeyGenerator(ABC):
 
     @staticmethod
     def random() -> PartitionKeyGenerator:
+        """A random key for each element."""
         return _Random()
 
 
@@ -80,6 +81,7 @@ class _Builder:
         self._buffering = Buffering()
 
     def set_serialization_schema(self, serialization_schema: SerializationSchema) -> Any:
+        """How the bytes of a record are made."""
         self._encoder = SchemaEncoder(serialization_schema)
         return self
 
@@ -102,6 +104,7 @@ class _Builder:
         return self
 
     def set_max_batch_size_in_bytes(self, max_batch_size_in_bytes: int) -> Any:
+        """How many bytes a request has at most."""
         self._buffering = replace(self._buffering, max_batch_size_in_bytes=max_batch_size_in_bytes)
         return self
 
@@ -110,6 +113,7 @@ class _Builder:
         return self
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Any:
+        """How many bytes a record has at most."""
         self._buffering = replace(self._buffering, max_record_size_in_bytes=max_record_size_in_bytes)
         return self
 
@@ -135,6 +139,7 @@ class KinesisStreamsSinkBuilder(_Builder):
         return self
 
     def set_partition_key_generator(self, partition_key_generator: PartitionKeyGenerator) -> KinesisStreamsSinkBuilder:
+        """What makes the partition key of an element."""
         self._keys = partition_key_generator
         return self
 
@@ -158,6 +163,7 @@ class KinesisFirehoseSinkBuilder(_Builder):
     """
 
     def set_delivery_stream_name(self, delivery_stream_name: str) -> KinesisFirehoseSinkBuilder:
+        """The stream that records are put into."""
         self._name = delivery_stream_name
         return self
 
@@ -192,6 +198,7 @@ class KinesisStreamsSink(Sink[Any]):
 
     @staticmethod
     def builder() -> KinesisStreamsSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KinesisStreamsSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
@@ -215,6 +222,7 @@ class KinesisFirehoseSink(Sink[Any]):
 
     @staticmethod
     def builder() -> KinesisFirehoseSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KinesisFirehoseSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:

@@ -45,7 +45,8 @@ class MongoDeserializationSchema(ABC):
     """
 
     @abstractmethod
-    def deserialize(self, document: dict[str, Any]) -> Any: ...
+    def deserialize(self, document: dict[str, Any]) -> Any:
+        """The element of a document."""
 
     def get_produced_type(self) -> Any:
         """None: any Python object."""
@@ -62,7 +63,8 @@ class MongoSerializationSchema(ABC):
     """
 
     @abstractmethod
-    def serialize(self, element: Any, context: Any) -> Any: ...
+    def serialize(self, element: Any, context: Any) -> Any:
+        """What is written for an element: a model of PyMongo, such as ``InsertOne``."""
 
 
 class MongoSource(PartsSource[Any, MongoPart]):
@@ -81,6 +83,7 @@ class MongoSource(PartsSource[Any, MongoPart]):
 
     @staticmethod
     def builder() -> MongoSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return MongoSourceBuilder()
 
     def get_produced_type(self) -> Any:
@@ -112,18 +115,22 @@ class MongoSourceBuilder:
         self._schema: MongoDeserializationSchema | Callable[[Any], Any] | None = None
 
     def set_uri(self, uri: str) -> MongoSourceBuilder:
+        """The address of the server."""
         self._place = replace(self._place, uri=uri)
         return self
 
     def set_database(self, database: str) -> MongoSourceBuilder:
+        """The database that is read."""
         self._place = replace(self._place, database=database)
         return self
 
     def set_collection(self, collection: str) -> MongoSourceBuilder:
+        """The collection that is read."""
         self._place = replace(self._place, collection=collection)
         return self
 
     def set_fetch_size(self, fetch_size: int) -> MongoSourceBuilder:
+        """How many documents the server sends at once."""
         return self._read(fetch=_positive("fetch size", fetch_size))
 
     def set_limit(self, limit: int) -> MongoSourceBuilder:
@@ -131,12 +138,15 @@ class MongoSourceBuilder:
         return self._read(limit=None if limit == -1 else _positive("limit", limit))
 
     def set_no_cursor_timeout(self, no_cursor_timeout: bool) -> MongoSourceBuilder:
+        """Whether cursors live on while nothing is asked of them."""
         return self._read(no_timeout=no_cursor_timeout)
 
     def set_projected_fields(self, *fields: str) -> MongoSourceBuilder:
+        """The only fields that are read."""
         return self._read(fields=fields)
 
     def set_partition_strategy(self, strategy: PartitionStrategy) -> MongoSourceBuilder:
+        """How the collection is cut into parts."""
         return self._split(strategy=strategy.value)
 
     def set_partition_size(self, size: Any) -> MongoSourceBuilder:
@@ -144,6 +154,7 @@ class MongoSourceBuilder:
         return self._split(size=_positive("partition size", size if isinstance(size, int) else size.get_bytes()))
 
     def set_samples_per_partition(self, samples: int) -> MongoSourceBuilder:
+        """How many samples a part has, for ``SAMPLE``."""
         return self._split(samples=_positive("number of samples", samples))
 
     def set_deserialization_schema(
@@ -185,6 +196,7 @@ class MongoSink(Sink[Any]):
 
     @staticmethod
     def builder() -> MongoSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return MongoSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
@@ -221,14 +233,17 @@ class MongoSinkBuilder:
         self._schema: MongoSerializationSchema | Callable[[Any, Any], Any] | None = None
 
     def set_uri(self, uri: str) -> MongoSinkBuilder:
+        """The address of the server."""
         self._place = replace(self._place, uri=uri)
         return self
 
     def set_database(self, database: str) -> MongoSinkBuilder:
+        """The database that is written to."""
         self._place = replace(self._place, database=database)
         return self
 
     def set_collection(self, collection: str) -> MongoSinkBuilder:
+        """The collection that is written to."""
         self._place = replace(self._place, collection=collection)
         return self
 
@@ -244,6 +259,7 @@ class MongoSinkBuilder:
         return self._buffer(interval=milliseconds / 1000)
 
     def set_max_retries(self, max_retries: int) -> MongoSinkBuilder:
+        """How often a failed batch is tried again."""
         if max_retries < 0:
             raise ValueError(f"the number of retries must not be negative, got {max_retries}")
         return self._buffer(retries=max_retries)
@@ -258,10 +274,12 @@ class MongoSinkBuilder:
         return self
 
     def set_ordered_writes(self, ordered: bool) -> MongoSinkBuilder:
+        """Whether the writes of a batch keep their order."""
         self._ordered = ordered
         return self
 
     def set_bypass_document_validation(self, bypass: bool) -> MongoSinkBuilder:
+        """Whether the rules of the collection are skipped."""
         self._bypass = bypass
         return self
 

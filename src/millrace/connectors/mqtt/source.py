@@ -50,6 +50,7 @@ class MqttSource(Source[Any, ConsumerSplit]):
     def of(
         url: str, topics: str | Sequence[str], client_id: str, deserializer: DeserializationSchema, *, qos: int = 1
     ) -> MqttSource:
+        """A source of the messages that fit a filter of topics."""
         names = (topics,) if isinstance(topics, str) else tuple(topics)
         return MqttSource(MqttBroker(url), names, client_id, SchemaDecoder[Any](deserializer), qos)
 

@@ -58,21 +58,27 @@ class RMQConnectionConfig:
     prefetch_count: int | None = None
 
     def get_host(self) -> str | None:
+        """The host of the server."""
         return self.host
 
     def get_port(self) -> int | None:
+        """The port of the server."""
         return self.port
 
     def get_virtual_host(self) -> str | None:
+        """The virtual host."""
         return self.virtual_host
 
     def get_user_name(self) -> str | None:
+        """Who logs in."""
         return self.user_name
 
     def get_password(self) -> str | None:
+        """The password of the user."""
         return self.password
 
     def get_uri(self) -> str | None:
+        """The address, if it was given as one."""
         return self.uri
 
     def get_network_recovery_interval(self) -> int | None:
@@ -80,9 +86,11 @@ class RMQConnectionConfig:
         return self.network_recovery_interval
 
     def is_automatic_recovery(self) -> bool | None:
+        """Whether a lost connection is made again; None: nothing is set."""
         return self.automatic_recovery
 
     def is_topology_recovery(self) -> bool | None:
+        """Whether queues are declared again with it; None: nothing is set."""
         return self.topology_recovery
 
     def get_connection_timeout(self) -> int | None:
@@ -90,6 +98,7 @@ class RMQConnectionConfig:
         return self.connection_timeout
 
     def get_requested_channel_max(self) -> int | None:
+        """How many channels are asked for; None: nothing is set."""
         return self.requested_channel_max
 
     def get_requested_frame_max(self) -> int | None:
@@ -101,6 +110,7 @@ class RMQConnectionConfig:
         return self.requested_heartbeat
 
     def get_prefetch_count(self) -> int | None:
+        """How many messages the server sends ahead; None: nothing is set."""
         return self.prefetch_count
 
     def __str__(self) -> str:

@@ -62,10 +62,12 @@ class RedisCommand(enum.Enum):
     XADD = ("XADD", RedisDataType.STREAM)
 
     def get_redis_data_type(self) -> RedisDataType:
+        """The type of Redis that the command is about."""
         return self.value[1]
 
     @property
     def needs_additional_key(self) -> bool:
+        """Whether the command needs a name beside the key."""
         return self.get_redis_data_type() in (RedisDataType.HASH, RedisDataType.SORTED_SET, RedisDataType.STREAM)
 
 
@@ -93,12 +95,15 @@ class RedisCommandDescription:
             raise TypeError(f"a RedisCommandDescription is about a RedisCommand, not {self.command!r}")
 
     def get_command(self) -> RedisCommand:
+        """The command."""
         return self.command
 
     def get_additional_key(self) -> str | None:
+        """The name of the hash or sorted set; None: the command needs none."""
         return self.additional_key
 
     def get_additional_ttl(self) -> int | None:
+        """After how many seconds the key expires; None: never."""
         return self.additional_ttl
 
 
@@ -117,7 +122,8 @@ class RedisMapper(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def get_command_description(self) -> RedisCommandDescription: ...
+    def get_command_description(self) -> RedisCommandDescription:
+        """The command that all elements are written by."""
 
     @abstractmethod
     def get_key_from_data(self, data: T) -> Any:

@@ -46,6 +46,7 @@ class RedisPubSubSource(Source[Any, ChannelSplit]):
 
     @staticmethod
     def of(url: str, channels: str | Sequence[str], deserializer: DeserializationSchema) -> RedisPubSubSource:
+        """A source of the messages of channels, or of patterns of channels."""
         names = (channels,) if isinstance(channels, str) else tuple(channels)
         return RedisPubSubSource(RedisServer(url), names, SchemaDecoder[Any](deserializer))
 

@@ -100,6 +100,7 @@ class RedisStreamSource(Source[Any, StreamSplit]):
         return SourceReaderBase(self.split_reader())
 
     def split_reader(self) -> Callable[[], SplitReader[Any, StreamSplit]]:
+        """What reads entries of the server's streams."""
         return lambda: StreamSplitReader(self)
 
     def get_produced_type(self) -> Any:

@@ -89,6 +89,7 @@ class ElasticsearchSink(Sink[Any]):
         self._sink = sink
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
+        """The writer of one subtask."""
         return self._sink.create_writer(context)
 
 
@@ -136,6 +137,7 @@ class ElasticsearchSinkBuilderBase(ABC):
     def set_bulk_flush_backoff_strategy(
         self, flush_backoff_type: FlushBackoffType, max_retries: int, delay_millis: int
     ) -> Self:
+        """How often, and after how many ms, a refused request is sent again."""
         if flush_backoff_type is FlushBackoffType.NONE:
             return self._how(backoff=Backoff(), reconnect=Backoff())
         if max_retries <= 0 or delay_millis < 0:
@@ -148,12 +150,15 @@ class ElasticsearchSinkBuilderBase(ABC):
         return self._how(on_failure=handler)
 
     def set_connection_username(self, username: str) -> Self:
+        """Who logs in."""
         return self._at(username=username)
 
     def set_connection_password(self, password: str) -> Self:
+        """The password of the user."""
         return self._at(password=password)
 
     def set_connection_path_prefix(self, prefix: str) -> Self:
+        """What stands before every path of the server."""
         return self._at(prefix=f"/{prefix.strip('/')}" if prefix.strip("/") else "")
 
     def set_connection_request_timeout(self, timeout: int) -> Self:

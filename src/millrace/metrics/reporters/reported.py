@@ -37,6 +37,7 @@ class ReportedMetric:
 
     @property
     def value(self) -> MetricSnapshot:
+        """What the metric was when it was asked."""
         return self.entry.value
 
     @property

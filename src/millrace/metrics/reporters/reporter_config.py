@@ -33,12 +33,15 @@ class ReporterConfig:
     job_name: str = ""
 
     def get_string(self, key: str, default: str = "") -> str:
+        """An option, or the default."""
         return self.options.get(key, default).strip()
 
     def get_boolean(self, key: str, default: bool) -> bool:
+        """An option as a bool, or the default."""
         return self._converted(key, to_boolean, default)
 
     def get_integer(self, key: str, default: int) -> int:
+        """An option as a whole number, or the default."""
         return self._converted(key, to_int, default)
 
     def get_seconds(self, key: str, default: float) -> float:

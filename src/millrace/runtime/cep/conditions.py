@@ -75,9 +75,11 @@ class RichIterativeCondition(IterativeCondition):
     _runtime_context: RuntimeContext | None = None
 
     def set_runtime_context(self, runtime_context: RuntimeContext) -> None:
+        """Called by the operator, before ``open``."""
         self._runtime_context = runtime_context
 
     def get_runtime_context(self) -> RuntimeContext:
+        """What the operator has around it."""
         if self._runtime_context is None:
             raise RuntimeError("The runtime context has not been initialized.")
         return self._runtime_context

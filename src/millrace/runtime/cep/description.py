@@ -32,6 +32,7 @@ class Contiguity(Enum):
 
     @property
     def is_not(self) -> bool:
+        """Whether the step is one that must not come."""
         return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOW)
 
 

@@ -26,18 +26,23 @@ class ModelDescriptor(Described):
 
     @staticmethod
     def for_provider(provider: str) -> ModelDescriptor.Builder:
+        """Begins a description; ``build()`` ends it."""
         return ModelDescriptor.Builder().option("provider", provider)
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``provider`` among them."""
         return dict(self._options)
 
     def get_input_schema(self) -> Schema | None:
+        """The columns that the model takes."""
         return self._input_schema
 
     def get_output_schema(self) -> Schema | None:
+        """The columns that the model gives."""
         return self._output_schema
 
     def get_comment(self) -> str | None:
+        """What is said about the model."""
         return self._comment
 
     def __str__(self) -> str:

@@ -92,14 +92,17 @@ class Schema:
 
     @property
     def columns(self) -> tuple[Declared, ...]:
+        """The columns as they were declared."""
         return self._columns
 
     @property
     def watermark(self) -> DeclaredWatermark | None:
+        """The watermark as it was declared; None: there is none."""
         return self._watermark
 
     @property
     def primary_key(self) -> DeclaredKey | None:
+        """The key as it was declared; None: there is none."""
         return self._primary_key
 
     def __str__(self) -> str:

@@ -37,15 +37,19 @@ class TableDescriptor(Described):
         return TableDescriptor.Builder().option("connector", connector)
 
     def get_schema(self) -> Schema | None:
+        """The columns; None: the connector finds them out."""
         return self._schema
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``connector`` among them."""
         return dict(self._options)
 
     def get_partition_keys(self) -> list[str]:
+        """The columns by which the table is partitioned."""
         return list(self._partition_keys)
 
     def get_comment(self) -> str | None:
+        """What is said about the table."""
         return self._comment
 
     def __str__(self) -> str:
@@ -112,12 +116,15 @@ class FormatDescriptor(Described):
 
     @staticmethod
     def for_format(format: str) -> FormatDescriptor.Builder:
+        """Begins a description; ``build()`` ends it."""
         return FormatDescriptor.Builder(format)
 
     def get_format(self) -> str:
+        """The name of the format."""
         return self._format
 
     def get_options(self) -> dict[str, str]:
+        """The options of the format."""
         return dict(self._options)
 
     def __str__(self) -> str:

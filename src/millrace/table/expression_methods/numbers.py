@@ -148,6 +148,7 @@ class _Numbers(_Handle):
         return self._new(nodes.Between(self._node, node_of(lower_bound), node_of(upper_bound)))
 
     def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
+        """Outside of the bounds."""
         return self._new(nodes.Not(self.between(lower_bound, upper_bound)._node))
 
     def then(self, if_true: Any, if_false: Any) -> Expression[Any]:

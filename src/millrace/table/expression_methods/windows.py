@@ -85,6 +85,7 @@ class Tumble:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> TumbleWithSize:
+        """Windows of this size, one behind the other."""
         return TumbleWithSize(_GroupParts("TUMBLE", expression_of(size)))
 
 
@@ -123,6 +124,7 @@ class Slide:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> SlideWithSize:
+        """Windows of this size that overlap."""
         return SlideWithSize(_GroupParts("HOP", expression_of(size)))
 
 
@@ -151,6 +153,7 @@ class Session:
 
     @classmethod
     def with_gap(cls, gap: Expression[Any]) -> SessionWithGap:
+        """Windows that end when nothing came for so long."""
         return SessionWithGap(_GroupParts("SESSION", expression_of(gap)))
 
 
@@ -232,8 +235,10 @@ class Over:
 
     @classmethod
     def order_by(cls, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
+        """The order of the rows: the time attribute."""
         return OverWindowPartitionedOrdered((), expression_of(order_by))
 
     @classmethod
     def partition_by(cls, *partition_by: Expression[Any]) -> OverWindowPartitioned:
+        """The rows of a window have the same values in these columns."""
         return OverWindowPartitioned(tuple(expressions_of(partition_by)))

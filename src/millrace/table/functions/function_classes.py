@@ -70,18 +70,23 @@ class FunctionContext:
         return self._cached_files.get_file(name)
 
     def get_task_name(self) -> str | None:
+        """The name of the task."""
         return self._task_name
 
     def get_task_name_with_subtasks(self) -> str | None:
+        """The name of the task with the number of the subtask."""
         return self._task_name_with_subtasks
 
     def get_number_of_parallel_subtasks(self) -> int | None:
+        """How many subtasks the operator has."""
         return self._number_of_parallel_subtasks
 
     def get_max_number_of_parallel_subtasks(self) -> int | None:
+        """How many subtasks the operator can have at most."""
         return self._max_number_of_parallel_subtasks
 
     def get_index_of_this_subtask(self) -> int | None:
+        """The number of this subtask, from 0."""
         return self._index_of_this_subtask
 
     def get_attempt_number(self) -> int | None:
@@ -96,9 +101,11 @@ class UserDefinedFunction(ABC):
         True
     """
 
-    def open(self, function_context: FunctionContext) -> None: ...
+    def open(self, function_context: FunctionContext) -> None:
+        """Called before the first row."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called after the last row."""
 
     def is_deterministic(self) -> bool:
         """Whether equal arguments always give equal results."""
@@ -117,7 +124,8 @@ class ScalarFunction(UserDefinedFunction):
     """
 
     @abstractmethod
-    def eval(self, *args: Any) -> Any: ...
+    def eval(self, *args: Any) -> Any:
+        """The result for one row."""
 
 
 class AsyncScalarFunction(UserDefinedFunction):
@@ -130,7 +138,8 @@ class AsyncScalarFunction(UserDefinedFunction):
     """
 
     @abstractmethod
-    async def eval(self, *args: Any) -> Any: ...
+    async def eval(self, *args: Any) -> Any:
+        """The result for one row, awaited."""
 
 
 class TableFunction(UserDefinedFunction):
@@ -146,7 +155,8 @@ class TableFunction(UserDefinedFunction):
     """
 
     @abstractmethod
-    def eval(self, *args: Any) -> Any: ...
+    def eval(self, *args: Any) -> Any:
+        """The rows for one row."""
 
 
 class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
@@ -157,10 +167,12 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
     """
 
     @abstractmethod
-    def create_accumulator(self) -> ACC: ...
+    def create_accumulator(self) -> ACC:
+        """What an empty group begins with."""
 
     @abstractmethod
-    def accumulate(self, accumulator: ACC, *args: Any) -> None: ...
+    def accumulate(self, accumulator: ACC, *args: Any) -> None:
+        """Take a row into the accumulator."""
 
     def retract(self, accumulator: ACC, *args: Any) -> None:
         """Take back what ``accumulate`` did for these values. Needed when rows of the input are updated or deleted."""
@@ -171,9 +183,11 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
         raise RuntimeError(f"{type(self).__name__} must implement merge(): its accumulators are combined here")
 
     def get_result_type(self) -> TypeLike:
+        """The type of the result, where ``udaf`` names none."""
         raise RuntimeError(f"{type(self).__name__} must implement get_result_type(), or udaf() be given result_type")
 
     def get_accumulator_type(self) -> TypeLike:
+        """The type of the accumulator, where ``udaf`` names none."""
         raise RuntimeError(
             f"{type(self).__name__} must implement get_accumulator_type(), or udaf() be given accumulator_type"
         )
@@ -195,7 +209,8 @@ class AggregateFunction(ImperativeAggregateFunction[T, ACC]):
     """
 
     @abstractmethod
-    def get_value(self, accumulator: ACC) -> T: ...
+    def get_value(self, accumulator: ACC) -> T:
+        """The result of a group."""
 
 
 class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
@@ -219,7 +234,8 @@ class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
     """
 
     @abstractmethod
-    def emit_value(self, accumulator: ACC) -> Iterable[T]: ...
+    def emit_value(self, accumulator: ACC) -> Iterable[T]:
+        """The rows of a group."""
 
 
 class DelegatingScalarFunction(ScalarFunction):
@@ -235,6 +251,7 @@ class DelegatingScalarFunction(ScalarFunction):
         self.eval = func  # type: ignore[method-assign]
 
     def eval(self, *args: Any) -> Any:
+        """What the function gives."""
         return self.func(*args)
 
 
@@ -251,6 +268,7 @@ class DelegatingAsyncScalarFunction(AsyncScalarFunction):
         self.func = func
 
     async def eval(self, *args: Any) -> Any:
+        """What the function gives, awaited."""
         return await self.func(*args)
 
 
@@ -267,6 +285,7 @@ class DelegationTableFunction(TableFunction):
         self.eval = func  # type: ignore[method-assign]
 
     def eval(self, *args: Any) -> Any:
+        """The rows that the function gives."""
         return self.func(*args)
 
 
@@ -281,12 +300,15 @@ class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
         self.func = func
 
     def create_accumulator(self) -> list[Any]:
+        """Never called: pandas functions get all rows at once."""
         return []
 
     def accumulate(self, accumulator: list[Any], *args: Any) -> None:
+        """Never called: pandas functions get all rows at once."""
         accumulator.append(self.func(*args))
 
     def get_value(self, accumulator: list[Any]) -> Any:
+        """Never called: pandas functions get all rows at once."""
         return accumulator[0]
 
 
@@ -301,12 +323,15 @@ class PandasAggregateFunctionWrapper:
         self.func = func
 
     def open(self, function_context: FunctionContext) -> None:
+        """Open the function."""
         self.func.open(function_context)
 
     def eval(self, *args: Any) -> Any:
+        """The result for the rows of a batch."""
         accumulator = self.func.create_accumulator()
         self.func.accumulate(accumulator, *args)
         return self.func.get_value(accumulator)
 
     def close(self) -> None:
+        """Close the function."""
         self.func.close()

@@ -20,6 +20,7 @@ class Module(Adopting):
     """
 
     def list_functions(self) -> list[str]:
+        """The names of its functions."""
         return []
 
     def get_function(self, name: str) -> Any | None:
@@ -64,9 +65,11 @@ class ModuleEntry:
         self._used = used
 
     def name(self) -> str:
+        """The name of the module."""
         return self._name
 
     def used(self) -> bool:
+        """Whether functions are looked up in it."""
         return self._used
 
     def __repr__(self) -> str:

@@ -54,6 +54,7 @@ class CompiledPlan:
         return self.as_json_string()
 
     def as_json_string(self) -> str:
+        """The plan as JSON."""
         return json.dumps(self._document, indent=2, ensure_ascii=False)
 
     def as_smile_bytes(self) -> bytes:
@@ -67,6 +68,7 @@ class CompiledPlan:
         return self._session.engine.execute(self._plans, self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as text."""
         return explain(self._plans, self._session, extra_details)
 
     def get_flink_version(self) -> str:
@@ -75,9 +77,11 @@ class CompiledPlan:
         return version
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def print_json_string(self) -> None:
+        """Print the plan as JSON."""
         print(self.as_json_string())
 
     def write_to_file(self, file: str | pathlib.Path, ignore_if_exists: bool = False) -> None:

@@ -22,10 +22,12 @@ class PlanReference:
 
     @staticmethod
     def from_file(path: str | pathlib.Path) -> FilePlanReference:
+        """A plan in a file."""
         return FilePlanReference(pathlib.Path(path))
 
     @staticmethod
     def from_json_string(json_string: str) -> JsonContentPlanReference:
+        """A plan as JSON."""
         return JsonContentPlanReference(json_string)
 
     @staticmethod

@@ -118,9 +118,11 @@ class TableResult:
             self._wait(None if timeout_ms is None else timeout_ms / 1000)
 
     def get_table_schema(self) -> TableSchema:
+        """The columns, as the older class."""
         return TableSchema([column.name for column in self._columns], [column.type for column in self._columns])
 
     def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns with their types."""
         return resolved_schema(self._columns)
 
     def get_result_kind(self) -> ResultKind:

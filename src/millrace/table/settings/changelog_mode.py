@@ -20,10 +20,12 @@ class ChangelogMode:
 
     @property
     def kinds(self) -> frozenset[RowKind]:
+        """The kinds of change that there may be."""
         return self._kinds
 
     @staticmethod
     def insert_only() -> ChangelogMode:
+        """Rows are only added."""
         return ChangelogMode(INSERT_ONLY)
 
     @staticmethod
@@ -33,6 +35,7 @@ class ChangelogMode:
 
     @staticmethod
     def all() -> ChangelogMode:
+        """Rows are added, updated (old and new row) and deleted."""
         return ChangelogMode(ALL_KINDS)
 
     def __eq__(self, other: object) -> bool:

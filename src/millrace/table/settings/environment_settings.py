@@ -53,6 +53,7 @@ class EnvironmentSettings:
 
     @staticmethod
     def new_instance() -> EnvironmentSettings.Builder:
+        """Begins settings; ``build()`` ends them."""
         return EnvironmentSettings.Builder()
 
     @staticmethod
@@ -73,13 +74,17 @@ class EnvironmentSettings:
         return EnvironmentSettings.new_instance().in_batch_mode().build()
 
     def is_streaming_mode(self) -> bool:
+        """Whether queries run as streams."""
         return self._configuration.get_string(MODE, "STREAMING").upper() == "STREAMING"
 
     def get_built_in_catalog_name(self) -> str:
+        """The name of the catalog that is there from the start."""
         return self._configuration.get_string(CATALOG, "default_catalog")
 
     def get_built_in_database_name(self) -> str:
+        """The name of the database that is there from the start."""
         return self._configuration.get_string(DATABASE, "default_database")
 
     def get_configuration(self) -> Configuration:
+        """The settings as a configuration."""
         return self._configuration

@@ -43,6 +43,7 @@ class TableConfig(HasOlderNames):
         self._root = Configuration() if root is None else root
 
     def get(self, key: str, default_value: str) -> str:
+        """The value of a key, or the default."""
         for configuration in (self._configuration, self._root):
             for name in (key, *older_names(key)):
                 if configuration.contains_key(name):
@@ -65,6 +66,7 @@ class TableConfig(HasOlderNames):
         return self
 
     def add_configuration(self, configuration: Configuration) -> None:
+        """Set all keys of a configuration."""
         self._configuration.add_all(configuration)
 
     def get_configuration(self) -> Configuration:
@@ -95,12 +97,15 @@ class TableConfig(HasOlderNames):
         return datetime.timedelta(milliseconds=millis)
 
     def set_idle_state_retention(self, duration: datetime.timedelta) -> None:
+        """How long state that is not used is kept (``table.exec.state.ttl``)."""
         self.set(STATE_TTL, f"{duration // datetime.timedelta(milliseconds=1)} ms")
 
     def get_sql_dialect(self) -> SqlDialect:
+        """The dialect of statements."""
         return SqlDialect[self.get(DIALECT, "DEFAULT").upper()]
 
     def set_sql_dialect(self, sql_dialect: SqlDialect) -> None:
+        """Set the dialect of statements; only ``DEFAULT`` runs."""
         self.set(DIALECT, sql_dialect.name)
 
     def get_max_generated_code_length(self) -> int:
@@ -108,9 +113,11 @@ class TableConfig(HasOlderNames):
         return int(self.get(CODE_LENGTH, "4000"))
 
     def set_max_generated_code_length(self, max_generated_code_length: int) -> None:
+        """Accepted: no code is generated."""
         self.set(CODE_LENGTH, str(max_generated_code_length))
 
     def get_python_executable(self) -> str:
+        """The Python of the workers, if it was set."""
         return self.get(EXECUTABLE, sys.executable)
 
     def set_python_executable(self, python_exec: str) -> None:
@@ -119,6 +126,7 @@ class TableConfig(HasOlderNames):
 
     @staticmethod
     def get_default() -> TableConfig:
+        """A configuration in which nothing is set."""
         return TableConfig()
 
 

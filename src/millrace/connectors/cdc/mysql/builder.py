@@ -24,6 +24,7 @@ class MySqlSource:
 
     @staticmethod
     def builder() -> MySqlSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return MySqlSourceBuilder()
 
 

@@ -48,9 +48,11 @@ class PostgresSourceBuilder(CdcSourceBuilder):
 
     @staticmethod
     def builder() -> PostgresSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return PostgresSourceBuilder()
 
     def database(self, database: str) -> PostgresSourceBuilder:
+        """The database whose tables are captured."""
         self._database = database
         return self
 

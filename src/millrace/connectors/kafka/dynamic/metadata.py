@@ -48,7 +48,8 @@ class KafkaMetadataService(ABC):
     """
 
     @abstractmethod
-    def get_all_streams(self) -> Collection[KafkaStream]: ...
+    def get_all_streams(self) -> Collection[KafkaStream]:
+        """All streams that the service knows."""
 
     @abstractmethod
     def describe_streams(self, stream_ids: Collection[str]) -> Mapping[str, KafkaStream]:
@@ -71,6 +72,7 @@ class SingleClusterTopicMetadataService(KafkaMetadataService):
         self._id, self._properties = kafka_cluster_id, dict(properties)
 
     def get_all_streams(self) -> list[KafkaStream]:
+        """A stream for each topic of the cluster."""
         return [self._stream(topic) for topic in Cluster(self._properties).partitions()]
 
     def describe_streams(self, stream_ids: Collection[str]) -> dict[str, KafkaStream]:
@@ -89,7 +91,8 @@ class KafkaStreamSubscriber(ABC):
     """
 
     @abstractmethod
-    def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]: ...
+    def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The chosen streams, as the service describes them."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
         object.__setattr__(self, "stream_ids", frozenset(stream_ids))
 
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The chosen streams, as the service describes them."""
         found = kafka_metadata_service.describe_streams(sorted(self.stream_ids))
         return [found[each] for each in sorted(found)]
 
@@ -119,6 +123,7 @@ class StreamPatternSubscriber(KafkaStreamSubscriber):
     stream_pattern: str
 
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The streams whose ids fit the pattern."""
         streams = kafka_metadata_service.get_all_streams()
         chosen = [each for each in streams if re.fullmatch(self.stream_pattern, each.stream_id)]
         return sorted(chosen, key=lambda each: each.stream_id)

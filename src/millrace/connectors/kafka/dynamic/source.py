@@ -52,6 +52,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
     @staticmethod
     def builder() -> DynamicKafkaSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return DynamicKafkaSourceBuilder()
 
     def get_boundedness(self) -> Boundedness:
@@ -72,6 +73,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
         return {**own, **properties}
 
     def cluster(self, properties: Mapping[str, str]) -> Cluster:
+        """The client of one cluster."""
         return Cluster(self._of_cluster(properties))
 
     def settings(self, properties: Mapping[str, str], subtask: int) -> dict[str, Any]:
@@ -80,6 +82,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
     @staticmethod
     def split(at: KafkaTopicPartition, offset: int, stop: int | None) -> KafkaSplit:
+        """The split of a partition."""
         return KafkaSplit(at.topic, at.partition, offset, stop)
 
     def create_enumerator(
@@ -108,6 +111,7 @@ class DynamicKafkaSourceBuilder(ReaderBuilder):
         self._service: KafkaMetadataService | None = None
 
     def set_stream_ids(self, stream_ids: Collection[str]) -> DynamicKafkaSourceBuilder:
+        """The streams to read, by their ids."""
         return self.set_kafka_stream_subscriber(KafkaStreamSetSubscriber(stream_ids))
 
     def set_stream_pattern(self, stream_pattern: str) -> DynamicKafkaSourceBuilder:
@@ -115,10 +119,12 @@ class DynamicKafkaSourceBuilder(ReaderBuilder):
         return self.set_kafka_stream_subscriber(StreamPatternSubscriber(stream_pattern))
 
     def set_kafka_stream_subscriber(self, kafka_stream_subscriber: KafkaStreamSubscriber) -> DynamicKafkaSourceBuilder:
+        """What chooses the streams."""
         self._subscriber = kafka_stream_subscriber
         return self
 
     def set_kafka_metadata_service(self, kafka_metadata_service: KafkaMetadataService) -> DynamicKafkaSourceBuilder:
+        """What says which topics and clusters a stream has."""
         self._service = kafka_metadata_service
         return self
 
