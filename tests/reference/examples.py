@@ -1,8 +1,8 @@
 """The examples in docstrings: what they may use, and how they are run.
 
-In an example ``env`` is a ``StreamExecutionEnvironment`` with parallelism 1, ``t_env`` a ``StreamTableEnvironment`` over
-it, with the tables ``orders`` and ``clicks``, which has an event time. All public names are imported; where two packages
-have one name, it is that of the package that the example is about. Jobs run in this process.
+In an example ``env`` is a ``StreamExecutionEnvironment`` with parallelism 1, ``t_env`` a ``StreamTableEnvironment``
+over it, with the tables ``orders`` and ``clicks``, which has an event time. All public names are imported; where two
+packages have one name, it is that of the package that the example is about. Jobs run in this process.
 """
 
 from __future__ import annotations

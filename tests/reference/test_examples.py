@@ -22,21 +22,32 @@ from millrace.connectors.tables.values import clear_values
 ROOT = Path(__file__).parents[2]
 MOST_USED = 300
 """names of methods that are in an example"""
-_USES = re.compile(r"\.([a-zA-Z_]\w*)\b")
+_USES = re.compile(r"(?:\.|\bdef )([a-zA-Z_]\w*)\b")
+_NOT_HERE = {
+    "from_spark": "it needs Spark",
+    "to_spark": "it needs Spark",
+    "live": "it shows itself in a notebook until it is stopped",
+    "parts": "a part of a source that only the engine calls",
+    "split_reader": "a part of a source that only the engine calls",
+    "stop_with_savepoint": "the job has to run on Spark",
+}
+"""method -> why no example of it runs without Spark; the guides have them"""
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     run_jobs_locally(monkeypatch)
-    monkeypatch.chdir(tmp_path)
     yield
     clear_values()
 
 
 @pytest.mark.parametrize("name", [name for name in public.names() if any(docstrings_of(name))], ids=str)
-def test_examples_print_what_they_say(name: Public) -> None:
+def test_examples_print_what_they_say(name: Public, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     problems: list[str] = []
-    for example in examples_of(name):
+    for number, example in enumerate(examples_of(name)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
         doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=problems.append)
     assert not problems, "".join(problems)
 
@@ -50,7 +61,7 @@ def test_the_methods_that_are_used_most_are_in_examples() -> None:
     shown = {used for name in public.names() for _, text in docstrings_of(name) for used in _USES.findall(text)}
     uses = _uses()
     methods = sorted({each for name in public.names() for each in name.methods}, key=lambda each: (-uses[each], each))
-    assert not [method for method in methods[:MOST_USED] if method not in shown]
+    assert [method for method in methods[:MOST_USED] if method not in shown | _NOT_HERE.keys()] == []
 
 
 def test_every_method_says_what_it_does() -> None:

@@ -110,7 +110,14 @@ class Explanation:
 
     @property
     def ended(self) -> list[Ended]:
-        """All partial matches that ended, in their order."""
+        """All partial matches that ended, in their order.
+
+            >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b").where(
+            ...     SimpleCondition.of(lambda n: n == 2))
+            >>> for ended in CEP.explain([1, 3], pattern, timestamps=lambda n: n * 1000).ended:
+            ...     print(ended.why.name)
+            STRICT
+        """
         return [ended for step in self.steps for ended in step.ended]
 
     @property

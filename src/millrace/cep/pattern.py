@@ -284,6 +284,10 @@ class Pattern:
     def from_json(given: str | Mapping[str, Any], conditions: Mapping[str, Any] | None = None) -> Pattern:
         """The pattern that a text describes. Nothing in it is run or imported: it may only name ``conditions``.
 
+            >>> text = Pattern.begin("a").where("amount > 3").to_json()
+            >>> Pattern.from_json(text).get_name()
+            'a'
+
         :param conditions: name -> what ``where`` takes, or a class of conditions that is made with the text's ``args``.
         :raises MalformedPatternException: it is no pattern, or names what is not there.
         """
@@ -293,6 +297,9 @@ class Pattern:
 
     def to_mermaid(self, states: bool = False) -> str:
         """The pattern up to this step as a diagram of Mermaid.
+
+            >>> Pattern.begin("a").next("b").to_mermaid().splitlines()[0]
+            'flowchart LR'
 
         :param states: draw the automaton that it is compiled to: its states, and when they take or pass over events.
         """

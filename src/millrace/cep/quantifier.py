@@ -46,7 +46,11 @@ class Quantifier:
 
     @property
     def properties(self) -> frozenset[QuantifierProperty]:
-        """All that it says."""
+        """All that it says.
+
+            >>> sorted(each.name for each in Pattern.begin("a").one_or_more().get_quantifier().properties)
+            ['LOOPING']
+        """
         described = self.described
         kind = QuantifierProperty.SINGLE
         if described.times is not None:

@@ -115,7 +115,20 @@ class SinkWriter(ABC, Generic[T]):
         """Write an element, or keep it until ``flush``."""
 
     def flush(self, end_of_input: bool) -> None:
-        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered."""
+        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered.
+
+            >>> class Batch(SinkWriter):
+            ...     def __init__(self):
+            ...         self.rows = []
+            ...     def write(self, element, context):
+            ...         self.rows.append(element)
+            ...     def flush(self, end_of_input):
+            ...         print("written", self.rows)
+            >>> writer = Batch()
+            >>> writer.write("a", None)
+            >>> writer.flush(True)
+            written ['a']
+        """
 
     def prepare_commit(self) -> list[Any]:
         """What the committer has to make visible for this epoch; empty without a committer, and for an epoch without
@@ -231,7 +244,28 @@ class Sink(ABC, Generic[T]):
         return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:
-        """The committer, None for a sink whose writer makes everything visible itself."""
+        """The committer, None for a sink whose writer makes everything visible itself.
+
+            >>> class Kept(SinkWriter):
+            ...     def __init__(self):
+            ...         self.rows = []
+            ...     def write(self, element, context):
+            ...         self.rows.append(element)
+            ...     def prepare_commit(self):
+            ...         rows, self.rows = self.rows, []
+            ...         return [rows]
+            >>> class Shown(Committer):
+            ...     def commit(self, committables):
+            ...         print("committed", committables)
+            >>> class Out(Sink):
+            ...     def create_writer(self, context):
+            ...         return Kept()
+            ...     def create_committer(self):
+            ...         return Shown()
+            >>> sink = env.from_collection(["a", "b"]).sink_to(Out())
+            >>> result = env.execute()
+            committed (['a', 'b'],)
+        """
         return None
 
 

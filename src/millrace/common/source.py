@@ -312,11 +312,32 @@ class Source(ABC, Generic[T, SplitT]):
     def create_enumerator(
         self, context: SplitEnumeratorContext[SplitT], checkpoint: Any = None
     ) -> SplitEnumerator[SplitT]:
-        """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there."""
+        """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there.
+
+            >>> from millrace.connectors.collection import CollectionSource
+            >>> class Letters(CollectionSource):
+            ...     def create_enumerator(self, context, restored=None):
+            ...         print("splits for", context.current_parallelism(), "subtask")
+            ...         return super().create_enumerator(context, restored)
+            >>> letters = env.from_source(Letters(["a"]), WatermarkStrategy.no_watermarks(), "letters")
+            >>> list(letters.execute_and_collect())
+            splits for 1 subtask
+            ['a']
+        """
 
     @abstractmethod
     def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]:
-        """The reader of one subtask."""
+        """The reader of one subtask.
+
+            >>> class Numbers(NumberSequenceSource):
+            ...     def create_reader(self, context):
+            ...         print("reader of subtask", context.get_index_of_subtask())
+            ...         return super().create_reader(context)
+            >>> numbers = env.from_source(Numbers(1, 2), WatermarkStrategy.no_watermarks(), "numbers")
+            >>> list(numbers.execute_and_collect())
+            reader of subtask 0
+            [1, 2]
+        """
 
     def arrives_over_time(self) -> bool:
         """Whether a bounded source may have nothing for a while and more later. A streaming job with one has an epoch

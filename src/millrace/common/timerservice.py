@@ -26,11 +26,25 @@ class TimerService(ABC):
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The wall clock of the task."""
+        """The wall clock of the task.
+
+            >>> class Clock(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield ctx.timer_service().current_processing_time() > 0
+            >>> list(env.from_collection(["a"]).process(Clock()).execute_and_collect())
+            [True]
+        """
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """The event time that the operator has reached; the smallest long before the first watermark."""
+        """The event time that the operator has reached; the smallest long before the first watermark.
+
+            >>> class Marks(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield ctx.timer_service().current_watermark() < 0
+            >>> list(env.from_collection(["a"]).process(Marks()).execute_and_collect())
+            [True]
+        """
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:

@@ -521,7 +521,11 @@ class Types:
 
     @staticmethod
     def FLOAT() -> TypeInformation:
-        """A float rounded to 32 bits."""
+        """A float rounded to 32 bits.
+
+            >>> Types.FLOAT()
+            Float
+        """
         return BasicTypeInfo.FLOAT_TYPE_INFO()
 
     @staticmethod
@@ -541,7 +545,12 @@ class Types:
 
     @staticmethod
     def BIG_DEC() -> TypeInformation:
-        """A ``decimal.Decimal``."""
+        """A ``decimal.Decimal``.
+
+            >>> import decimal
+            >>> list(env.from_collection([decimal.Decimal("1.50")], Types.BIG_DEC()).execute_and_collect())
+            [Decimal('1.50')]
+        """
         return BasicTypeInfo.BIG_DEC_TYPE_INFO()
 
     @staticmethod
@@ -561,7 +570,13 @@ class Types:
 
     @staticmethod
     def SQL_TIMESTAMP() -> TypeInformation:
-        """A ``datetime.datetime`` without time zone, exact to the millisecond."""
+        """A ``datetime.datetime`` without time zone, exact to the millisecond.
+
+            >>> from datetime import datetime
+            >>> moments = env.from_collection([datetime(2026, 3, 5, 10, 30)], Types.SQL_TIMESTAMP())
+            >>> next(moments.execute_and_collect()).isoformat()
+            '2026-03-05T10:30:00'
+        """
         return SqlTimeTypeInfo.TIMESTAMP()
 
     @staticmethod
@@ -601,7 +616,11 @@ class Types:
 
     @staticmethod
     def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
-        """A dict."""
+        """A dict.
+
+            >>> Types.MAP(Types.STRING(), Types.INT())
+            MapTypeInfo<String, Integer>
+        """
         return MapTypeInfo(key_type_info, value_type_info)
 
     @staticmethod

@@ -163,4 +163,15 @@ class AssignerWithPeriodicWatermarksWrapper(ABC):
 
     @abstractmethod
     def get_current_watermark(self) -> int | None:
-        """The current watermark in ms, None for none; asked periodically."""
+        """The current watermark in ms, None for none; asked periodically.
+
+            >>> class Behind(AssignerWithPeriodicWatermarksWrapper):
+            ...     newest = 0
+            ...     def extract_timestamp(self, element, record_timestamp):
+            ...         self.newest = max(self.newest, element)
+            ...         return element
+            ...     def get_current_watermark(self):
+            ...         return Watermark(self.newest - 1000)
+            >>> Behind().get_current_watermark().timestamp
+            -1000
+        """

@@ -128,7 +128,11 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
     @property
     def location(self) -> str:
-        """The directory, as it was given."""
+        """The directory, as it was given.
+
+            >>> FileSystemCheckpointStorage("file:///tmp/checkpoints").location
+            'file:///tmp/checkpoints'
+        """
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:

@@ -636,7 +636,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         return cache
 
     def close(self) -> None:
-        """Forget the program and the cached streams. The Spark session stays: other environments may use it."""
+        """Forget the program and the cached streams. The Spark session stays: other environments may use it.
+
+            >>> env = StreamExecutionEnvironment.get_execution_environment()
+            >>> env.close()
+        """
         self._program.clear()
         for cache in self._result_caches:
             cache.invalidate()

@@ -32,6 +32,7 @@ class Cursor:
         ...     with connect("http://localhost:1", timeout=1).cursor() as cursor:
         ...         cursor.execute("SELECT name FROM orders WHERE amount > ?", [3])
         ...         first, others = cursor.fetchone(), cursor.fetchall()
+        ...         cursor.executemany("INSERT INTO names VALUES (?)", [first, *others])
         ... except OperationalError:
         ...     print("no gateway listens there")
         no gateway listens there

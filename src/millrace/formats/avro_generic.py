@@ -44,7 +44,13 @@ class AvroSchema:
 
     @staticmethod
     def parse_file(file_path: str) -> AvroSchema:
-        """A schema from a file of JSON."""
+        """A schema from a file of JSON.
+
+            >>> import pathlib
+            >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+            >>> _ = pathlib.Path("order.avsc").write_text(text)
+            >>> schema = AvroSchema.parse_file("order.avsc")
+        """
         return AvroSchema(Path(file_path).read_text("utf-8"))
 
     @cached_property

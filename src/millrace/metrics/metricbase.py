@@ -326,7 +326,13 @@ class MetricGroup:
         return ".".join((*self._scope, name))
 
     def snapshot(self) -> dict[str, MetricSnapshot]:
-        """The numbers of this group and all groups in it, by metric identifier."""
+        """The numbers of this group and all groups in it, by metric identifier.
+
+            >>> group = MetricGroup()
+            >>> group.counter("seen").inc(2)
+            >>> len(list(group.snapshot()))
+            1
+        """
         return {measured.identifier: measured.value for measured in self.measured()}
 
     def measured(self) -> Iterator[Measured]:

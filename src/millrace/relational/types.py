@@ -87,7 +87,11 @@ class DataType:
         return ()
 
     def sql(self) -> str:
-        """The SQL text without NOT NULL."""
+        """The SQL text without NOT NULL.
+
+            >>> DataTypes.INT().not_null().sql()
+            'INT'
+        """
         return self.type_name()
 
     def is_same(self, other: DataType) -> bool:

@@ -106,7 +106,14 @@ class SavepointReader:
         )
 
     def operators(self) -> list[OperatorEntry]:
-        """All operators with their states. Of a checkpoint this reads all state, of a savepoint none."""
+        """All operators with their states. Of a checkpoint this reads all state, of a savepoint none.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> [operator.uid for operator in SavepointReader.read(path).operators()]
+            ['counts']
+        """
         return [operator_entry(self._opened, place) for place in self._opened.metadata.operators]
 
     def states(self, uid: str) -> tuple[StateEntry, ...]:
@@ -165,7 +172,14 @@ class SavepointReader:
         return self._operator_state(uid, name, Distribution.BROADCAST)
 
     def sources(self) -> list[SourcePosition]:
-        """How far the sources had read. Without trust, splits are ``PickledObject``."""
+        """How far the sources had read. Without trust, splits are ``PickledObject``.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> list(SavepointReader.read(path).sources())
+            []
+        """
         places = self._opened.metadata.by_uid
         return [
             SourcePosition(uid, places[uid].name, left.splits, left.enumerator, left.finished, left.watermarks)

@@ -59,7 +59,15 @@ class StateView:
         return pa.schema(fields_of(shapes_of(self._find())))
 
     def tables(self) -> Iterator[Any]:
-        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole."""
+        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> view = SavepointReader.read(path).keyed_state("counts", "n")
+            >>> sum(part.num_rows for part in view.tables())
+            1
+        """
         pieces = list(self._find())
         shapes = shapes_of(pieces)
         schema = pa.schema(fields_of(shapes))

@@ -124,7 +124,14 @@ class MapView(DataView, Generic[K, V]):
         self._dict.update(dict_value)
 
     def remove(self, key: K) -> None:
-        """:raises KeyError: it is not there."""
+        """:raises KeyError: it is not there.
+
+            >>> view = MapView()
+            >>> view.put("ink", 3)
+            >>> view.remove("ink")
+            >>> view.is_empty()
+            True
+        """
         del self._dict[key]
 
     def contains(self, key: K) -> bool:

@@ -223,7 +223,14 @@ class TableEnvironment:
         self._create(view_path, CatalogBaseTable.of_plan(table._plan), ignore_if_exists, False)
 
     def register_connector(self, factory: type[TableFactory]) -> None:
-        """Let tables of this environment name a connector of the program's own, by its ``identifier``."""
+        """Let tables of this environment name a connector of the program's own, by its ``identifier``.
+
+            >>> from millrace.connectors.tables.blackhole import BlackholeFactory
+            >>> class Nowhere(BlackholeFactory):
+            ...     identifier = "nowhere"
+            >>> t_env.register_connector(Nowhere)
+            >>> _ = t_env.execute_sql("CREATE TABLE gone (name STRING) WITH ('connector' = 'nowhere')")
+        """
         self._session.connectors.register(factory)
 
     def drop_temporary_table(self, table_path: str) -> bool:

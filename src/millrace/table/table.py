@@ -142,7 +142,11 @@ class Table(_Query, _Rows):
         return self._table(added(self._plan, expressions_of(fields), self._block))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
-        """Columns in place of those with the same name, or behind."""
+        """Columns in place of those with the same name, or behind.
+
+            >>> orders.add_or_replace_columns(lit("x").alias("name")).get_schema().get_field_names()
+            ['name', 'product', 'amount']
+        """
         return self._table(replaced_or_added(self._plan, expressions_of(fields), self._block))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
@@ -314,7 +318,13 @@ class Table(_Query, _Rows):
         return self._join(right, "INNER", join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
-        """The rows of this table with those of another that fit, or NULLs."""
+        """The rows of this table with those of another that fit, or NULLs.
+
+            >>> prices = t_env.from_elements([("ink", 5)], ["what", "price"])
+            >>> joined = orders.left_outer_join(prices, col("product") == col("what"))
+            >>> sorted({(row[1], row[4] or 0) for row in joined.execute().collect()})
+            [('ink', 0), ('ink', 5), ('pen', 0)]
+        """
         return self._join(right, "LEFT", join_predicate)
 
     def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:

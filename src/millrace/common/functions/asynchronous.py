@@ -117,6 +117,15 @@ class AsyncFunction(Function, Generic[IN, OUT]):
     def timeout(self, value: IN) -> list[OUT]:
         """The results for an element whose time ran out.
 
+            >>> import asyncio
+            >>> class Slow(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         await asyncio.sleep(60)
+            ...     def timeout(self, value):
+            ...         return [f"{value} took too long"]
+            >>> Slow().timeout(1)
+            ['1 took too long']
+
         :raises TimeoutError: unless overridden, which fails the job.
         """
         raise TimeoutError(f"Async function call has timed out for input: {value}")

@@ -168,6 +168,18 @@ class RuntimeContext(KeyedStateStore):
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
         """Let the job's result have what this accumulator gathers in all subtasks.
 
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = runtime_context.get_int_counter("seen")
+            ...     def map(self, value):
+            ...         self.seen.add(1)
+            ...         return value
+            >>> sink = env.from_collection(["a", "b"]).map(Counted()).print()
+            >>> env.execute().get_accumulator_result("seen")
+            a
+            b
+            2
+
         :raises ValueError: the function has added one of this name already.
         """
 
@@ -208,4 +220,16 @@ class Function(ABC):
         """Called once in each subtask before the first element: get state, open connections."""
 
     def close(self) -> None:
-        """Called once in each subtask at the end, after success and after failure."""
+        """Called once in each subtask at the end, after success and after failure.
+
+            >>> class Lines(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.file = open("seen.txt", "w")
+            ...     def map(self, value):
+            ...         self.file.write(value)
+            ...         return value
+            ...     def close(self):
+            ...         self.file.close()
+            >>> list(env.from_collection(["a"]).map(Lines()).execute_and_collect())
+            ['a']
+        """

@@ -129,4 +129,15 @@ class SinkFunction(Function, Generic[T]):
         """Write one element. After a recovery it may be handed in again."""
 
     def finish(self) -> None:
-        """The input has ended: write out what is buffered. Not called when the job fails or is cancelled."""
+        """The input has ended: write out what is buffered. Not called when the job fails or is cancelled.
+
+            >>> class Counted(SinkFunction):
+            ...     seen = 0
+            ...     def invoke(self, value, context=None):
+            ...         self.seen += 1
+            ...     def finish(self):
+            ...         print(self.seen, "elements")
+            >>> sink = env.from_collection(["a", "b"]).add_sink(Counted())
+            >>> result = env.execute()
+            2 elements
+        """

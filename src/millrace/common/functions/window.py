@@ -100,7 +100,19 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
         """The results of one firing of a window."""
 
     def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
-        """The window is about to be dropped: clear its ``window_state``."""
+        """The window is about to be dropped: clear its ``window_state``.
+
+            >>> class Seen(ProcessWindowFunction):
+            ...     def process(self, key, context, elements):
+            ...         seen = context.window_state().get_state(ValueStateDescriptor("seen", Types.INT()))
+            ...         seen.update((seen.value() or 0) + 1)
+            ...         yield key, seen.value()
+            ...     def clear(self, context):
+            ...         context.window_state().get_state(ValueStateDescriptor("seen", Types.INT())).clear()
+            >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+            >>> list(words.count_window(2).process(Seen()).execute_and_collect())
+            [('a', 1)]
+        """
 
 
 class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):

@@ -41,7 +41,11 @@ class CompletableFuture(Generic[T]):
         return self._future
 
     def cancel(self) -> bool:
-        """Try to cancel; whether the future is cancelled now."""
+        """Try to cancel; whether the future is cancelled now.
+
+            >>> CompletableFuture.of(3).cancel()
+            False
+        """
         return self._future.cancel()
 
     def cancelled(self) -> bool:

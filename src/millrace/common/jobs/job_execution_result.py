@@ -44,7 +44,20 @@ class JobExecutionResult:
         return self._net_runtime_ms
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Value of one accumulator, None when the job had no such accumulator."""
+        """Value of one accumulator, None when the job had no such accumulator.
+
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = runtime_context.get_int_counter("seen")
+            ...     def map(self, value):
+            ...         self.seen.add(1)
+            ...         return value
+            >>> sink = env.from_collection(["a", "b"]).map(Counted()).print()
+            >>> env.execute().get_accumulator_result("seen")
+            a
+            b
+            2
+        """
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
@@ -52,7 +65,12 @@ class JobExecutionResult:
         return {name: value for name, value in self._accumulators.items() if not name.startswith("millrace.")}
 
     def get_metrics(self) -> MetricsReport:
-        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered."""
+        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered.
+
+            >>> sink = env.from_collection([1]).print()
+            >>> metrics = env.execute().get_metrics()
+            1
+        """
         if self._metrics is None:
             raise RuntimeError(f"no metrics of job {self._job_id} were gathered")
         return self._metrics

@@ -89,7 +89,18 @@ class State(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove the current key's entry."""
+        """Remove the current key's entry.
+
+            >>> class Once(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.kept = runtime_context.get_state(ValueStateDescriptor("kept", Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.kept.update(value)
+            ...         self.kept.clear()
+            ...         yield self.kept.value()
+            >>> list(env.from_collection([1]).key_by(lambda n: n).process(Once()).execute_and_collect())
+            [None]
+        """
 
 
 class ValueState(State, Generic[T]):
@@ -256,7 +267,18 @@ class _MutableMapping(_Mapping[K, V], Generic[K, V]):
 
     @abstractmethod
     def remove(self, key: K) -> None:
-        """Remove ``key``; nothing happens if it is not there."""
+        """Remove ``key``; nothing happens if it is not there.
+
+            >>> class Last(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.kept = runtime_context.get_map_state(MapStateDescriptor("kept", Types.INT(), Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.kept.put(value, value)
+            ...         self.kept.remove(value - 1)
+            ...         yield list(self.kept.keys())
+            >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Last()).execute_and_collect())
+            [[1], [2]]
+        """
 
     def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)

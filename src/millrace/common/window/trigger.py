@@ -135,6 +135,12 @@ class Trigger(ABC, Generic[T, W]):
         """Windows have been merged into ``window``: merge their state and set the timers of ``window``.
 
         Timers and state of the merged windows are removed by ``clear``, which is called for each of them afterwards.
+
+            >>> class AtEnd(EventTimeTrigger):
+            ...     def on_merge(self, window, ctx):
+            ...         ctx.register_event_time_timer(window.max_timestamp())
+            >>> AtEnd().can_merge()
+            True
         """
         raise NotImplementedError(f"{self!r} can't be used with windows that merge: it has no on_merge()")
 

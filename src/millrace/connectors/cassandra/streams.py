@@ -80,7 +80,7 @@ class CassandraFailureHandler:
 
     @staticmethod
     def no_op() -> CassandraFailureHandler:
-        """The handler that lets every failure fail the job."""
+        """The handler that PyFlink has: a failure fails the job."""
         return CassandraFailureHandler()
 
 

@@ -123,7 +123,7 @@ class CdcSourceBuilder:
         return self
 
     def connect_timeout(self: B, seconds: float) -> B:
-        """How long a connection may take."""
+        """How many seconds a connection may take."""
         self._timeout = seconds
         return self
 

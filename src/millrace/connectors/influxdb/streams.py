@@ -33,7 +33,7 @@ class InfluxDBPoint:
 
     @property
     def time(self) -> dt.datetime:
-        """The time of the point, in ns since 1970."""
+        """The time of the point, with its zone."""
         if isinstance(self.timestamp, dt.datetime):
             return self.timestamp
         return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=self.timestamp)
@@ -71,7 +71,7 @@ class InfluxDBConfigBuilder:
         return self._buffer(max_rows=batch_actions)
 
     def flush_duration(self, milliseconds: int) -> InfluxDBConfigBuilder:
-        """How long points wait for others."""
+        """How long points wait for others, in ms."""
         return self._buffer(interval=milliseconds / 1000)
 
     def max_retries(self, max_retries: int) -> InfluxDBConfigBuilder:
@@ -84,7 +84,11 @@ class InfluxDBConfigBuilder:
         return self
 
     def bucket(self, organization: str, bucket: str, token: str) -> InfluxDBConfigBuilder:
-        """Version 2: in place of database, user and password."""
+        """Version 2: in place of database, user and password.
+
+            >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+            >>> config = builder.bucket("plant", "me", "token").build()
+        """
         target = InfluxTarget(self._config.target.url, organization=organization, bucket=bucket, token=token)
         self._config = replace(self._config, target=target)
         return self

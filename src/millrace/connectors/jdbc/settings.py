@@ -190,5 +190,5 @@ class JdbcExactlyOnceOptions:
 
     @staticmethod
     def marks(log_directory: str | None = None) -> JdbcExactlyOnceOptions:
-        """Whether a table of marks says what is written, instead of prepared transactions."""
+        """A table in the database says which batches are written, instead of prepared transactions."""
         return JdbcExactlyOnceOptions(True, log_directory)

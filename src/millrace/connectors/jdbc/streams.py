@@ -106,7 +106,13 @@ class JdbcSinkBuilder:
     def build_exactly_once(
         self, connection_options: JdbcConnectionOptions, exactly_once_options: JdbcExactlyOnceOptions | None = None
     ) -> JdbcSink:
-        """By prepared transactions, as Flink does by XA, or by marks if the options say so."""
+        """By prepared transactions, as Flink does by XA, or by marks if the options say so.
+
+            >>> types = Types.ROW([Types.STRING(), Types.INT()])
+            >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+            >>> builder = JdbcSink.builder().with_query_statement("INSERT INTO words VALUES (?, ?)", types)
+            >>> sink = builder.build_exactly_once(options, JdbcExactlyOnceOptions.marks())
+        """
         database = connection_options.database()
         change = self._change(database)
         settings = exactly_once_options or JdbcExactlyOnceOptions.defaults()

@@ -94,7 +94,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     @property
     def discovery_ms(self) -> int:
-        """How often partitions are looked for, in ms; None: once."""
+        """How often new partitions are looked for, in ms."""
         return int(self.properties.get(DISCOVERY, "300000"))
 
     @property

@@ -42,7 +42,14 @@ class ReportedMetric:
 
     @property
     def type(self) -> str:
-        """As filters call it: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too)."""
+        """As filters call it: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too).
+
+            >>> class Counters(MetricReporter):
+            ...     def report(self, metrics):
+            ...         for metric in metrics:
+            ...             if metric.type == "counter":
+            ...                 print(metric.name, metric.value)
+        """
         if isinstance(self.value, CounterSnapshot):
             return "counter"
         if isinstance(self.value, MeterSnapshot):

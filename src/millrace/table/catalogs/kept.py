@@ -216,6 +216,7 @@ class KeptCatalog(Catalog):
         self._procedures.put(procedure_path, procedure, ignore_if_exists)
 
     def drop_procedure(self, procedure_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        """Forget a procedure."""
         self._procedures.drop(procedure_path, ignore_if_not_exists)
 
     # -- statistics ---------------------------------------------------------------------------------------------

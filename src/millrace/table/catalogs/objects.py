@@ -411,7 +411,11 @@ class CatalogDescriptor:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the catalog."""
+        """The options of the catalog.
+
+            >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).options
+            {'type': 'generic_in_memory'}
+        """
         return self._configuration.to_dict()
 
     @property

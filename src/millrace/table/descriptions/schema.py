@@ -92,7 +92,11 @@ class Schema:
 
     @property
     def columns(self) -> tuple[Declared, ...]:
-        """The columns as they were declared."""
+        """The columns as they were declared.
+
+            >>> len(Schema.new_builder().column("n", "INT").build().columns)
+            1
+        """
         return self._columns
 
     @property

@@ -36,7 +36,11 @@ class _Strings(_Handle):
         return self._apply("SHA2", "sha2", hash_length)
 
     def concat(self, other: Text) -> Expression[Any]:
-        """This text and another behind it."""
+        """This text and another behind it.
+
+            >>> next(orders.select(col("name").concat("!")).execute().collect())
+            <Row('Ann!')>
+        """
         return self._apply("CONCAT", "concat", other)
 
     def starts_with(self, start_expr: Any) -> Expression[Any]:

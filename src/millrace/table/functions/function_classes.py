@@ -175,7 +175,23 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
         """Take a row into the accumulator."""
 
     def retract(self, accumulator: ACC, *args: Any) -> None:
-        """Take back what ``accumulate`` did for these values. Needed when rows of the input are updated or deleted."""
+        """Take back what ``accumulate`` did for these values. Needed when rows of the input are updated or deleted.
+
+            >>> class Total(AggregateFunction):
+            ...     def create_accumulator(self):
+            ...         return [0]
+            ...     def accumulate(self, accumulator, amount):
+            ...         accumulator[0] += amount
+            ...     def retract(self, accumulator, amount):
+            ...         accumulator[0] -= amount
+            ...     def get_value(self, accumulator):
+            ...         return accumulator[0]
+            >>> accumulator = Total().create_accumulator()
+            >>> Total().accumulate(accumulator, 5)
+            >>> Total().retract(accumulator, 2)
+            >>> Total().get_value(accumulator)
+            3
+        """
         raise RuntimeError(f"{type(self).__name__} must implement retract(): its input has updates or deletions")
 
     def merge(self, accumulator: ACC, accumulators: Iterable[ACC]) -> None:
@@ -300,15 +316,15 @@ class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
         self.func = func
 
     def create_accumulator(self) -> list[Any]:
-        """Never called: pandas functions get all rows at once."""
+        """Nothing yet."""
         return []
 
     def accumulate(self, accumulator: list[Any], *args: Any) -> None:
-        """Never called: pandas functions get all rows at once."""
+        """Keep what the function gives for the columns of a group."""
         accumulator.append(self.func(*args))
 
     def get_value(self, accumulator: list[Any]) -> Any:
-        """Never called: pandas functions get all rows at once."""
+        """What was kept."""
         return accumulator[0]
 
 

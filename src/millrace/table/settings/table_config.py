@@ -117,7 +117,7 @@ class TableConfig(HasOlderNames):
         self.set(CODE_LENGTH, str(max_generated_code_length))
 
     def get_python_executable(self) -> str:
-        """The Python of the workers, if it was set."""
+        """The Python of the workers; the program's own if none is set."""
         return self.get(EXECUTABLE, sys.executable)
 
     def set_python_executable(self, python_exec: str) -> None:

@@ -73,7 +73,11 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> t.DecimalType:
-        """Exact numbers: so many digits, of which so many behind the point."""
+        """Exact numbers: so many digits, of which so many behind the point.
+
+            >>> str(DataTypes.DECIMAL(10, 2))
+            'DECIMAL(10, 2)'
+        """
         return t.DecimalType(precision, scale, nullable)
 
     @staticmethod
@@ -102,7 +106,11 @@ class DataTypes:
 
     @staticmethod
     def FLOAT(nullable: bool = True) -> t.FloatType:
-        """Floating-point numbers of 32 bits."""
+        """Floating-point numbers of 32 bits.
+
+            >>> str(DataTypes.FLOAT())
+            'FLOAT'
+        """
         return t.FloatType(nullable)
 
     @staticmethod
@@ -112,7 +120,11 @@ class DataTypes:
 
     @staticmethod
     def DATE(nullable: bool = True) -> t.DateType:
-        """Days."""
+        """Days.
+
+            >>> str(DataTypes.DATE())
+            'DATE'
+        """
         return t.DateType(nullable)
 
     @staticmethod
@@ -127,7 +139,11 @@ class DataTypes:
 
     @staticmethod
     def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
-        """Moments, shown in the session's zone, with so many digits of seconds."""
+        """Moments, shown in the session's zone, with so many digits of seconds.
+
+            >>> str(DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE(3))
+            'TIMESTAMP_LTZ(3)'
+        """
         return t.LocalZonedTimestampType(precision, nullable)
 
     @staticmethod
@@ -147,7 +163,11 @@ class DataTypes:
 
     @staticmethod
     def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> t.MapType:
-        """Maps of keys to values."""
+        """Maps of keys to values.
+
+            >>> str(DataTypes.MAP(DataTypes.STRING(), DataTypes.INT()))
+            'MAP<STRING, INT>'
+        """
         return t.MapType(key_type, value_type, nullable)
 
     @staticmethod
