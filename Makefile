@@ -174,6 +174,8 @@ $(STAMP): pyproject.toml
 	@# The distribution was called millrace before: what is left of that would own our command, too.
 	@$(BIN)/python -m pip uninstall -qq -y millrace
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace anew.
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 # Spark starts in half the time with it; without it everything works too.

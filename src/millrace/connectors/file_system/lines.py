@@ -104,7 +104,7 @@ class LineBlocks:
         return block or None
 
     def _read_lines(self) -> bytes:
-        parts = [self._rest]
+        parts: list[bytes | memoryview] = [self._rest]
         cut = self._rest.rfind(b"\n") + 1
         if cut:
             block, self._rest = self._rest[:cut], self._rest[cut:]
@@ -112,7 +112,7 @@ class LineBlocks:
         while data := self._stream.read(self._fetch_size):
             cut = data.rfind(b"\n") + 1
             if cut:
-                parts.append(data[:cut])
+                parts.append(memoryview(data)[:cut])
                 self._rest = data[cut:]
                 return b"".join(parts)
             parts.append(data)

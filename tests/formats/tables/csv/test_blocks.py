@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.tables.driving import context, schema
 
 from millrace.connectors.tables.filesystem.formats.line_array import Quotes, records_of
+from millrace.formats.tables.csv.blocks import has_hexadecimal
 from millrace.formats.tables.csv.format import CsvDecoding, CsvFormatFactory
 from millrace.relational import types as t
 
@@ -108,3 +110,8 @@ def test_property_a_block_is_read_as_its_messages_or_not_at_all(
     rows = format.decode_lines(block)
     if rows is not None:
         assert rows.batch.to_pylist() == by_message(format, block)
+
+
+@given(st.lists(st.sampled_from([b"0", b"x", b"X", b"1", b"\xd0", b"\x98"]), min_size=1, max_size=9).map(b"".join))
+def test_hexadecimal_numbers_are_found_at_every_place(block: bytes) -> None:
+    assert has_hexadecimal(np.frombuffer(block, np.uint8)) == (b"0x" in block or b"0X" in block)

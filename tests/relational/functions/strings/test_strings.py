@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Example, null, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
-from millrace.relational.rex import Ref
+from millrace.relational.functions.evaluate import Evaluator
+from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.strings.strings import split_index
+from millrace.relational.rex import Literal, Ref
 
 INT, BIG, STRING = t.IntType(), t.BigIntType(), t.string()
 NO_TEXT, NO_INT = null(STRING), null(INT)
@@ -104,3 +107,15 @@ def test_substring_is_a_slice(text: str, start: int, length: int) -> None:
 def test_case_is_that_of_python(text: str) -> None:
     Example("UPPER", [text], text.upper(), PYTHON).check()
     Example("LOWER", [text], text.lower(), PYTHON).check()
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text("ab,;é", max_size=10)), max_size=8),
+    st.sampled_from([",", ";", ",;", "a", "é"]),
+    st.integers(0, 6),
+)
+def test_parts_of_a_column_are_those_of_its_rows(texts: list[str | None], separator: str, index: int) -> None:
+    column = pa.array(["a", *texts], pa.string()).slice(1)
+    split = call("SPLIT_INDEX", [Ref(STRING, 0), Literal(STRING, separator), Literal(INT, index)])
+    parts = Evaluator([column], Surroundings(len(column))).column(split)
+    assert parts.to_pylist() == [None if text is None else split_index(text, separator, index) for text in texts]

@@ -78,6 +78,20 @@ def test_plain_patterns_are_those_of_strftime(at: dt.datetime, parts: list[str])
     assert example.run(example.call([0]), [[at, pattern], [None, pattern]]) == [expected, None]
 
 
+@given(
+    st.sampled_from(["yyyy-MM-dd", "HH", "mm yyyy", "dd HH:mm", "ss", "'at'"]),
+    _TIMES,
+    st.lists(st.one_of(st.none(), st.integers(-(10**6), 10**6)), min_size=1),
+)
+def test_a_column_is_written_as_its_rows(pattern: str, start: dt.datetime, steps: list[int | None]) -> None:
+    some = dt.datetime(2, 1, 1) if start.year == 1 else min(start, dt.datetime(9998, 1, 1))
+    times = [None if step is None else some + dt.timedelta(seconds=step / 7) for step in steps]
+    example = Example("DATE_FORMAT", [AT, pattern])
+    written = formatter(pattern, False)
+    expected = [None if at is None else written(at) for at in times]
+    assert example.run(example.call([0]), [[at, pattern] for at in times]) == expected
+
+
 @pytest.mark.parametrize(
     "pattern",
     ["yyyy-MM-dd HH:mm:ss.SSSSSS", "SSSSSS ss mm HH dd MM uuuu", "yyyyDDD HHmmssSSSSSS", "yyyy MMMM d h:m:s a SSSSSS"],

@@ -7,9 +7,10 @@ is left to ``CsvFields``, which looks at messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
@@ -22,6 +23,12 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
 _LINE_END = 0x0A
+_HEXADECIMAL = np.uint16(int.from_bytes(b"0X", "little"))
+_UPPER_CASE = np.uint16(0xDFFF)
+"""makes an x in the second place an X"""
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Places: TypeAlias = npt.NDArray[np.intp]
 
 
 class CsvBlocks:
@@ -46,15 +53,17 @@ class CsvBlocks:
             return None
         if b"\r" in block and not self._is_quoted(block):
             block = block.replace(b"\r\n", b"\n")
-        if b"\r" in block or b"\n\n" in block or block[0] == _LINE_END:
+        if b"\r" in block or self._is_escaped(block) or not _is_text(block):
             return None
-        if self._is_escaped(block) or not _is_text(block):
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == _LINE_END)
+        if data[0] == _LINE_END or (np.diff(ends) == 1).any():
             return None
-        lines = self._lines(block)
+        lines = self._lines(data, ends, self._is_quoted(block))
         if lines is None:
             return None
         count, joined = lines
-        hexadecimal = b"0x" in block or b"0X" in block
+        hexadecimal = has_hexadecimal(data)
         # One column tells how many lines there are, if none is wanted.
         names = self._names or ["f0"]
         kinds = [_kind_in(kind, hexadecimal) for kind in self._types] or [pa.string()]
@@ -74,12 +83,15 @@ class CsvBlocks:
         quote = self._dialect.quote_char
         return quote is not None and quote.encode() in block
 
-    def _lines(self, block: bytes) -> tuple[int, bool] | None:
-        """(how many records there are, whether one has a line end inside); None if quotes are where none belong."""
+    def _lines(self, data: Bytes, ends: Places, quoted: bool) -> tuple[int, bool] | None:
+        """(how many records there are, whether one has a line end inside); None if quotes are where none belong.
+
+        :param ends: where lines end.
+        """
+        count = len(ends) + int(data[-1] != _LINE_END)
         quote = self._dialect.quote_char
-        if quote is None or not self._is_quoted(block):
-            return block.count(b"\n") + (block[-1] != _LINE_END), False
-        data = np.frombuffer(block, np.uint8)
+        if quote is None or not quoted:
+            return count, False
         places = np.flatnonzero(data == ord(quote))
         if len(places) % 2:
             return None
@@ -95,9 +107,8 @@ class CsvBlocks:
         ended[:-1] |= goes_on
         if not (proper.all() and ended.all()):
             return None
-        ends = np.flatnonzero(data == _LINE_END)
         inside = int((np.searchsorted(places, ends) % 2).sum())
-        return len(ends) - inside + (block[-1] != _LINE_END), inside > 0
+        return count - inside, inside > 0
 
     def _parsed(self, block: bytes, joined: bool, names: Sequence[str], kinds: Sequence[pa.DataType]) -> Any:
         dialect = self._dialect
@@ -139,6 +150,14 @@ def _kind_in(kind: DataType, hexadecimal: bool) -> pa.DataType:
     family = family_of(kind)
     direct = family is Family.APPROXIMATE or (family is Family.INTEGER and not hexadecimal)
     return arrow_type(kind) if direct else pa.string()
+
+
+def has_hexadecimal(data: Bytes) -> bool:
+    """Whether there is 0x or 0X anywhere. Two characters are one number here: looking for them as text takes longer."""
+    for pairs in (data[: len(data) & ~1], data[1 : len(data) - (len(data) & 1 ^ 1)]):
+        if ((pairs.view("<u2") & _UPPER_CASE) == _HEXADECIMAL).any():
+            return True
+    return False
 
 
 def _is_text(block: bytes) -> bool:

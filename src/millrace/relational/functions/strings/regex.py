@@ -9,30 +9,53 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from millrace.relational import types as t
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
 from millrace.relational.functions.signatures import BOOLEAN_TYPE, INT_TYPE, STRING, TEXT, WHOLE, takes
 from millrace.relational.functions.strings.java_regex import compiled
+from millrace.relational.functions.strings.plain_regex import PlainRegex, plain_regex
 from millrace.relational.rex import Call
 from millrace.relational.types import DataType
 
 Regex: TypeAlias = "re.Pattern[str] | None"
+ByColumn: TypeAlias = "Callable[[Sequence[Column], PlainRegex], pa.Array | None]"
+"""computes all rows, or says with None that it cannot"""
 
 
 def _register(
-    name: str, function: Callable[..., Any], result: DataType, more: tuple[Any, ...] = (), optional: int = 0
+    name: str,
+    function: Callable[..., Any],
+    result: DataType,
+    more: tuple[Any, ...] = (),
+    optional: int = 0,
+    by_column: ByColumn = lambda args, regex: None,
 ) -> None:
     """A function of text, expression and ``more``."""
     nullable = None if result is BOOLEAN_TYPE else True
 
     @scalar(name, takes(TEXT, TEXT, *more, optional=optional, result=result, nullable=nullable))
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-        return by_row(call, args, function, prepare={1: compiled})
+        regex = _plain(args)
+        found = None if regex is None else by_column(args, regex)
+        return by_row(call, args, function, prepare={1: compiled}) if found is None else found
+
+
+def _plain(args: Sequence[Column]) -> PlainRegex | None:
+    """The expression if it is a constant that Arrow understands, and the texts are a column."""
+    text, pattern = args[:2]
+    constant = isinstance(pattern, pa.Scalar) and pattern.is_valid and not isinstance(text, pa.Scalar)
+    return plain_regex(pattern.as_py()) if constant else None
 
 
 def _found(text: str, regex: Regex) -> bool:
     return regex is not None and regex.pattern != "" and regex.search(text) is not None
+
+
+def _found_by_column(args: Sequence[Column], regex: PlainRegex) -> pa.Array:
+    return regex.matches(args[0])
 
 
 def _replaced(text: str, regex: Regex, new: str) -> str | None:
@@ -42,6 +65,12 @@ def _replaced(text: str, regex: Regex, new: str) -> str | None:
 def _extracted(text: str, regex: Regex, group: int = 0) -> str | None:
     match = None if regex is None else regex.search(text)
     return match[group] if match is not None and 0 <= group <= match.re.groups else None
+
+
+def _extracted_by_column(args: Sequence[Column], regex: PlainRegex) -> pa.Array | None:
+    group = args[2] if len(args) > 2 else pa.scalar(0)
+    certain = isinstance(group, pa.Scalar) and group.as_py() in regex.certain
+    return regex.extract(args[0], group.as_py()) if certain else None
 
 
 def _all_extracted(text: str, regex: Regex, group: int = 1) -> list[str | None] | None:
@@ -61,13 +90,13 @@ def _place(text: str, regex: Regex) -> int | None:
     return 0 if match is None else match.start() + 1
 
 
-_register("REGEXP", _found, BOOLEAN_TYPE)
+_register("REGEXP", _found, BOOLEAN_TYPE, by_column=_found_by_column)
 _register("REGEXP_REPLACE", _replaced, STRING, (TEXT,))
-_register("REGEXP_EXTRACT", _extracted, STRING, (WHOLE,), optional=1)
+_register("REGEXP_EXTRACT", _extracted, STRING, (WHOLE,), optional=1, by_column=_extracted_by_column)
 _register("REGEXP_EXTRACT_ALL", _all_extracted, t.ArrayType(STRING), (WHOLE,), optional=1)
 _register("REGEXP_COUNT", _count, INT_TYPE)
 _register("REGEXP_INSTR", _place, INT_TYPE)
-_register("REGEXP_SUBSTR", _extracted, STRING)
+_register("REGEXP_SUBSTR", _extracted, STRING, by_column=_extracted_by_column)
 
 
 @scalar(

@@ -209,7 +209,19 @@ def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
 
 @scalar("SPLIT_INDEX", takes(TEXT, TEXT, WHOLE, result=STRING, nullable=True))
 def _split_index(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    text, separator, index = args
+    constant = isinstance(separator, pa.Scalar) and isinstance(index, pa.Scalar) and not isinstance(text, pa.Scalar)
+    if constant and separator.as_py() and index.is_valid and 0 <= index.as_py() < _MANY_PARTS:
+        return _part(text, separator.as_py(), index.as_py())
     return by_row(call, args, split_index)
+
+
+def _part(texts: pa.Array, separator: str, index: int) -> pa.Array:
+    """The same part of each text of a column."""
+    texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
+    parts = pc.split_pattern(texts, separator, max_splits=index + 1)
+    there = pc.greater(pc.list_value_length(parts), index)
+    return parts.values.take(pc.if_else(there, pc.add(parts.offsets[:-1], index), None))
 
 
 @scalar("SPLIT_INDEX CODE", takes(TEXT, WHOLE, WHOLE, result=STRING, nullable=True), overload_of="SPLIT_INDEX")
@@ -218,6 +230,10 @@ def _split_index_code(call: Call, args: Sequence[Column], around: Surroundings) 
     return by_row(
         call, args, lambda text, code, index: split_index(text, chr(code), index) if 1 <= code <= 255 else None
     )
+
+
+_MANY_PARTS = 1 << 20
+"""the number of a part that texts do not have; a place beyond that of Arrow's offsets would not be one"""
 
 
 def split_index(text: str, separator: str, index: int) -> str | None:
