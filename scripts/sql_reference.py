@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.reference import types
+from scripts.reference.connectors import page as connectors
 from scripts.reference.statements import page as statements
 
 FOLDER = Path(__file__).parents[1] / "docs" / "sql"
@@ -18,6 +19,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "statements.md": statements.page,
     "hints.md": statements.hints_page,
     "types.md": types.page,
+    "connectors.md": connectors.page,
+    "formats.md": connectors.formats_page,
 }
 """name in docs/sql -> its text"""
 

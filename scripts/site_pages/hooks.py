@@ -19,7 +19,7 @@ _REFERENCE = (
     "cheat-sheet", "configuration", "pyflink-compatibility", "differences",
     "rest-differences", "connector-faults", "catalogue", "services", "glossary",
 )  # fmt: skip
-_SQL = ("sql/statements", "sql-functions", "sql/types", "sql/hints")
+_SQL = ("sql/statements", "sql-functions", "sql/types", "sql/hints", "sql/connectors", "sql/formats")
 _MIGRATION = ("pyflink", "structured-streaming", "java", "other-libraries")
 _INSIDE = ("architecture", "performance", "open-points")
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+from scripts.reference.connectors import meanings
+from scripts.reference.connectors.page import undescribed
 from scripts.reference.statements import ENTRIES
 from scripts.reference.statements.hints import ENTRIES as HINTS
 from scripts.sql_reference import COMMAND, FOLDER, PAGES, text_of
 
+from millrace.formats.tables.registry import format_factory, format_names
+from millrace.table.sessions.factories import Connectors
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding.relations.hints import _KEYED, _NAMED
 from millrace.table.sql.parser import parse_script
@@ -35,3 +39,17 @@ def test_every_statement_has_an_example() -> None:
 
 def test_every_hint_has_an_example() -> None:
     assert {entry.title for entry in HINTS} == {*_KEYED, *_NAMED, "OPTIONS"}
+
+
+def test_every_connector_and_format_has_a_section() -> None:
+    assert not undescribed()
+
+
+def test_only_options_that_are_there_are_described() -> None:
+    factories = [Connectors()._factory(name) for name in Connectors().names()]
+    formats = [format_factory(name, "") for name in format_names()]
+    declared = {option for each in (*factories, *formats) if each for option in (*each.required, *each.optional)}
+    declared |= {f"@call {option.partition('lookup.')[2]}" for option in declared if "source.lookup." in option}
+    declared |= {f"@call {option.partition('http.sink.')[2]}" for option in declared if option.startswith("http.sink.")}
+    described = {f"{who} {option}" if who == "@call" else option for who, option in meanings._known()}
+    assert described - declared == set()
