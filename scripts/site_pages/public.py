@@ -85,6 +85,12 @@ def names() -> tuple[Public, ...]:
     return tuple(seen.values())
 
 
+def package_of(name: Public) -> str:
+    """The key of ``PACKAGES`` under which a name is exported."""
+    place = name.package.removeprefix("millrace.")
+    return max((each for each in PACKAGES if f"{place}.".startswith(f"{each}.")), key=len)
+
+
 def modules(package: str) -> Iterator[ModuleType]:
     """The modules that export a package's names."""
     module = importlib.import_module(f"millrace.{package}")
