@@ -159,8 +159,9 @@ compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.m
 configuration: venv ## write docs/configuration.md anew
 	$(BIN)/python scripts/configuration.py
 
-tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
+tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the rules of docs/guide/lint.md anew
 	$(BIN)/python scripts/what_fires_when.py
+	$(BIN)/python scripts/lint_rules.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
 

@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Future
-from typing import Any
-
 import pytest
 
-from millrace.common.jobs.job_execution_result import JobExecutionResult
-from millrace.common.jobs.job_id import JobID
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs.java_error import as_java_error
 from millrace.testing import run_locally
-from millrace.testing.local import LocalRun
-
-
-class FinishedJob:
-    """What a table result asks of a job, of one that has ended."""
-
-    def __init__(self, run: LocalRun) -> None:
-        self._run = run
-        self._id = JobID.generate()
-
-    def get_job_id(self) -> JobID:
-        return self._id
-
-    def collected(self) -> Iterator[Any]:
-        return iter(self._run.collected)
-
-    def discard(self) -> None:
-        """There is nothing to stop."""
-
-    def wait(self) -> JobExecutionResult:
-        return JobExecutionResult(self._id, 0, self._run.accumulators, self._run.metrics)
-
-    def get_job_execution_result(self) -> Future[JobExecutionResult]:
-        done: Future[JobExecutionResult] = Future()
-        done.set_result(self.wait())
-        return done
+from millrace.testing.finished import FinishedJob
 
 
 def run_jobs_locally(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,10 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # "" are the modules right under millrace.
 EVERYTHING = {
     "", "cdc", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
-    "formats", "graph", "metrics", "notebook", "relational", "runtime", "spark", "state", "table", "testing", "util",
+    "formats", "graph", "lint", "metrics", "notebook", "relational", "runtime", "spark", "state", "table", "testing",
+    "util",
 }  # fmt: skip
-BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc", "notebook"}
+BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc", "lint", "notebook"}
 
 # Settings that the graph carries along.
 VALUES = {
@@ -70,8 +71,10 @@ ALLOWED: dict[str, set[str]] = {
     "testing": BELOW_SPARK,
     # Pipelines of YAML are programs of streams.
     "cdc": BELOW_SPARK | {"cdc"},
-    "spark": EVERYTHING - {"cluster", "cli", "dbapi", "cdc", "notebook"},
-    "cluster": EVERYTHING - {"cli", "dbapi", "cdc", "notebook"},
+    # Looks at programs that were built; only the command knows of it.
+    "lint": BELOW_SPARK | {"lint"},
+    "spark": EVERYTHING - {"cluster", "cli", "dbapi", "cdc", "lint", "notebook"},
+    "cluster": EVERYTHING - {"cli", "dbapi", "cdc", "lint", "notebook"},
     # Speaks to a gateway over HTTP; of the rest it needs types, rows and the tokens of SQL.
     "dbapi": {"common", "util", "relational", "table.sql", "cluster.sql_client", "dbapi"},
     "cli": EVERYTHING - {"notebook"},

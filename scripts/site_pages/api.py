@@ -11,8 +11,8 @@ from scripts.site_pages import public
 
 EXAMPLES = """\
 In the examples all public names are imported. `env` is a `StreamExecutionEnvironment` with parallelism 1, `t_env` a
-`StreamTableEnvironment` over it, with the tables `orders` (`name`, `product`, `amount`; three rows) and `clicks` (`n`, and
-the event time `at`; four rows, 20 minutes apart). All of them run as tests.
+`StreamTableEnvironment` over it, with the tables `orders` (`name`, `product`, `amount`; three rows) and `clicks` (`n`,
+and the event time `at`; four rows, 20 minutes apart). They run as tests.
 """
 
 

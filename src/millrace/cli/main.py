@@ -11,12 +11,14 @@ from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
+from millrace.cli.lint.command import lint
 from millrace.cli.new.command import new
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
 from millrace.cli.session.command import session
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
+from millrace.cli.testing.command import test
 from millrace.cli.texts.actions import Actions
 from millrace.cli.texts.versions import show_versions
 from millrace.cli.verbs.cancel import cancel
@@ -52,6 +54,8 @@ main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(lint)
+main.add_command(test)
 main.add_command(doctor)
 main.add_command(new)
 main.add_command(demo)

@@ -545,8 +545,16 @@ class StreamExecutionEnvironment(HasOlderNames):
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         start = partial(_start, prepare)
         portable = None if collecting else partial(_portable, prepare)
-        elsewhere = self._is_elsewhere()
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, portable, elsewhere))
+        submission = Submission(
+            plan=self.get_execution_plan,
+            start=start,
+            collecting=collecting,
+            prepare=prepare,
+            portable=portable,
+            elsewhere=self._is_elsewhere(),
+            graph=lambda: self._program.graph(self._settings("")),
+        )
+        return get_submitter()(submission)
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from

@@ -78,7 +78,7 @@ def _called(value: Any) -> str:
 
 def _culprits(value: Any) -> Iterator[str]:
     seen = {id(value)}
-    for what, path, part in _roots(value):
+    for what, path, part in held(value):
         if id(part) not in seen and not pickles(part):
             yield from _inside(what, path, part, DEPTH, seen)
 
@@ -89,7 +89,7 @@ def _inside(what: str, path: str, value: Any, depth: int, seen: set[int]) -> Ite
     found = False
     if depth:
         if inspect.isroutine(value):
-            parts = [(inner, f"{name} of {path}", part) for inner, name, part in _roots(value)]
+            parts = [(inner, f"{name} of {path}", part) for inner, name, part in held(value)]
         else:
             parts = [(what, path + step, part) for step, part in _parts(value)]
         for inner, longer, part in parts:
@@ -101,13 +101,13 @@ def _inside(what: str, path: str, value: Any, depth: int, seen: set[int]) -> Ite
         yield f"{what} {path} (of type {type(value).__name__})"
 
 
-def _roots(value: Any) -> list[tuple[str, str, Any]]:
+def held(value: Any) -> list[tuple[str, str, Any]]:
     """What a function or function object holds: (kind of name, name, value)."""
     value = _unwrap(value)
     if isinstance(value, functools.partial):
         parts = [("the argument", f"{index}", part) for index, part in enumerate(value.args)]
         parts += [("the argument", name, part) for name, part in value.keywords.items()]
-        return parts + _roots(value.func)
+        return parts + held(value.func)
     if inspect.isfunction(value):
         try:
             variables = inspect.getclosurevars(value)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.job_metrics import LeftOut
 from millrace.runtime.exchange.exchange import ACK, Packet
@@ -109,7 +109,7 @@ class LocalEngine:
         """As on Spark batch mode is one epoch; a test that wants several says how large they are."""
         return self.job.batch and self.job.epoch_records is None
 
-    def epochs(self) -> Iterator[EpochResult]:
+    def epochs(self) -> Generator[EpochResult, None, None]:
         """Run to the end of a bounded job."""
         try:
             while not self.coordinator.finished:
@@ -160,9 +160,22 @@ def run_locally(
     env._program.clear()
     if epoch_records is not None:
         job = replace(job, epoch_records=epoch_records)
-    now = clock or (lambda: int(time.time() * 1000))
     pick = random.Random(seed).randrange if seed is not None else None
-    engine = LocalEngine(job, now, workers, pick)
+    return run_job(job, clock, workers, pick, max_epochs)
+
+
+def run_job(
+    job: JobGraph,
+    clock: Callable[[], int] | None = None,
+    workers: int = 1,
+    pick: Callable[[int], int] | None = None,
+    max_epochs: int = 100_000,
+) -> LocalRun:
+    """Run a bounded job to its end; ``pick`` chooses among the workers for each task and epoch.
+
+    :raises TimeoutError: it has not ended by ``max_epochs``.
+    """
+    engine = LocalEngine(job, clock or now_millis, workers, pick)
     run = LocalRun()
     for result in engine.epochs():
         run.epochs.append(result)

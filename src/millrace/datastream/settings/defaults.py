@@ -10,6 +10,7 @@ from millrace.common.configuration import Configuration
 from millrace.configuration.files import file_settings
 
 if TYPE_CHECKING:
+    from millrace.graph.nodes import Graph
     from millrace.runtime.jobs.job import JobGraph
     from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import JobSettings, SparkJobClient
@@ -47,6 +48,8 @@ class Submission:
     """gives it for another process; None: this one has to run it, since it reads its rows or holds what it reads"""
     elsewhere: bool = False
     """whether the configuration says that it runs on a cluster: ``execution.target: remote``"""
+    graph: Callable[[], Graph] | None = None
+    """gives the program's nodes as the program made them, before any pass; None: it is a query of batch mode"""
 
 
 Submitter = Callable[[Submission], "SparkJobClient"]

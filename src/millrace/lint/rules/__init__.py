@@ -1,0 +1,1 @@
+"""What ``millrace lint`` finds: one rule a file."""

@@ -1,0 +1,1 @@
+"""What sources gave, kept in files: programs run with it again, and what their sinks get is compared."""
