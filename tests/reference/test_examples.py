@@ -6,9 +6,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,13 +14,11 @@ from scripts.site_pages import public
 from scripts.site_pages.public import Public
 from tests.local_jobs import run_jobs_locally
 from tests.reference.examples import FLAGS, docstrings_of, examples_of
+from tests.reference.most_used import LIST, NUMBER
 
 from millrace.connectors.tables.values import clear_values
 
-ROOT = Path(__file__).parents[2]
-MOST_USED = 300
-"""names of methods that are in an example"""
-_USES = re.compile(r"(?:\.|\bdef )([a-zA-Z_]\w*)\b")
+_SHOWN = re.compile(r"(?:\.|\bdef )([a-zA-Z_]\w*)\b")
 _NOT_HERE = {
     "from_spark": "it needs Spark",
     "to_spark": "it needs Spark",
@@ -58,10 +54,10 @@ def test_every_class_and_function_has_an_example() -> None:
 
 
 def test_the_methods_that_are_used_most_are_in_examples() -> None:
-    shown = {used for name in public.names() for _, text in docstrings_of(name) for used in _USES.findall(text)}
-    uses = _uses()
-    methods = sorted({each for name in public.names() for each in name.methods}, key=lambda each: (-uses[each], each))
-    assert [method for method in methods[:MOST_USED] if method not in shown | _NOT_HERE.keys()] == []
+    shown = {used for name in public.names() for _, text in docstrings_of(name) for used in _SHOWN.findall(text)}
+    methods = LIST.read_text("utf-8").split()
+    assert len(methods) == NUMBER
+    assert [method for method in methods if method not in shown | _NOT_HERE.keys()] == []
 
 
 def test_every_method_says_what_it_does() -> None:
@@ -72,11 +68,3 @@ def test_every_method_says_what_it_does() -> None:
 def _said(name: Public, method: str) -> str:
     """The docstring of a method, or the one that it inherits."""
     return name.methods[method].__doc__ or inspect.getdoc(getattr(name.found, method)) or ""
-
-
-@cache
-def _uses() -> Counter[str]:
-    """How often the programs of examples, guides and tests of programs use a name behind a dot."""
-    places = ("examples", "docs/guide", "docs/migration", "tests/dropin/cases", "tests/table/pyflink_programs")
-    files = [path for place in places for path in (ROOT / place).rglob("*") if path.suffix in (".py", ".md")]
-    return Counter(used for path in files for used in _USES.findall(path.read_text("utf-8")))

@@ -172,7 +172,7 @@ class SourceReader(ABC, Generic[T, SplitT]):
         ...     def add_splits(self, splits):
         ...         self.splits = splits
         ...     def poll_next(self, output):
-        ...         output.collect("element")
+        ...         output.collect_batch(["a", "b"])
         ...         return InputStatus.END_OF_INPUT
         ...     def snapshot_state(self, checkpoint_id):
         ...         return self.splits

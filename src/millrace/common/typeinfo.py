@@ -501,7 +501,11 @@ class Types:
 
     @staticmethod
     def BOOLEAN() -> TypeInformation:
-        """``bool``."""
+        """``bool``.
+
+            >>> Types.BOOLEAN()
+            Boolean
+        """
         return BasicTypeInfo.BOOLEAN_TYPE_INFO()
 
     @staticmethod

@@ -168,9 +168,11 @@ class RuntimeContext(KeyedStateStore):
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
         """Let the job's result have what this accumulator gathers in all subtasks.
 
+            >>> from millrace.common.accumulators import IntCounter
             >>> class Counted(MapFunction):
             ...     def open(self, runtime_context):
-            ...         self.seen = runtime_context.get_int_counter("seen")
+            ...         self.seen = IntCounter()
+            ...         runtime_context.add_accumulator("seen", self.seen)
             ...     def map(self, value):
             ...         self.seen.add(1)
             ...         return value
@@ -179,8 +181,6 @@ class RuntimeContext(KeyedStateStore):
             a
             b
             2
-
-        :raises ValueError: the function has added one of this name already.
         """
 
     @abstractmethod
