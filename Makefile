@@ -94,7 +94,7 @@ conformance: java venv ## the kit for connectors, on each of ours: on real serve
 connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
 	$(BIN)/python -m pytest -m "connectors or (services and slow)" tests $(ARGS) $(NONE_IS_FINE)
 
-crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
+crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: half an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
 
 crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster during every operation of its REST API: half an hour

@@ -1,8 +1,9 @@
 """Kafka: how long a record takes from topic to topic, and how long a job with many partitions takes to start.
 
-    python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000]
+    python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000] [--way spark-jobs:50]
 
-One broker. The job counts by key in between and writes at least once, with an epoch every 50 ms and a linger of 5 ms.
+One broker. The job counts by key in between and writes at least once, with a linger of 5 ms. The way is what carries
+its epochs (``millrace.epoch.execution``), and their interval in ms; with --partitions 0 only the latency is measured.
 A record's latency is the time from the call that sends it to the moment at which a consumer has its result; the first
 ten seconds do not count. Wanted: a median of 250 ms, and 1,000 partitions on 2 subtasks 5 s after 4 at most. With
 --seconds 1800 the memory of all processes of the job is compared, too: the last quarter's median with the second's.
@@ -29,7 +30,7 @@ WARM_SECONDS = 10
 BAR_MS, BAR_SECONDS, BAR_MEMORY = 250, 5.0, 1.05
 
 
-def job(bootstrap: str, source: str, sink: str, bounded: bool) -> None:
+def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None:
     """What is measured, in a process of its own."""
     from millrace.common import Configuration, SimpleStringSchema, Types, WatermarkStrategy
     from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
@@ -52,7 +53,9 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool) -> None:
             yield f"{value},{count}"
 
     configuration = Configuration()
-    configuration.set_string("millrace.epoch.interval-ms", "50")
+    execution, _, interval = way.partition(":")
+    configuration.set_string("millrace.epoch.execution", execution)
+    configuration.set_string("millrace.epoch.interval-ms", interval)
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
     reading = KafkaSource.builder().set_bootstrap_servers(bootstrap).set_topics(source)
     reading.set_value_only_deserializer(SimpleStringSchema())
@@ -70,8 +73,8 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool) -> None:
     print("seconds", time.perf_counter() - began, flush=True)
 
 
-def start(bootstrap: str, source: str, sink: str, bounded: bool) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmarks.kafka_latency", "--job", bootstrap, source, sink, str(bounded)]
+def start(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks.kafka_latency", "--job", bootstrap, source, sink, str(bounded), way]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
@@ -100,8 +103,8 @@ def produce(bootstrap: str, rate: int, until: float) -> None:
     producer.flush()
 
 
-def latency(bootstrap: str, rate: int, seconds: float) -> None:
-    running = start(bootstrap, "in", "out", False)
+def latency(bootstrap: str, rate: int, seconds: float, way: str) -> None:
+    running = start(bootstrap, "in", "out", False, way)
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "oracle", "fetch.wait.max.ms": 5, "enable.auto.commit": False,
     })  # fmt: skip
@@ -138,7 +141,7 @@ def latency(bootstrap: str, rate: int, seconds: float) -> None:
         print(f"  {kind}: {sizes[0]:.0f} to {sizes[1]:.0f} MB")
 
 
-def partitions(bootstrap: str, many: int) -> None:
+def partitions(bootstrap: str, many: int, way: str) -> None:
     found = []
     for count in (4, many):
         topic = f"p{count}"
@@ -150,7 +153,7 @@ def partitions(bootstrap: str, many: int) -> None:
         producer.flush()
         best = []
         for _ in range(3):
-            out, _ = start(bootstrap, topic, "out", True).communicate()
+            out, _ = start(bootstrap, topic, "out", True, way).communicate()
             best.append(float(out.split()[-1]))
         found.append(statistics.median(best))
     beyond = found[1] - found[0]
@@ -166,18 +169,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--partitions", type=int, default=1_000)
-    parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--way", default="spark-jobs:50")
+    parser.add_argument("--job", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        bootstrap, source, sink, bounded = given.job
-        job(bootstrap, source, sink, bounded == "True")
+        bootstrap, source, sink, bounded, way = given.job
+        job(bootstrap, source, sink, bounded == "True", way)
         return
     with Kafka(java_options=("-Xmx768m",)) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for each in admin.create_topics([NewTopic("in", 4), NewTopic("out", 4)]).values():
             each.result()
-        partitions(broker.bootstrap, given.partitions)
-        latency(broker.bootstrap, given.rate, given.seconds)
+        if given.partitions:
+            partitions(broker.bootstrap, given.partitions, given.way)
+        latency(broker.bootstrap, given.rate, given.seconds, given.way)
     print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
 
 

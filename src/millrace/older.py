@@ -73,6 +73,7 @@ _METHODS = (
         "get_stream_time_characteristic set_stream_time_characteristic",
     ),
     ("StreamExecutionEnvironment", "streams.reading", "generate_sequence read_file"),
+    ("StreamExecutionEnvironment", "streams.restarting", "get_restart_strategy set_restart_strategy"),
     ("DataStream", "streams.windows", "count_window_all time_window_all"),
     ("KeyedStream", "streams.windows", "time_window"),
     ("KeyedStream", "streams.folding", "fold"),
@@ -133,7 +134,7 @@ def older_module(name: str) -> str | None:
 
 
 def add_older_names(name: str, module: ModuleType) -> None:
-    """Let a module, known as ``pyflink.`` and this name, have the older names, too."""
+    """Let a module, known as ``pyflink.`` and this name, have the older names, too, also for ``import *``."""
     if not any(each == name for each, _ in _HOMES) or hasattr(module.__dict__.get("__getattr__"), "_before"):
         return
     before = module.__dict__.get("__getattr__")
@@ -148,6 +149,10 @@ def add_older_names(name: str, module: ModuleType) -> None:
 
     __getattr__.__dict__["_before"] = before
     module.__dict__["__getattr__"] = __getattr__
+    if "__all__" in module.__dict__:
+        __getattr__.__dict__["_all"] = module.__dict__["__all__"]
+        older = [each for home, each in _HOMES if home == name]
+        module.__dict__["__all__"] = [*dict.fromkeys([*module.__dict__["__all__"], *older])]
 
 
 def remove_older_names(module: ModuleType) -> None:
@@ -156,6 +161,8 @@ def remove_older_names(module: ModuleType) -> None:
     if not hasattr(added, "_before"):
         return
     before = getattr(added, "_before")  # noqa: B009  # a function has no such attribute of its own
+    if hasattr(added, "_all"):
+        module.__dict__["__all__"] = getattr(added, "_all")  # noqa: B009
     if before is None:
         del module.__dict__["__getattr__"]
     else:

@@ -51,6 +51,10 @@ BOOK = (
     Entry("P20", "functions in plans", f"{_OLD}/plans.py", "rows of three queries"),
     Entry("P21", "temperatures of rooms by day", f"{_OLD}/sensors.py", "41.70 and 0.00", "brackets, spaces"),
     Entry("P22", "a table of Kafka", "tests/connectors/tables/kafka/test_watermarks.py", "rows with watermarks"),
+    Entry("P23", "a catalog of Hive in YAML", "tests/cli/sql/test_environment.py::test_hive_is_refused_by_name",
+          "an error that names it: there is no Hive here"),
+    Entry("P27", "a cluster is started, programs are submitted", "tests/cluster/test_operating.py::test_the_verbs",
+          "the cluster runs them", "steps of Docker"),
     Entry("P24 to P26", "datagen, print, blackhole", f"{_TABLES}::generated", "1,000 numbers, each once"),
 )
 _EXAMPLES = tuple(
@@ -117,14 +121,15 @@ INTERVIEW = (
           "test_state_may_be_dropped_if_that_is_said", "the job goes on"),
     Entry("P8", "how programs are submitted", "tests/cli/test_run_options.py", "options of the command line"),
     Entry("P9", "calls of windows", "tests/legacy/test_streams.py", "sums of windows"),
+    Entry("P10", "memory of processes by Flink's keys", "tests/configuration/test_memory.py::test_task_managers",
+          "heaps of Spark's processes"),
     Entry("P11", "a bank card in two places", "examples/patterns/bank_card.py", "two alarms", "a1 for e1; pictures"),
     Entry("P12", "a source of changes", "tests/cdc/test_mysql.py", "the copy is the source", "comments only"),
+    Entry("P13", "a gateway for SQL", "tests/cluster/gateway/test_flink_answers.py", "Flink's answers", "pieces only"),
 )
 DOCUMENTS = {"The book": BOOK, "The tutorial": TUTORIAL, "The notes": NOTES, "The interview questions": INTERVIEW}
 NOT_HERE = (
-    "The book's P23 (a catalog of Hive) and P27 (steps of Docker), the notes' job on HBase and "
-    "Phoenix, the interview's P10 (memory of Flink's processes) and P13 (pieces of a gateway) are settings of other "
-    "systems, without output."
+    "The notes' job on HBase and Phoenix: settings of other systems, without output."
 )
 
 

@@ -51,8 +51,11 @@ class Hit:
 class Run:
     """One run of the job in a directory of its own."""
 
-    def __init__(self, directory: Path, master: str, others: Sequence[int] = (), **properties: str) -> None:
+    def __init__(
+        self, directory: Path, master: str, others: Sequence[int] = (), parallelism: int = 6, **properties: str
+    ) -> None:
         self.directory = directory
+        self._parallelism = parallelism
         self._master = master
         self._others = [psutil.Process(pid) for pid in others]
         self._properties = properties
@@ -67,7 +70,8 @@ class Run:
             **self._properties,
         }
         command = [
-            *(sys.executable, "-m", "millrace", "run", "-p", "6", "--master", self._master, "--no-ship-folder"),
+            *(sys.executable, "-m", "millrace", "run", "-p", str(self._parallelism)),
+            *("--master", self._master, "--no-ship-folder"),
             *(part for key, value in configuration.items() for part in ("-D", f"{key}={value}")),
             *(str(JOB), json.dumps(given)),
         ]

@@ -40,6 +40,14 @@ def test_a_job_on_three_executors_survives(tmp_path: Path) -> None:
     Run(tmp_path, "local-cluster[3,1,700]").hit(hits, chance, timeout=400)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
+def test_tasks_that_stay_on_three_executors(tmp_path: Path, victim: Victim) -> None:
+    """Each executor has a core: one that is lost has to come back before the job goes on."""
+    run = Run(tmp_path, "local-cluster[3,1,700]", parallelism=3, **{"millrace.epoch.execution": "resident"})
+    run.hit([Hit(victim, kill, after) for after in (1.0, 3.0)], random.Random(SEED), timeout=400)
+
+
 @pytest.fixture(scope="module")
 def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     with Standalone(tmp_path_factory.mktemp("standalone"), workers=3, cores=1, memory="700m") as cluster:

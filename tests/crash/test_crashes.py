@@ -36,7 +36,9 @@ NTH = {
 SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
 """Where there are more crashes to come."""
 
-CHOICES = 2
+WAYS = ("spark-jobs", "resident")
+CHOICES = (*WAYS, "spark-jobs")
+"""What carries the epochs in each scenario that is drawn."""
 CRASHES = 3
 SEED = seed_of("MILLRACE_CRASH_SEED")
 NOISE = ("Traceback", "py4j", "java.", "org.apache", "Exception")
@@ -51,10 +53,10 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def crash(place: Place, crashes: Sequence[Crash], halfway: Path | None = None) -> Ended:
+def crash(place: Place, crashes: Sequence[Crash], way: str, halfway: Path | None = None) -> Ended:
     """Run the job with the crashes to its end, and see that all is well. With ``halfway`` it goes on from there, with
-    another parallelism, and its savepoint was copied to another place."""
-    arguments: dict[str, Any] = {}
+    another parallelism, and its savepoint was copied to another place. ``way``: what carries its epochs."""
+    arguments: dict[str, Any] = {"properties": {"millrace.epoch.execution": way}}
     if halfway is not None:
         shutil.copytree(halfway / "ledger", place.ledger)
         (savepoint,) = (halfway / "savepoints").iterdir()
@@ -104,17 +106,19 @@ def assert_plain(ended: Ended, crashes: Sequence[Crash]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
 @pytest.mark.parametrize("point", NTH, ids=lambda point: point.value)
-def test_a_crash(tmp_path: Path, request: pytest.FixtureRequest, point: Point, victim: Victim) -> None:
+def test_a_crash(tmp_path: Path, request: pytest.FixtureRequest, point: Point, victim: Victim, way: str) -> None:
     halfway = request.getfixturevalue("halfway") if point is Point.RESTORING else None
-    crash(Place(tmp_path), [Crash(point, victim, NTH[point])], halfway)
+    crash(Place(tmp_path), [Crash(point, victim, NTH[point])], way, halfway)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
-def test_a_crash_while_going_on_after_another(tmp_path: Path, victim: Victim) -> None:
-    crash(Place(tmp_path), [Crash(Point.COMMITTED, Victim.DRIVER, 6), Crash(Point.RECOVERING, victim)])
+def test_a_crash_while_going_on_after_another(tmp_path: Path, victim: Victim, way: str) -> None:
+    crash(Place(tmp_path), [Crash(Point.COMMITTED, Victim.DRIVER, 6), Crash(Point.RECOVERING, victim)], way)
 
 
 @pytest.mark.slow
@@ -138,16 +142,16 @@ def chosen() -> list[list[Crash]]:
     pairs = list(itertools.product(NTH, Victim))
     early = (Point.RESTORING, Point.SAVING)
     scenarios = []
-    for _ in range(CHOICES):
+    for _ in CHOICES:
         some = chance.sample(pairs, CRASHES)
         some.sort(key=lambda pair: early.index(pair[0]) if pair[0] in early else len(early))
         scenarios.append([Crash(point, victim, chance.randint(1, SOONER[point])) for point, victim in some])
     return scenarios
 
 
-@pytest.mark.parametrize("number", range(CHOICES))
+@pytest.mark.parametrize("number", range(len(CHOICES)))
 def test_some_crashes(tmp_path: Path, request: pytest.FixtureRequest, number: int) -> None:
     crashes = chosen()[number]
     print(f"MILLRACE_CRASH_SEED={SEED}: {crashes}")
     restoring = any(crash.point is Point.RESTORING for crash in crashes)
-    crash(Place(tmp_path), crashes, request.getfixturevalue("halfway") if restoring else None)
+    crash(Place(tmp_path), crashes, CHOICES[number], request.getfixturevalue("halfway") if restoring else None)

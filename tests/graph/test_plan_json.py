@@ -92,8 +92,28 @@ def test_reduce(env: StreamExecutionEnvironment) -> None:
     pairs.key_by(lambda pair: pair[0]).sum(1).print()
     assert rows(env) == [
         "1 Source: Collection Source [Data Source 1]",
-        "2 Reduce [Operator 2] 1 HASH",
-        "3 Sink: Print to Std. Out [Data Sink 2] 2 FORWARD",
+        "2 _stream_key_by_map_operator [Operator 1] 1 FORWARD",
+        "3 Reduce [Operator 2] 2 HASH",
+        "4 Sink: Print to Std. Out [Data Sink 2] 3 FORWARD",
+    ]
+
+
+def test_what_reads_a_keyed_stream(env: StreamExecutionEnvironment) -> None:
+    """One node for each key_by; sinks get elements without keys. The plan of what runs has none of them."""
+    keyed = env.from_collection([1], Types.INT()).key_by(abs)
+    keyed.map(abs)
+    keyed.print().set_parallelism(3)
+    assert rows(env) == [
+        "1 Source: Collection Source [Data Source 1]",
+        "2 _stream_key_by_map_operator [Operator 1] 1 FORWARD",
+        "3 Map [Operator 2] 2 HASH",
+        "4 _keyed_stream_values_operator [Operator 2] 2 HASH",
+        "5 Sink: Print to Std. Out [Data Sink 3] 4 REBALANCE",
+    ]
+    assert [node["type"] for node in json.loads(env._plan())["nodes"]] == [
+        "Source: Collection Source",
+        "Map",
+        "Sink: Print to Std. Out",
     ]
 
 
@@ -118,9 +138,11 @@ def test_connect(env: StreamExecutionEnvironment) -> None:
         "1 Source: Collection Source [Data Source 1]",
         "2 Map [Operator 2] 1 REBALANCE",
         "3 Co-Map [Operator 2] 2 FORWARD, 1 REBALANCE",
-        "5 Co-Map [Operator 2] 1 HASH, 1 HASH",
+        "5 _stream_key_by_map_operator [Operator 1] 1 FORWARD",
+        "6 _stream_key_by_map_operator [Operator 1] 1 FORWARD",
+        "7 Co-Map [Operator 2] 5 HASH, 6 HASH",
         "4 Sink: Print to Std. Out [Data Sink 2] 3 FORWARD",
-        "6 Sink: Print to Std. Out [Data Sink 2] 5 FORWARD",
+        "8 Sink: Print to Std. Out [Data Sink 2] 7 FORWARD",
     ]
 
 

@@ -77,3 +77,17 @@ def test_deactivation_takes_the_names_away(told: list[warnings.WarningMessage]) 
     assert datastream.TimeCharacteristic
     millrace.deactivate()
     assert not hasattr(datastream, "TimeCharacteristic")
+
+
+def test_a_star_gives_older_names_as_long_as_pyflink_is_active() -> None:
+    import millrace.datastream
+
+    before = list(millrace.datastream.__all__)
+    millrace.activate()
+    try:
+        given: dict[str, Any] = {}
+        exec("from pyflink.datastream import *", given)
+        assert {"TimeCharacteristic", "MemoryStateBackend", "StreamExecutionEnvironment"} <= given.keys()
+    finally:
+        millrace.deactivate()
+    assert millrace.datastream.__all__ == before

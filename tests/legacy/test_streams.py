@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.common import Types
+from millrace.common import RestartStrategies, Types
 from millrace.common.time import Time
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import MapFunction
@@ -141,3 +141,31 @@ def test_backends_say_where_checkpoints_go(env: Any) -> None:
     assert directory() is None
     with pytest.raises(ValueError, match="needs a directory"):
         RocksDBStateBackend()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "settings"),
+    [
+        (RestartStrategies.no_restart(), {"type": "none"}),
+        (
+            RestartStrategies.fixed_delay_restart(3, 10_000),
+            {"type": "fixed-delay", "fixed-delay.attempts": "3", "fixed-delay.delay": "10000 ms"},
+        ),
+        (
+            RestartStrategies.failure_rate_restart(2, 60_000, 500),
+            {
+                "type": "failure-rate",
+                "failure-rate.max-failures-per-interval": "2",
+                "failure-rate.failure-rate-interval": "60000 ms",
+                "failure-rate.delay": "500 ms",
+            },
+        ),
+        (RestartStrategies.fall_back_restart(), {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_restart_strategy_is_settings(env: Any, strategy: Any, settings: dict[str, str]) -> None:
+    assert env.get_restart_strategy() == RestartStrategies.fall_back_restart()
+    assert env.set_restart_strategy(strategy).get_restart_strategy() == strategy
+    found = {key: value for key, value in env._configuration.to_dict().items() if key.startswith("restart-strategy")}
+    assert found == {f"restart-strategy.{key}": value for key, value in settings.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 
 from millrace.spark.owners.children import ActiveRun, Child, JobOwners
 from millrace.spark.owners.frames import Greeting, TaskId
@@ -65,8 +66,18 @@ def test_the_owner_that_hangs_longest_makes_room() -> None:
 def test_a_task_does_not_join_an_owner_in_which_it_hangs() -> None:
     hangs, works = owner((ONE, 3)), owner((OTHER, 3), ((2, 0), 3))
     job = JobOwners([hangs, works])
-    assert job.least_loaded(ONE) == (works, True)
-    assert job.least_loaded((3, 0)) == (hangs, True)
+    assert job.least_loaded(greeting(ONE, 3)) == (works, True)
+    assert job.least_loaded(greeting((3, 0), 3)) == (hangs, True)
+
+
+def test_a_task_that_stays_joins_no_owner_in_which_any_run_hangs() -> None:
+    """It would be at work there for ever, and so would the process not be ended."""
+    hangs, works = owner((ONE, 3)), owner((OTHER, 4), ((2, 0), 4))
+    job = JobOwners([hangs, works])
+    job.greet(greeting((4, 0), 4), 100.0)
+    arrives = greeting((3, 0), 4)
+    assert job.least_loaded(arrives) == (hangs, True)
+    assert job.least_loaded(replace(arrives, stays=True)) == (works, True)
 
 
 def test_an_owner_that_leaves_has_no_tasks_any_more() -> None:

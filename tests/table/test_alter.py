@@ -137,7 +137,7 @@ def test_catalogs_and_models(t_env: TableEnvironment) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["ADD JAR '/x.jar'",
+    ["REMOVE JAR '/x.jar'",
      "STOP JOB 'x'",
      "CREATE MATERIALIZED TABLE m FRESHNESS = INTERVAL '1' MINUTE AS SELECT 1 AS x"],
 )  # fmt: skip

@@ -130,16 +130,16 @@ PLANS: list[tuple[str, Callable[[Table], Table], list[str], list[str]]] = [
         "aggregate",
         lambda t: t.group_by(col("name")).aggregate(mean(col("paid")).alias("m")).select(col("name"), col("m")),
         ["name", "m"],
-        ["Project(name, agg0 AS m)", "Aggregate(keys=[name], mean(paid))"],
+        ["Project(name, agg0 AS m)", "PythonGroupAggregate(groupBy=[name], select=[name, mean(paid) AS agg0])"],
     ),
-    ("map", lambda t: t.map(both(col("id"))), ["x", "y"], ["Project(both(id).x AS x, both(id).y AS y)"]),
+    ("map", lambda t: t.map(both(col("id"))), ["x", "y"], ["PythonCalc(select=[both(id).x AS x, both(id).y AS y])"]),
     (
         "map of a row",
         lambda t: t.map(both).alias("a", "b"),
         ["a", "b"],
         [
             "Project(x AS a, y AS b)",
-            "Project(both(ROW(id, name, paid)).x AS x, both(ROW(id, name, paid)).y AS y)",
+            "PythonCalc(select=[both(ROW(id, name, paid)).x AS x, both(ROW(id, name, paid)).y AS y])",
         ],
     ),
     (
@@ -154,7 +154,7 @@ PLANS: list[tuple[str, Callable[[Table], Table], list[str], list[str]]] = [
         ["id", "name", "paid", "w", "n"],
         ["Correlate(LEFT, <lambda>(name), produces=[w, n])"],
     ),
-    ("udf", lambda t: t.select(upper(col("name")).alias("u")), ["u"], ["Project(upper(name) AS u)"]),
+    ("udf", lambda t: t.select(upper(col("name")).alias("u")), ["u"], ["PythonCalc(select=[upper(name) AS u])"]),
 ]
 
 

@@ -40,6 +40,7 @@ from millrace.datastream.settings.dependencies import Dependencies, dependencies
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import configured_backend, state_plan
+from millrace.graph.key_nodes import with_key_nodes
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
@@ -457,7 +458,11 @@ class StreamExecutionEnvironment(HasOlderNames):
     # -- execution ------------------------------------------------------------------------------------------------
 
     def get_execution_plan(self) -> str:
-        """The program as Flink's plan JSON."""
+        """The program as Flink's plan JSON, with the nodes that PyFlink has for ``key_by``."""
+        return plan_json(with_key_nodes(self._graph("")))
+
+    def _plan(self) -> str:
+        """The plan JSON of the nodes that run."""
         return plan_json(self._graph(""))
 
     def _settings(self, job_id: str) -> Settings:
@@ -546,7 +551,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         start = partial(_start, prepare)
         portable = None if collecting else partial(_portable, prepare)
         submission = Submission(
-            plan=self.get_execution_plan,
+            plan=self._plan,
             start=start,
             collecting=collecting,
             prepare=prepare,
@@ -595,6 +600,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
             epoch_timeout_ms=self._epoch_timeout_ms(job, batch),
+            epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),
             regional=is_regional(configuration),

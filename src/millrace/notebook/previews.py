@@ -52,7 +52,7 @@ def _has_end(leaf: n.Rel) -> bool:
 def stream_html(stream: DataStream) -> str:
     """A stream for a notebook: its first elements, and the operators above it."""
     with alone(stream) as env:
-        plan = folded("Operators", svg(of_plan_json(env.get_execution_plan()), "operators of the stream"))
+        plan = folded("Operators", svg(of_plan_json(env._plan()), "operators of the stream"))
     rows, note = _safely(lambda: _elements_of(stream)) if has_end(stream) else ((), _LIVE)
     return grid([f"{type(stream).__name__} of {stream.get_type()}"], [], rows, note) + plan
 

@@ -25,6 +25,7 @@ from millrace.table.plans.plan_reference import PlanReference
 from millrace.table.queries.expression_rows import values_of_expressions
 from millrace.table.queries.old_names import instead
 from millrace.table.sessions.created_catalogs import create_catalog
+from millrace.table.sessions.resolved_tables import whole_schema
 from millrace.table.sessions.results import settled
 from millrace.table.sessions.session import Session
 from millrace.table.sessions.table_info import source_info, table_of, unnamed
@@ -172,14 +173,15 @@ class TableEnvironment:
         :raises TableException: there is none.
         """
         names = split_path(path)
-        self._session.catalogs.table(names)
+        found = self._session.catalogs.table(names)
         info = self._session.table(tuple(names), {})
         assert info is not None
-        return Table(info.plan, self)
+        return Table(info.plan, self, whole_schema(info.plan, found.table.get_unresolved_schema()))
 
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """A table without a name."""
-        return Table(source_info(*unnamed(descriptor, self._session), {}, self._session).plan, self)
+        plan = source_info(*unnamed(descriptor, self._session), {}, self._session).plan
+        return Table(plan, self, whole_schema(plan, descriptor.get_schema() or TableColumns()))
 
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         """A table in the catalog.
@@ -216,11 +218,11 @@ class TableEnvironment:
             raise problem(
                 "a DataStream becomes a table in a StreamTableEnvironment: StreamTableEnvironment.create(env)"
             )
-        self._create(view_path, CatalogBaseTable.of_plan(table._plan), False, True)
+        self._create(view_path, CatalogBaseTable.of_plan(table._plan, table._declared), False, True)
 
     def create_view(self, view_path: str, table: Table, ignore_if_exists: bool | None = False) -> None:
         """A view in a catalog; its query is that of the table."""
-        self._create(view_path, CatalogBaseTable.of_plan(table._plan), ignore_if_exists, False)
+        self._create(view_path, CatalogBaseTable.of_plan(table._plan, table._declared), ignore_if_exists, False)
 
     def register_connector(self, factory: type[TableFactory]) -> None:
         """Let tables of this environment name a connector of the program's own, by its ``identifier``.

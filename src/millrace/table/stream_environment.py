@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
@@ -9,6 +10,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.table.descriptions.schema import Schema
 from millrace.table.environment import TableEnvironment
 from millrace.table.expression_methods.expression import Expression
+from millrace.table.sessions.resolved_tables import whole_schema
 from millrace.table.sessions.stream_columns import stream_scan
 from millrace.table.settings.changelog_mode import ChangelogMode
 from millrace.table.settings.environment_settings import MODE, EnvironmentSettings
@@ -52,14 +54,19 @@ class StreamTableEnvironment(TableEnvironment):
         :param fields_or_schema: a schema (with metadata ``rowtime`` and a watermark, if need be), or columns: by name
             or position, ``col("ts").rowtime`` for a time attribute.
         """
-        return Table(stream_scan(data_stream, fields_or_schema, None, self._session), self)
+        return self._of_stream(data_stream, fields_or_schema, None)
 
     def from_changelog_stream(
         self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
     ) -> Table:
         """A stream of ``Row`` with kinds as a changing table."""
         mode = changelog_mode or ChangelogMode.all()
-        return Table(stream_scan(data_stream, () if schema is None else (schema,), mode, self._session), self)
+        return self._of_stream(data_stream, () if schema is None else (schema,), mode)
+
+    def _of_stream(self, stream: DataStream, fields_or_schema: Sequence[Any], mode: ChangelogMode | None) -> Table:
+        plan = stream_scan(stream, fields_or_schema, mode, self._session)
+        schema = fields_or_schema[0] if fields_or_schema and isinstance(fields_or_schema[0], Schema) else None
+        return Table(plan, self, None if schema is None else whole_schema(plan, schema))
 
     def create_temporary_view(
         self,

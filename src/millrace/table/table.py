@@ -26,6 +26,7 @@ from millrace.table.queries.old_names import instead
 from millrace.table.queries.over import over_select
 from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
 from millrace.table.queries.set_plans import combined, correlated, joined, lateral
+from millrace.table.sessions.resolved_tables import resolved_table
 from millrace.table.sessions.sink_plans import sink_plan
 from millrace.table.settings.explain_detail import ExplainDetail
 from millrace.table.sql import nodes
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millrace.table.catalogs.schemas import ResolvedSchema
+    from millrace.table.descriptions.schema import Schema
     from millrace.table.descriptions.table_descriptor import TableDescriptor
     from millrace.table.sessions.table_result import TableResult
     from millrace.table.table_environment import TableEnvironment
@@ -56,7 +58,9 @@ __all__ = ["Table", "GroupedTable", "GroupWindowedTable", "OverWindowedTable", "
 class _Query:
     """A plan in an environment."""
 
-    def __init__(self, plan: Rel, t_env: TableEnvironment) -> None:
+    def __init__(self, plan: Rel, t_env: TableEnvironment, declared: Schema | None = None) -> None:
+        """:param declared: all columns as the table was declared that the plan only reads."""
+        self._declared = declared
         self._plan = plan
         self._t_env = t_env
 
@@ -580,7 +584,9 @@ class Table(_Query, _Rows):
         return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        """The columns with their types."""
+        """The columns; of a table that is only read, also the expressions, watermark and key that were declared."""
+        if self._declared is not None:
+            return resolved_table(self._plan, self._declared)
         return resolved_schema(self._plan.schema)
 
     def print_schema(self) -> None:

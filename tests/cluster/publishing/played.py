@@ -34,10 +34,7 @@ class PlayedTasks:
         self.open = False
         self._cancelled = False
 
-    def frame(self) -> None:
-        """No plan is needed."""
-
-    def run(self, frame: None, plan: EpochPlan) -> list[TaskAck]:
+    def run(self, plan: EpochPlan) -> list[TaskAck]:
         while not self.open and not self.gate.acquire(timeout=0.05):
             if self._cancelled:
                 raise RuntimeError("cancelled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyflink.common import Row, Types
-from pyflink.datastream import ReduceFunction, RuntimeContext, StreamExecutionEnvironment
+from pyflink.datastream import KeyedProcessFunction, ReduceFunction, RuntimeContext, StreamExecutionEnvironment
 from pyflink.datastream.state import ValueStateDescriptor
 from tests.dropin.checks import elements
 
@@ -49,3 +49,26 @@ def a_keyed_stream_is_collected_in_the_order_of_its_elements() -> None:
     words = [f"w{number}" for number in range(12)]
     stream = env.from_collection(words, Types.STRING()).key_by(lambda each: each, Types.STRING())
     assert elements(stream) == [Row(f0=each, f1=each) for each in words]
+
+
+class WithItsCount(KeyedProcessFunction):
+    """The key, what kind of thing it is, and how many elements it had."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.count.update((self.count.value() or 0) + 1)
+        key = ctx.get_current_key()
+        yield isinstance(key, (list, dict)), str(key), self.count.value()
+
+
+def keys_may_be_lists_and_dicts() -> None:
+    """Also inside of tuples."""
+    for key_of, expected in (
+        (lambda each: [each % 2, "k"], [(True, "[0, 'k']", 1), (True, "[1, 'k']", 1), (True, "[1, 'k']", 2)]),
+        (lambda each: {"k": each % 2}, [(True, "{'k': 0}", 1), (True, "{'k': 1}", 1), (True, "{'k': 1}", 2)]),
+        (lambda each: (each % 2, [3]), [(False, "(0, [3])", 1), (False, "(1, [3])", 1), (False, "(1, [3])", 2)]),
+    ):
+        stream = _environment().from_collection([1, 2, 3], Types.INT()).key_by(key_of).process(WithItsCount())
+        assert sorted(map(tuple, elements(stream))) == expected

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import MakeEnvironment
 
-from millrace.spark.jobs.deadline import EpochTimeoutError
+from millrace.spark.deadline import EpochTimeoutError
 from millrace.util.processes import is_alive
 
 STOPPED = """

@@ -47,7 +47,7 @@ def test_costs_are_those_of_spark(environment: TableEnvironment) -> None:
     ("detail", "text"),
     [
         (ExplainDetail.CHANGELOG_MODE, "== Changelog Mode ==\nin batch mode every operator gives insertions only"),
-        (ExplainDetail.PLAN_ADVICE, "== Plan Advice ==\nnone in batch mode"),
+        (ExplainDetail.PLAN_ADVICE, "[a])\n\nNo available advice... In batch mode"),
         (ExplainDetail.JSON_EXECUTION_PLAN, "== Physical Execution Plan ==\nbatch mode is no graph of operators"),
     ],
     ids=lambda value: getattr(value, "name", ""),

@@ -49,10 +49,10 @@ def test_create_and_show(t_env: TableEnvironment) -> None:
             True,
             None,
             "METADATA FROM 'timestamp' VIRTUAL",
-            "ts - INTERVAL '1' SECOND",
+            "`ts` - INTERVAL '1' SECOND",
             None,
         ),
-        ("cost", "INT", True, None, "AS amount * 2", None, None),
+        ("cost", "INT", True, None, "AS `amount` * 2", None, None),
     ]
     [text] = rows(t_env, "SHOW CREATE TABLE orders")
     t_env.execute_sql(text.replace("`orders`", "`again`"))
@@ -235,7 +235,17 @@ def test_wrong_options_are_named_when_the_table_is_used(t_env: TableEnvironment,
         t_env.sql_query("SELECT * FROM t")
 
 
-@pytest.mark.parametrize("statement", ["SHOW JOBS", "ADD JAR '/x.jar'"])
+@pytest.mark.parametrize("statement", ["SHOW JOBS", "REMOVE JAR '/x.jar'"])
 def test_what_is_read_and_not_done_says_so(t_env: TableEnvironment, statement: str) -> None:
     with pytest.raises(NotImplementedError, match="nearest"):
         t_env.execute_sql(statement)
+
+
+def test_jars_are_for_spark(t_env: TableEnvironment, tmp_path: Path) -> None:
+    """As add_jars() has it: one of Flink's that is not there is left out."""
+    (tmp_path / "a.jar").touch()
+    t_env.execute_sql(f"ADD JAR '{tmp_path}/a.jar'")
+    t_env.execute_sql("ADD JAR '/not/there/flink-sql-connector-kafka.jar'")
+    assert rows(t_env, "SHOW JARS") == [f"{tmp_path}/a.jar"]
+    with pytest.raises(FileNotFoundError, match=r"no such file: /not/there/b\.jar"):
+        t_env.execute_sql("ADD JAR '/not/there/b.jar'")

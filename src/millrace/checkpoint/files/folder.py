@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import IO, Any, Protocol
 
 from pyarrow import fs
@@ -165,9 +166,8 @@ class LocalFolder:
 
     def persist(self, paths: Iterable[str]) -> None:
         files = list(map(self._path, paths))
-        with ThreadPoolExecutor(SYNCED_TOGETHER) as threads:  # the file system writes them together
-            list(threads.map(_sync, files))
-            list(threads.map(_sync, self._above(files)))
+        # The file system writes them together. Nobody relies on one before all are there.
+        list(_threads().map(_sync, [*files, *self._above(files)]))
 
     def _above(self, files: Iterable[str]) -> set[str]:
         """The directories that names of files are in, up to the one with the name of this folder."""
@@ -313,6 +313,15 @@ def _created(path: str) -> IO[bytes]:
             f"where executors run as other users (YARN, standalone clusters), set {TRUST_DIRECTORY}=true and give them "
             f"the rights"
         ) from None
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """To start new ones for each checkpoint takes as long as it takes a fast disk to write."""
+    return ThreadPoolExecutor(SYNCED_TOGETHER, "millrace-syncing")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # the threads stay with the parent
 
 
 def _sync(path: str) -> None:

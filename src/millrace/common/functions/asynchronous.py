@@ -135,8 +135,13 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 class AsyncFunctionDescriptor:
     """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``.
 
-        >>> AsyncFunctionDescriptor.__name__
-        'AsyncFunctionDescriptor'
+
+        >>> class Ask(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value]
+        >>> mode = AsyncFunctionDescriptor.OutputMode.UNORDERED
+        >>> AsyncFunctionDescriptor(Ask(), Time.seconds(5), 10, AsyncRetryStrategy.no_restart(), mode).capacity
+        10
     """
 
     class OutputMode(Enum):

@@ -15,6 +15,11 @@ RULES = (
     works("millrace.epoch.max-records", _OPTIONS, "most records that a subtask of a source reads in an epoch"),
     works("millrace.epoch.max-duration-ms", _OPTIONS, "longest time that a subtask of a source reads in an epoch"),
     works("millrace.epoch.timeout", _OPTIONS, "how long an epoch may take; 10 min in streaming mode"),
+    works(
+        "millrace.epoch.execution",
+        _OPTIONS,
+        "how epochs get to the tasks: each a job of Spark, or over connections to tasks that stay (streaming mode)",
+    ),
     works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
     works("millrace.match-recognize.semantics", "table.sessions.session", "what MATCH_RECOGNIZE means: see its guide"),
     works(
@@ -53,6 +58,7 @@ FACTS = (
     Fact("millrace.epoch.max-records", "int", "1000000"),
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),
+    Fact("millrace.epoch.execution", "enum:spark-jobs|resident", "spark-jobs"),
     Fact("millrace.log.max-file-size", "memory", "64 mb"),
     Fact("millrace.output.level", "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL", "INFO"),
     Fact("millrace.output.lines-per-second", "int", "100"),

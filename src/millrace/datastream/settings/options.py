@@ -24,6 +24,12 @@ EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_d
 Streaming mode: ten minutes unless it is set. Batch mode: no limit unless it is set."""
 STREAMING_EPOCH_TIMEOUT_MS = 600_000
 
+EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("spark-jobs")
+"""How an epoch gets to the tasks (streaming mode): each a job of Spark, or over connections to tasks that stay at their
+cores, which takes a few ms and suits small epochs."""
+SPARK_JOBS = "spark-jobs"
+RESIDENT = "resident"
+
 STATE_TRUST_DIRECTORY = ConfigOptions.key(TRUST_DIRECTORY).boolean_type().default_value(False)
 """Whether all who can write to the directories of state, checkpoints, savepoints and caches may be trusted."""
 

@@ -20,8 +20,11 @@ Clean = Callable[[str], str]
 class ReportedMetric:
     """One metric of one subtask, or of the job.
 
-        >>> sorted(name for name in vars(ReportedMetric) if not name.startswith("_"))[:3]
-        ['identifier', 'logical', 'name']
+
+        >>> class Values(MetricReporter):
+        ...     def report(self, metrics):
+        ...         for metric in metrics:
+        ...             print(metric.identifier, metric.type, metric.value)
     """
 
     entry: MetricEntry

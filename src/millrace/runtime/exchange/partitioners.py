@@ -19,6 +19,7 @@ from millrace.common import functions
 from millrace.common.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
+from millrace.runtime.exchange.mutable_keys import hashable
 from millrace.runtime.exchange.scatter import AssignEach, Assigner, AssignInTurn, Targets, parts
 from millrace.runtime.failure import check_complete
 
@@ -210,7 +211,7 @@ class Hash(ElementWise):
 
     def keys(self, chunk: Chunk) -> list[Any]:
         """The keys of a chunk's elements."""
-        return each(self.key_selector, chunk.values, "in the key selector", self.origin)
+        return hashable(each(self.key_selector, chunk.values, "in the key selector", self.origin))
 
 
 class _ToTheOnlyOne(AssignInTurn):

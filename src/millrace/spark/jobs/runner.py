@@ -1,4 +1,4 @@
-"""Drives a job: epoch after epoch, each a query of Spark.
+"""Drives a job: epoch after epoch.
 
 A job that fails goes on from its last complete epoch, as often as its restart policy says.
 """
@@ -13,8 +13,6 @@ import time
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-from pyspark.sql import DataFrame
 
 from millrace.activate import is_active
 from millrace.checkpoint.files.errors import RestoreError, SnapshotError
@@ -34,15 +32,18 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
+from millrace.spark.jobs.carriers import make_carrier
 from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.hearing import Hearing
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
+from millrace.spark.jobs.pace import IDLE_INTERVAL, Pace
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
 from millrace.spark.owners.frames import Sampling, Stacks, Told
+from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.sessions.log_files import keep
 from millrace.spark.sessions.session import Workplace, one_machine
 from millrace.spark.shipping.main_classes import main_classes
@@ -151,23 +152,37 @@ class JobRunner:
             self._retries,
             replace(self._output, driver=self._hearing.address),
         )
+        carrier = make_carrier(
+            self._execution,
+            place,
+            self.job,
+            shipped,
+            lasting=not one_epoch,
+            python=provision.python,
+            timeout_ms=settings.epoch_timeout_ms,
+            cancel_ms=settings.cancellation_timeout_ms,
+        )
         self._tasks = Tasks(
             place,
             self.job,
             shipped,
             self._home,
             self.coordinator.cleaner,
+            carrier,
             lasting=not one_epoch,
             shares_files=place.local or meets,
             python=provision.python,
-            timeout_ms=settings.epoch_timeout_ms,
-            cancel_ms=settings.cancellation_timeout_ms,
         )
-        if not place.local and not one_epoch:
+        if not place.local and not one_epoch and self._execution == options.SPARK_JOBS:
             warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
             if warning is not None:
                 logger.warning("job %r: %s", self.job.name, warning)
         self._reporters.open()
+
+    @property
+    def _execution(self) -> str:
+        """What carries its epochs."""
+        return options.SPARK_JOBS if self.settings.batch else self.settings.epoch_execution
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
@@ -325,7 +340,7 @@ class JobRunner:
     def _take_over(self, restore: Restore, plan: EpochPlan) -> None:
         """The tasks take over the state of a checkpoint or savepoint, before anything is read."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
-        acks = self._tasks.run(self._tasks.frame(), plan)
+        acks = self._tasks.run(plan)
         self.coordinator.begun(plan, acks)
         comparison = restore.compare_states(self.coordinator.states)
         self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
@@ -335,22 +350,23 @@ class JobRunner:
     def _run_epochs(self) -> None:
         """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
-        frame = self._tasks.frame()
         interval = 0.0 if self.settings.bounded else self.settings.epoch_interval_ms / 1000
-        due = time.monotonic()
+        eager = not self.settings.bounded and self._execution == options.RESIDENT
+        pace = Pace(interval, IDLE_INTERVAL if eager else interval)
         while not self.coordinator.finished:
-            if self._cancelled.wait(max(0.0, due - time.monotonic())):
+            if self._cancelled.wait(pace.left()):
                 raise JobCancelledError
-            due = max(due + interval, time.monotonic())
-            self._epoch(frame, keep_state=not self.settings.batch)
+            pace.begun()
+            pace.ended(self._epoch(keep_state=not self.settings.batch))
 
-    def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
+    def _epoch(self, keep_state: bool) -> int:
+        """The next epoch: how many records its sources have read."""
         began = time.monotonic()
         request = self.savepoints.next()
         if request is None:
-            result = self._run_epoch(frame, keep_state, None)
+            result = self._run_epoch(keep_state, None)
         else:
-            result = self._run_epoch_with(request, frame, keep_state)
+            result = self._run_epoch_with(request, keep_state)
         self._deliver(result)
         if result.checkpoint is not None and not self._recorded:
             self._first_checkpoint()
@@ -359,22 +375,23 @@ class JobRunner:
         rate = result.records / elapsed if elapsed else 0.0
         lost = self.coordinator.metrics.left_out()
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late))
+        return result.records
 
-    def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
+    def _run_epoch(self, keep_state: bool, savepoint: str | None) -> EpochResult:
         with self.checkpoint_requests.taken() as requests:
             plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting(), requests.trigger)
             self._results.begin_epoch(plan.epoch)
-            result = self.coordinator.complete(plan, self._tasks.run(frame, plan))
+            result = self.coordinator.complete(plan, self._tasks.run(plan))
             requests.answer(result)
         self.queries.answered(plan.order.queries, result)
         return result
 
-    def _run_epoch_with(self, request: SavepointRequest, frame: DataFrame, keep_state: bool) -> EpochResult:
+    def _run_epoch_with(self, request: SavepointRequest, keep_state: bool) -> EpochResult:
         """An epoch with a savepoint at its end."""
         if request.drain:
             self.coordinator.stop()
         try:
-            result = self._run_epoch(frame, keep_state, request.uri)
+            result = self._run_epoch(keep_state, request.uri)
         except BaseException as error:
             failed(request, self.coordinator, error)
             raise
@@ -401,7 +418,7 @@ class JobRunner:
         if isinstance(error, JobFailedError):
             self._log(error.failure.detail)
             return error
-        if not type(error).__module__.startswith(("py4j", "pyspark")):
+        if not isinstance(error, OwnerLostError) and not type(error).__module__.startswith(("py4j", "pyspark")):
             return error
         log = self._log(full_traceback(error))
         where = f"; details: {log}" if log else ""

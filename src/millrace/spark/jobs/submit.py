@@ -64,6 +64,8 @@ class JobSettings:
     savepoint_directory: str | None = None
     epoch_timeout_ms: int | None = None
     """longest time of an epoch; None: no limit"""
+    epoch_execution: str = options.SPARK_JOBS
+    """what carries epochs to the tasks; of no effect in batch mode"""
     cancellation_timeout_ms: int = 180_000
     """how long a run of a task may go on when a newer one has begun; 0: no limit"""
     dependencies: Dependencies = field(default_factory=Dependencies)

@@ -41,6 +41,12 @@ class Child:
     def runs_task(self, task: TaskId) -> bool:
         return any(run.task == task for run in self.runs.values())
 
+    def suits(self, greeting: Greeting) -> bool:
+        """Whether a run can begin here. Not where its task is at work: that may hang, and keep the interpreter for
+        itself."""
+        hangs = greeting.stays and self.hangs_since is not None
+        return not hangs and not self.runs_task(greeting.task)
+
     @property
     def hangs_since(self) -> float | None:
         """Since when a run goes on that is not waited for; None: there is none."""
@@ -75,16 +81,16 @@ class JobOwners:
                 if run.outdated is None and (run.task == greeting.task or run.epoch < self.epoch):
                     run.outdated = now
 
-    def least_loaded(self, task: TaskId) -> tuple[Child | None, bool]:
-        """The one that a task should join, and whether it has something else to do. Not one in which the task is at
-        work: that may hang there and keep the interpreter for itself."""
+    def least_loaded(self, greeting: Greeting) -> tuple[Child | None, bool]:
+        """The one that a task should join, and whether it has something else to do."""
+        task = greeting.task
         tasks = Counter(id(child) for child in self.places.values())
         of_stage = Counter(id(child) for other, child in self.places.items() if other[0] == task[0])
 
         def load(child: Child) -> tuple[int, int, int]:
             return len(child.runs), of_stage[id(child)], tasks[id(child)]
 
-        free = [child for child in self.children if not child.runs_task(task)]
+        free = [child for child in self.children if child.suits(greeting)]
         child = min(free, key=load, default=None)
         return child, child is None or bool(child.runs) or of_stage[id(child)] > 0
 

@@ -1,7 +1,8 @@
 """Messages between a worker, the keeper and an owner: a length and a pickle, with open files beside it.
 
 The sockets lie in a folder of this user alone, and ``same_user`` asks the kernel who is at the other end: nothing is
-unpickled that another user could have sent.
+unpickled that another user could have sent. Orders for tasks that stay come from the driver over a connection of which
+both ends have proved that they know the job's secret (``spark/resident/proof.py``).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class Greeting:
     """how long owners of this job stay when nobody asks for them"""
     cancel_seconds: float
     """how long a run may go on after a newer one of its task has begun; 0: as long as it likes"""
+    stays: bool = False
+    """whether the task stays: then not in a process in which a run hangs, since that is ended only when nothing else
+    is at work there"""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,36 @@ class Call:
     """what was read of the data already"""
     wrapped: bool
     """whether batches hold one column with all fields, as Spark's JVM wants them"""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A task that waits for its orders: the open file beside it is a connection to the driver, over which they come."""
+
+    job: str
+    """which shipped job: a digest of its bytes"""
+    task: TaskId
+    spark_files: str
+    """the folder that Spark downloads into"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One run of a task that stays. It answers with any number of ``Part``, then ``Done`` or ``Failed``."""
+
+    run: int
+    """no other run of this task has it; positive"""
+    text: str
+    """what the driver has published for the epoch"""
+    packets: Sequence[Any]
+    """those for this task"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Packets that such a run has sent."""
+
+    packets: Sequence[Any]
 
 
 @dataclass(frozen=True)

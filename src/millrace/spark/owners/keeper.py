@@ -145,12 +145,12 @@ class Keeper:
     def _pass_on(self, greeting: Greeting, connection: socket.socket) -> None:
         job = self._jobs.setdefault(greeting.job_id, JobOwners())
         child = job.places.get(greeting.task)
-        if child is not None and child.runs_task(greeting.task):
+        if child is not None and (greeting.stays or child.runs_task(greeting.task)):
             self._hear(greeting.job_id, child)  # that its last run has ended may not have been read yet
         job.greet(greeting, time.monotonic())
         if child is None or child.gone:
             child = self._place(greeting, job)
-        elif child.runs_task(greeting.task):  # perhaps it hangs there
+        elif not child.suits(greeting):  # perhaps a run hangs there
             with contextlib.suppress(OSError):
                 send(child.control, Moved(greeting.task))
             child = self._place(greeting, job)
@@ -174,7 +174,7 @@ class Keeper:
     def _place(self, greeting: Greeting, job: JobOwners) -> Child:
         """The owner of a task that has none: an idle one with few tasks, or a new one while all are busy."""
         most = greeting.owners or os.cpu_count() or 1
-        child, crowded = job.least_loaded(greeting.task)
+        child, crowded = job.least_loaded(greeting)
         if child is None or (crowded and len(job.children) < most):
             for hanging in job.too_many(2 * most):
                 _retire(greeting.job_id, job, hanging)

@@ -1,6 +1,7 @@
 """An owner: the process in which subtasks of one job live on this machine, with state, functions, readers, writers.
 
-Each run of a task comes as an open connection from the keeper and is served by a thread of its own.
+Each run of a task comes as an open connection from the keeper and is served by a thread of its own; so are all runs of
+a task that stays.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from millrace.spark.owners.frames import (
     Sampling,
     Shipped,
     Stacks,
+    Stay,
     Watched,
     receive,
     send,
 )
 from millrace.spark.owners.running import Running
+from millrace.spark.owners.staying import stay
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
 from millrace.spark.owners.warm import own_modules
 from millrace.spark.shipping import shipping
@@ -118,7 +121,7 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
     file = -1
     try:
         call, files = receive(connection)
-        assert isinstance(call, Call)
+        assert isinstance(call, (Call, Stay))
         (file,) = files
         if not running.knows(call.job):
             send(connection, NeedJob())
@@ -129,6 +132,9 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
             except Exception as error:
                 return Failed(full_traceback(error), begun=False)
         send(connection, Begun())
+        if isinstance(call, Stay):
+            stay(call, file, running)
+            return Done()
         return _work(call, file, running)
     except (EOFError, OSError):
         return None
@@ -137,7 +143,7 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
             os.close(file)
 
 
-def _take(call: Call, shipped: Shipped, running: Running) -> None:
+def _take(call: Call | Stay, shipped: Shipped, running: Running) -> None:
     """Get to know the job, and what Spark's workers know of this executor."""
     sys.path.extend(path for path in shipped.paths if path not in sys.path)
     shipping.use_spark_directory(call.spark_files)

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.spark.owners import handover, place
-from millrace.spark.owners.frames import Call, Failed, Forget, Greeting, NeedJob, Shipped, receive, send
+from millrace.spark.owners.frames import Call, Failed, Forget, Greeting, NeedJob, Shipped, Stay, receive, send
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
 
 KEEPER_SECONDS = 60.0
@@ -53,6 +53,30 @@ def run_in_owner(
             yield from _piped(connection, call, payload, batches)
         else:
             _handed_over(connection, call, payload, files)
+
+
+def begin_stay(greeting: Greeting, stay: Stay, payload: bytes, link: socket.socket) -> socket.socket:
+    """Let the owner of a task take its orders from a connection to the driver, for as long as that is open; here it is
+    closed. ``end_stay`` waits for the end at what this returns.
+
+    :raises OwnerLostError: the owner died, or refused.
+    """
+    connection = connect(greeting)
+    try:
+        _begin(connection, stay, payload, link.fileno())
+    except BaseException:
+        connection.close()
+        raise
+    link.close()
+    return connection
+
+
+def end_stay(connection: socket.socket) -> None:
+    """Wait until the task has no more orders to expect.
+
+    :raises OwnerLostError: its process has ended.
+    """
+    _answer(connection)
 
 
 def _handed_over(connection: socket.socket, call: Call, payload: bytes, files: handover.Files) -> None:
@@ -110,7 +134,7 @@ def _send_all(batches: Iterable[pa.RecordBatch], connection: socket.socket, fail
             connection.shutdown(socket.SHUT_WR)
 
 
-def _begin(connection: socket.socket, call: Call, payload: bytes, file: int) -> None:
+def _begin(connection: socket.socket, call: Call | Stay, payload: bytes, file: int) -> None:
     send(connection, call, [file])
     if isinstance(_answer(connection), NeedJob):
         send(connection, Shipped(payload, tuple(sys.path)))

@@ -31,7 +31,7 @@ from millrace.spark.owners.whereabouts import worker_report
 from millrace.spark.shipping.shipped import ShippedJob
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Payload that is gathered for one Arrow batch to the JVM."""
+"""Payload that is gathered for one Arrow batch to the JVM, or for one message to the driver."""
 
 
 class Running:
@@ -74,11 +74,16 @@ class Running:
         self._cache.let_go(job_id, task)
 
     def run(self, job: str, run: Run, text: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run a task for one epoch.
+        """Run a task for one epoch, on what comes from Spark.
 
         :param job: the digest of a shipped job.
         :param text: what the driver has published for this epoch.
         """
+        packets = _packets(batches) if run.task[0] else _consume(batches)
+        yield from map(_batch, self.run_packets(job, run, text, packets))
+
+    def run_packets(self, job: str, run: Run, text: str, packets: Iterable[Packet]) -> Iterator[list[Packet]]:
+        """The same on packets: those that the task sends, in groups of ``BATCH_BYTES``."""
         shipped = self._jobs[job]
         with self._lock:
             if self._prepared != job:
@@ -86,7 +91,6 @@ class Running:
                 shipped.prepare()
                 self._prepared = job
         folder = open_folder(shipped.state)
-        packets = _packets(batches) if run.task[0] else _consume(batches)
         storage, snapshots = FolderStorage(folder, shipped.key_groups), FolderSnapshots(run.number)
         order, own = orders.read(text, folder, run.task)
         results = TaskResults(folder, order.epoch, run.task, run.number) if shipped.result_files else None
@@ -111,7 +115,7 @@ class Running:
             sent = failing_alone(sent, run.task)
         with at_work(run.task):
             try:
-                yield from map(_batch, grouped(sent, BATCH_BYTES))
+                yield from grouped(sent, BATCH_BYTES)
             finally:
                 output.end_run(last=not self._lasting)
 

@@ -72,6 +72,8 @@ def session_settings(
         "spark.python.daemon.module": "millrace.spark.workers.daemon",
         # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
         "spark.python.unix.domain.socket.enabled": "true",
+        # Tasks that stay begin together: when an executor is being replaced Spark would look again after 15 s.
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
     }
     if not wishes.computes:
         # Twenty epochs a second fill what the dashboard keeps by default (100,000 tasks) for twenty minutes: the JVM

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TARGET = "execution.target"
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
-_NO_ADVICE = "none in batch mode: there is no state that lasts"
+_NO_ADVICE = "No available advice... In batch mode there is no state that lasts."
 
 
 class BatchEngine:
@@ -62,14 +62,15 @@ class BatchEngine:
         settings = session.config.to_map()
         around = Surroundings(0, session.zone, 0, session.catalogs.current_database, None, settings)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
+        optimised = [plan_text(optimise(plan, around)) for plan in plans]
+        advised = ExplainDetail.PLAN_ADVICE in details
+        title = "Optimized Physical Plan With Advice" if advised else "Optimized Physical Plan"
         sections = {
-            "Optimized Physical Plan": "\n\n".join(plan_text(optimise(plan, around)) for plan in plans),
+            title: "\n\n".join([*optimised, _NO_ADVICE] if advised else optimised),
             "Plan of Spark": "\n\n".join(_of_spark(plan, session, mode) for plan in plans),
         }
         if ExplainDetail.CHANGELOG_MODE in details:
             sections["Changelog Mode"] = _NO_CHANGES
-        if ExplainDetail.PLAN_ADVICE in details:
-            sections["Plan Advice"] = _NO_ADVICE
         if ExplainDetail.JSON_EXECUTION_PLAN in details:
             sections["Physical Execution Plan"] = _NO_JSON
         return sections

@@ -280,7 +280,6 @@ class KeptCatalog(Catalog):
         return path.get_object_name() in self._shelf.names(kind, path.get_database_name())
 
     def _get(self, kind: str, path: ObjectPath) -> Any:
-        self._check_database(path.get_database_name())
         found = self._shelf.get(kind, path.get_database_name(), path.get_object_name())
         if found is None:
             raise self._missing(kind, path)
@@ -314,7 +313,9 @@ class KeptCatalog(Catalog):
         self._drop(kind, path, False)
 
     def _missing(self, kind: str, path: ObjectPath) -> Exception:
-        return _MISSING[kind](f"there is no {kind} {path} in catalog {self._name}")
+        """The class is that of the kind, also where it is the database that is missing."""
+        name, text = path.get_database_name(), f"there is no {kind} {path} in catalog {self._name}"
+        return _MISSING[kind](text if self.database_exists(name) else f"{text}: {self._no_database(name)}")
 
     def _no_database(self, name: str) -> Exception:
         known = ", ".join(self.list_databases())

@@ -114,9 +114,13 @@ class CatalogBaseTable(_Kept):
         return CatalogBaseTable(_schema(schema), properties, (), comment, original_query, expanded_query)
 
     @staticmethod
-    def of_plan(plan: Rel) -> CatalogBaseTable:
-        """A view of a ``Table``: it lives as long as the session."""
-        schema = Schema.new_builder().from_fields(plan.names, [column.type for column in plan.schema]).build()
+    def of_plan(plan: Rel, declared: Schema | None = None) -> CatalogBaseTable:
+        """A view of a ``Table``: it lives as long as the session.
+
+        :param declared: the columns of one that is only read.
+        """
+        fields = Schema.new_builder().from_fields(plan.names, [column.type for column in plan.schema]).build()
+        schema = declared or fields
         view = CatalogBaseTable(schema, {}, (), None, "", "")
         view._plan = plan
         return view

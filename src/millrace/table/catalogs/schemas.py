@@ -70,6 +70,10 @@ class Column(ABC):
         """This column with another type."""
         return self._changed(_type=new_type)
 
+    def as_time_attribute(self: _C, time: str | None) -> _C:
+        """This column as ROWTIME, PROCTIME or (None) neither."""
+        return self._changed(_time=time)
+
     @abstractmethod
     def is_physical(self) -> bool:
         """Whether the column is stored by the connector as part of the row."""
@@ -86,7 +90,8 @@ class Column(ABC):
         """The column as one line of text."""
         extras = self.explain_extras()
         time = f" *{self._time}*" if self._time else ""
-        return f"`{self._name}` {self._type}{time}" + (f" {extras}" if extras else "")
+        comment = "" if self._comment is None else f" COMMENT '{self._comment}'"
+        return f"`{self._name}` {self._type}{time}" + (f" {extras}" if extras else "") + comment
 
     def _changed(self: _C, **changes: object) -> _C:
         changed = copy.copy(self)
@@ -396,5 +401,5 @@ def _row(columns: Sequence[Column]) -> RowType:
 
 def resolved_schema(fields: Fields) -> ResolvedSchema:
     """The schema of a query: physical columns, some of them time attributes."""
-    columns: list[Column] = [PhysicalColumn(field.name, field.type)._changed(_time=field.time) for field in fields]
+    columns: list[Column] = [PhysicalColumn(field.name, field.type).as_time_attribute(field.time) for field in fields]
     return ResolvedSchema(columns)

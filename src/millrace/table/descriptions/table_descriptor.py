@@ -7,6 +7,7 @@ from typing import Any
 from millrace.common.config_options import ConfigOption
 from millrace.table.descriptions.descriptor_options import Described, OptionsBuilder, in_javas_order, options_text
 from millrace.table.descriptions.schema import Schema
+from millrace.table.values.problems import problem
 
 __all__ = ["TableDescriptor", "FormatDescriptor"]
 
@@ -80,10 +81,13 @@ class TableDescriptor(Described):
             """The format, with its options.
 
             :param format_option: the option that names it, e.g. ``key.format``; default ``format``.
+            :raises TableException: its key does not end with ``format``, so its own options could not stand beside it.
             """
             if isinstance(format, str):
                 format = FormatDescriptor(format, {})
             key = "format" if format_option is None else format_option.key
+            if key != "format" and not key.endswith(".format"):
+                raise problem(f"Format identifier key should be 'format' or suffix with '.format', not '{key}'")
             prefix = format.get_format() if key == "format" else key.removesuffix("format") + format.get_format()
             self.option(key, format.get_format())
             for name, value in format.get_options().items():

@@ -13,7 +13,8 @@ from millrace.relational.rules.determinism import is_deterministic
 from millrace.table.planner.forms import changes_of
 from millrace.table.settings.table_config import STATE_TTL
 
-NONE = "No advice."
+NONE = "No available advice..."
+"""as Flink says it"""
 
 Settings = Mapping[str, str]
 
@@ -28,7 +29,7 @@ def advice_on(plans: Sequence[n.Rel], settings: Settings) -> list[str]:
         for node in n.walk(plan):
             for rule in _RULES:
                 found.update((f"{text}\n  at {node_text(node)}", None) for text in rule(node, settings))
-    return [f"{number}. {text}" for number, text in enumerate(found, 1)] or [NONE]
+    return [f"advice[{number}]: {text}" for number, text in enumerate(found, 1)] or [NONE]
 
 
 def _two_phases(node: n.Rel, settings: Settings) -> Iterator[str]:

@@ -28,15 +28,16 @@ class StreamingEngine:
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         made = StreamingPlans(plans, session)
+        advised = ExplainDetail.PLAN_ADVICE in details
+        title = "Optimized Physical Plan With Advice" if advised else "Optimized Physical Plan"
+        optimised = made.optimised(ExplainDetail.CHANGELOG_MODE in details)
         sections = {
-            "Optimized Physical Plan": made.optimised(ExplainDetail.CHANGELOG_MODE in details),
+            title: f"{optimised}\n\n{made.advice()}" if advised else optimised,
             "Optimized Execution Plan": made.operators(),
             "Stages on Spark": made.stages(),
         }
         if ExplainDetail.ESTIMATED_COST in details:
             sections["Estimated Cost"] = _NO_COST
-        if ExplainDetail.PLAN_ADVICE in details:
-            sections["Plan Advice"] = made.advice()
         if ExplainDetail.JSON_EXECUTION_PLAN in details:
             sections["Physical Execution Plan"] = made.json()
         return sections

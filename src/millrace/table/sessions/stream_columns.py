@@ -15,7 +15,7 @@ from millrace.table.settings.changelog_mode import ChangelogMode
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.programs import shown
 from millrace.table.values.problems import problem
-from millrace.table.values.stream_types import data_type_of_info
+from millrace.table.values.stream_types import type_outside_rows
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -30,6 +30,8 @@ def stream_scan(
     """A stream as a table."""
     columns = _columns(stream.get_type())
     schema = fields_or_schema[0] if fields_or_schema and isinstance(fields_or_schema[0], Schema) else None
+    if fields_or_schema and schema is None:
+        columns = tuple(Field(column.name, column.type.nullable()) for column in columns)
     key = _key(columns, schema) if mode == ChangelogMode.upsert() else ()
     scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode, key)
     if schema is not None:
@@ -54,7 +56,7 @@ def _key(columns: Sequence[Field], schema: Schema | None) -> tuple[int, ...]:
 
 
 def _columns(info: ti.TypeInformation) -> tuple[Field, ...]:
-    found = data_type_of_info(info)
+    found = type_outside_rows(info)
     if isinstance(found, t.RowType):
         return tuple(Field(field.name, field.data_type) for field in found)
     return (Field("f0", found),)

@@ -10,13 +10,14 @@ from millrace.table.descriptions.schema import Declared, DeclaredDistribution, D
 from millrace.table.sql import statements as s
 from millrace.table.sql.text.errors import SqlValidationError
 from millrace.table.sql.text.names import Name
+from millrace.table.sql.writing.quoted import with_quoted_columns
 from millrace.table.values.problems import did_you_mean, problem
 
 
 def declared_column(column: s.Column) -> Declared:
     name = str(column.name)
     if isinstance(column, s.ComputedColumn):
-        return Declared(name, expression=column.expression.text, comment=column.comment)
+        return Declared(name, expression=with_quoted_columns(column.expression.tree), comment=column.comment)
     if isinstance(column, s.MetadataColumn):
         key = column.key if column.key is not None else name
         return Declared(name, column.data_type, None, True, key, column.virtual, column.comment)
@@ -28,7 +29,7 @@ def declared_watermark(watermark: s.Watermark) -> DeclaredWatermark:
         raise problem(
             f"WATERMARK FOR {watermark.column}: a field of a row cannot be the time attribute: compute a column"
         )
-    return DeclaredWatermark(str(watermark.column[0]), watermark.expression.text)
+    return DeclaredWatermark(str(watermark.column[0]), with_quoted_columns(watermark.expression.tree))
 
 
 def declared_key(key: s.PrimaryKey) -> DeclaredKey:

@@ -1,4 +1,4 @@
-"""USE, SET, RESET, LOAD MODULE, UNLOAD MODULE."""
+"""USE, SET, RESET, LOAD MODULE, UNLOAD MODULE, ADD JAR."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.table.functions.module import CoreModule, Module
+from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
 from millrace.table.values.problems import problem
@@ -53,6 +54,18 @@ def _module(name: str) -> Module:
         f"there is no module '{name}': a module made in Python is loaded with load_module(), one of a package has an "
         f"entry point in {ENTRY_POINTS}"
     )
+
+
+def jar(statement: s.Jar, session: Session) -> TableResult:
+    """A jar for Spark's session, as ``add_jars`` gives one.
+
+    :raises NotImplementedError: it is to be removed, which Flink cannot do outside of its client either.
+    :raises FileNotFoundError: it is not there.
+    """
+    if statement.action != "ADD":
+        raise not_yet(f"{statement.action} JAR", "a program without the ADD JAR")
+    session.streams.add_jars(statement.file)
+    return done()
 
 
 def unload_module(statement: s.UnloadModule, session: Session) -> TableResult:

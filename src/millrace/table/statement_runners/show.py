@@ -89,7 +89,7 @@ _LISTS: dict[str, tuple[str, Names]] = {
     "VIEWS": ("view name", _views),
     "MATERIALIZED TABLES": ("materialized table", _materialized),
     "PARTITIONS": ("partition name", _partitions),
-    "JARS": ("jars", lambda statement, session: []),
+    "JARS": ("jars", lambda statement, session: session.streams._jars),
     "PROCEDURES": ("procedure name", _procedures),
     "FUNCTIONS": ("function name", lambda statement, session: session.functions.list_all()),
     "USER FUNCTIONS": ("function name", lambda statement, session: session.functions.list_user_defined()),

@@ -145,6 +145,7 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.UseModules: settings.use_modules,
     s.LoadModule: settings.load_module,
     s.UnloadModule: settings.unload_module,
+    s.Jar: settings.jar,
     s.Set: settings.set_option,
     s.Reset: settings.reset_option,
     s.CompilePlan: plans.compile_plan,
@@ -152,7 +153,6 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
 }
 _NEAREST: dict[type[s.Statement], tuple[str, str]] = {
     s.CreateMaterializedTable: ("CREATE MATERIALIZED TABLE", "CREATE TABLE and a job that INSERTs into it"),
-    s.Jar: ("ADD JAR", "add_python_file()"),
     s.StopJob: ("STOP JOB", "millrace savepoint, or the job client's stop_with_savepoint()"),
     s.DescribeJob: ("DESCRIBE JOB", "millrace info"),
     s.ClientCommand: ("a command of the SQL client", "millrace sql"),

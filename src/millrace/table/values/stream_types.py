@@ -37,15 +37,17 @@ def data_type_of_info(info: TypeInformation) -> DataType:
         return _row(info.get_field_names(), info.get_field_types())
     if isinstance(info, ti.TupleTypeInfo):
         kinds = info.get_field_types()
-        return _row([f"f{index}" for index in range(len(kinds))], kinds)
+        return t.RowType([t.RowField(f"f{index}", type_outside_rows(kind)) for index, kind in enumerate(kinds)])
     if isinstance(info, ti.PrimitiveArrayTypeInfo) and info._element_type == ti.BasicTypeInfo.BYTE_TYPE_INFO():
         return t.VarBinaryType(t.MAX_LENGTH)
-    if isinstance(info, (ti.PrimitiveArrayTypeInfo, ti.BasicArrayTypeInfo, ti.ObjectArrayTypeInfo)):
+    if isinstance(info, (ti.BasicArrayTypeInfo, ti.ObjectArrayTypeInfo)):
         return t.ArrayType(data_type_of_info(info._element_type))
+    if isinstance(info, ti.PrimitiveArrayTypeInfo):
+        return t.ArrayType(type_outside_rows(info._element_type))
     if isinstance(info, ti.ListTypeInfo):
-        return t.ArrayType(data_type_of_info(info.elem_type))
+        return t.ArrayType(type_outside_rows(info.elem_type))
     if isinstance(info, ti.MapTypeInfo):
-        return t.MapType(data_type_of_info(info._key_type_info), data_type_of_info(info._value_type_info))
+        return t.MapType(type_outside_rows(info._key_type_info), type_outside_rows(info._value_type_info))
     if isinstance(info, ti.DateTypeInfo):
         return t.DateType()
     if isinstance(info, ti.TimeTypeInfo):
@@ -57,6 +59,27 @@ def data_type_of_info(info: TypeInformation) -> DataType:
         found = {kinds_.LOCAL_DATE: t.DateType(), kinds_.LOCAL_TIME: t.TimeType(0)}
         return found.get(info._time_type, t.TimestampType(6))
     return t.RawType()
+
+
+_PRIMITIVE = frozenset(
+    {
+        BasicType.BYTE,
+        BasicType.BOOLEAN,
+        BasicType.SHORT,
+        BasicType.INT,
+        BasicType.LONG,
+        BasicType.FLOAT,
+        BasicType.DOUBLE,
+        BasicType.CHAR,
+    }
+)
+
+
+def type_outside_rows(info: TypeInformation) -> DataType:
+    """The data type of values that are no fields of rows. Numbers and booleans are never NULL there, as in Flink."""
+    primitive = isinstance(info, ti.BasicTypeInfo) and info._basic_type in _PRIMITIVE
+    found = data_type_of_info(info)
+    return found.not_null() if primitive else found
 
 
 def _row(names: list[str], kinds: list[TypeInformation]) -> t.RowType:

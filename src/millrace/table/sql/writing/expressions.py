@@ -65,6 +65,7 @@ def _typed(node: nodes.TypedLiteral) -> str:
 def _interval(node: nodes.IntervalLiteral) -> str:
     # Its type has the precisions that were written; these two units have no type of their own.
     units = node.unit if node.unit in ("WEEK", "QUARTER") else node.data_type.sql().removeprefix("INTERVAL ")
+    units = units.replace("SECOND(6)", "SECOND")  # microseconds, which it has without a precision, too
     return f"INTERVAL {'-' * node.negative}{written(node.this)} {units}"
 
 

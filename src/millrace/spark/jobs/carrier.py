@@ -1,0 +1,24 @@
+"""What carries an epoch to the tasks of a job, and brings their acknowledgements back."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from millrace.runtime.protocol.epoch import TaskAck
+
+
+class Carrier(Protocol):
+    """One job's, from its first epoch to its last; used by one thread but for ``cancel``."""
+
+    def run(self, text: str, epoch: int) -> list[TaskAck]:
+        """Run all tasks for an epoch.
+
+        :param text: what ``Orders`` has published for it.
+        :raises EpochTimeoutError: it took too long.
+        """
+
+    def cancel(self) -> None:
+        """Break the epoch off that runs, from another thread; no other one will run."""
+
+    def end(self) -> None:
+        """The job is over."""

@@ -1,0 +1,44 @@
+"""When the next epoch begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+IDLE_SECONDS = 1.0
+"""After so long without a record a job counts as idle."""
+
+
+IDLE_INTERVAL = 0.1
+"""Seconds between the epochs of an idle job whose tasks stay."""
+
+
+class Pace:
+    """The beginnings of two epochs lie an interval apart at least; if epochs take longer, one follows the other.
+
+    :param interval: in seconds.
+    :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
+    :param clock: in seconds.
+    """
+
+    def __init__(self, interval: float, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._interval = interval
+        self._idle = max(idle, interval)
+        self._clock = clock
+        self._due = self._busy = clock()
+
+    def left(self) -> float:
+        """Seconds until the next epoch is due."""
+        return max(0.0, self._due - self._clock())
+
+    def begun(self) -> None:
+        """It begins now."""
+        now = self._clock()
+        interval = self._interval if now - self._busy < IDLE_SECONDS else self._idle
+        self._due = max(self._due + interval, now)
+
+    def ended(self, records: int) -> None:
+        """The epoch is complete; its sources have read so many records."""
+        if records:
+            now = self._busy = self._clock()
+            self._due = min(self._due, now + self._interval)

@@ -1,0 +1,51 @@
+"""When epochs begin: an interval apart, and rarely while nothing comes."""
+
+from __future__ import annotations
+
+from millrace.spark.jobs.pace import IDLE_SECONDS, Pace
+
+
+class Hand:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def epoch(pace: Pace, clock: Hand, takes: float, records: int) -> float:
+    """Wait, run an epoch; the wait."""
+    waited = pace.left()
+    clock.now += waited
+    pace.begun()
+    clock.now += takes
+    pace.ended(records)
+    return round(waited, 6)
+
+
+def test_beginnings_lie_an_interval_apart() -> None:
+    clock = Hand()
+    pace = Pace(0.01, 0.01, clock)
+    assert [epoch(pace, clock, 0.004, 1) for _ in range(3)] == [0.0, 0.006, 0.006]
+    assert epoch(pace, clock, 0.03, 1) == 0.006
+    assert epoch(pace, clock, 0.004, 1) == 0.0, "what took longer has used up its wait"
+
+
+def test_an_idle_job_waits_longer_until_something_comes() -> None:
+    clock = Hand()
+    pace = Pace(0.01, 0.1, clock)
+    waits = [epoch(pace, clock, 0.0, 0) for _ in range(200)]
+    assert set(waits[1:95]) == {0.01}
+    assert set(waits[-50:]) == {0.1}
+    assert sum(waits[:102]) >= IDLE_SECONDS
+    assert epoch(pace, clock, 0.0, 5) == 0.1
+    assert epoch(pace, clock, 0.0, 0) == 0.01
+    assert epoch(pace, clock, 0.0, 0) == 0.01, "idle again only after a while"
+
+
+def test_an_interval_that_is_longer_than_that_of_idle_jobs_stays() -> None:
+    clock = Hand()
+    pace = Pace(0.5, 0.1, clock)
+    assert [epoch(pace, clock, 0.0, 0) for _ in range(6)] == [0.0, *[0.5] * 5]
