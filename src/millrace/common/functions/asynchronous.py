@@ -135,7 +135,6 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 class AsyncFunctionDescriptor:
     """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``.
 
-
         >>> class Ask(AsyncFunction):
         ...     async def async_invoke(self, value):
         ...         return [value]

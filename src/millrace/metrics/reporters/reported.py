@@ -20,7 +20,6 @@ Clean = Callable[[str], str]
 class ReportedMetric:
     """One metric of one subtask, or of the job.
 
-
         >>> class Values(MetricReporter):
         ...     def report(self, metrics):
         ...         for metric in metrics:

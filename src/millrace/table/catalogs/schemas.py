@@ -186,8 +186,8 @@ class MetadataColumn(Column):
 class WatermarkSpec:
     """A time attribute and its watermark.
 
-        >>> clicks.get_resolved_schema().get_watermark_specs()
-        []
+        >>> [spec.as_summary_string() for spec in clicks.get_resolved_schema().get_watermark_specs()]
+        ['WATERMARK FOR `at`: TIMESTAMP(3) AS `at`']
     """
 
     def __init__(self, rowtime_attribute: str, watermark_expression: ResolvedExpression) -> None:
