@@ -36,7 +36,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist tpc
+.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables pictures clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -162,6 +162,9 @@ configuration: venv ## write docs/configuration.md anew
 tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the rules of docs/guide/lint.md anew
 	$(BIN)/python scripts/what_fires_when.py
 	$(BIN)/python scripts/lint_rules.py
+
+pictures: venv ## draw docs/pictures anew
+	$(BIN)/python scripts/draw_pictures.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
 

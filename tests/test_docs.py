@@ -7,6 +7,8 @@ A block ```` ```python ```` stands behind a comment that says how to run it:
     <!-- run: local, spark -->     both, one after the other
     <!-- run: no, REASON -->       not at all
 
+A block may have a name, <!-- file: shop.py -->: the programs further down on its page can import it.
+
 A block ```` ```sql ```` behind <!-- run: sql --> is given to ``millrace sql``, each to a client of its own.
 
 A block ```` ```text ```` right after it, with prose between them at most, is what it prints.
@@ -41,6 +43,7 @@ TO_BE_WRITTEN: set[str] = set()
 """Pages that others may link to already. Whoever writes one takes it out."""
 
 _MARK = re.compile(r"<!-- run: (?P<how>[^>]*?) -->")
+_FILE = re.compile(r"<!-- file: (?P<name>[a-z_]+\.py) -->")
 _FENCE = re.compile(r"(```+)(\w*)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"#{1,6} (.*)")
@@ -57,6 +60,8 @@ class Block:
     text: str
     how: str | None
     """what the comment before it says"""
+    file: str | None = None
+    """the name under which programs below it find it"""
 
     @property
     def ways(self) -> set[str]:
@@ -70,21 +75,24 @@ def blocks_of(page: str, text: str) -> list[Block]:
     """The fenced blocks of a page, in order."""
     found: list[Block] = []
     how: str | None = None
+    file: str | None = None
     fence: tuple[str, str, int] | None = None
     inside: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if fence is not None:
             if line.strip() == fence[0]:
-                found.append(Block(page, fence[2], fence[1], "".join(f"{kept}\n" for kept in inside), how))
-                fence, inside, how = None, [], None
+                found.append(Block(page, fence[2], fence[1], "".join(f"{kept}\n" for kept in inside), how, file))
+                fence, inside, how, file = None, [], None, None
             else:
                 inside.append(line)
         elif opened := _FENCE.fullmatch(line.strip()):
             fence = (opened[1], opened[2], number)
         elif mark := _MARK.fullmatch(line.strip()):
             how = mark["how"]
+        elif named := _FILE.fullmatch(line.strip()):
+            file = named["name"]
         elif line.strip():
-            how = None
+            how = file = None
     assert fence is None, f"{page}: the block that begins in line {fence[2]} has no end"
     return found
 
@@ -116,6 +124,8 @@ def _to_run(way: str) -> Any:
 
 @pytest.mark.parametrize("block", [block for block, _ in PROGRAMS], ids=str)
 def test_every_program_says_how_to_run_it(block: Block) -> None:
+    if block.file is not None and block.how is None:
+        return  # only imported
     assert block.how is not None, f"{block}: put <!-- run: local --> before the block, see tests/test_docs.py"
     if block.how.startswith("no"):
         assert re.fullmatch(r"no, \S.{9,}", block.how), f"{block}: say why it can't be run: <!-- run: no, REASON -->"
@@ -132,7 +142,7 @@ def test_program_without_spark(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run_jobs_locally(monkeypatch)
-    _run(block, output, tmp_path, monkeypatch, capsys)
+    run_block(block, output, tmp_path, monkeypatch, capsys)
 
 
 @_to_run("spark")
@@ -144,21 +154,23 @@ def test_program_on_spark(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    _run(block, output, tmp_path, monkeypatch, capsys)
+    run_block(block, output, tmp_path, monkeypatch, capsys)
 
 
-def _run(
+def run_block(
     block: Block,
     output: str | None,
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Run it in a folder, beside the files that its page has named before."""
     monkeypatch.chdir(directory)
+    monkeypatch.syspath_prepend(directory)
     # Blank lines in front: tracebacks then show the line of the page.
     program = directory / f"{Path(block.page).stem}_line_{block.line}.py"
     program.write_text("\n" * block.line + block.text, "utf-8")
-    with _pyflink_as_before():
+    with _files_of(block, directory), _pyflink_as_before():
         runpy.run_path(str(program), run_name="__main__")
     if output is not None:
         assert capsys.readouterr().out == output
@@ -175,6 +187,20 @@ def test_sql(
     assert ended.exit_code == 0, ended.stderr
     if output is not None:
         assert ended.stdout == output
+
+
+@contextlib.contextmanager
+def _files_of(block: Block, directory: Path) -> Iterator[None]:
+    """The files that stand above a block on its page."""
+    above = blocks_of(block.page, (ROOT / block.page).read_text("utf-8"))
+    files = {each.file: each.text for each in above if each.file is not None and each.line < block.line}
+    for name, text in files.items():
+        (directory / name).write_text(text, "utf-8")
+    try:
+        yield
+    finally:
+        for name in files:
+            sys.modules.pop(name.removesuffix(".py"), None)
 
 
 @contextlib.contextmanager
@@ -237,6 +263,12 @@ def test_blocks_are_found_with_their_comment_and_line() -> None:
     first, second = blocks_of("a.md", text)
     assert (first.line, first.language, first.text, first.how) == (2, "python", "x = 1\n", "local")
     assert (second.line, second.language, second.text, second.how) == (8, "text", "1\n", None)
+
+
+def test_a_block_may_have_a_name() -> None:
+    text = "<!-- file: shop.py -->\n<!-- run: local -->\n```python\nx = 1\n```\n\n```python\n```\n"
+    first, second = blocks_of("a.md", text)
+    assert (first.file, first.how, second.file) == ("shop.py", "local", None)
 
 
 def test_a_comment_counts_only_right_before_its_block() -> None:

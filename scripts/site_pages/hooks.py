@@ -12,9 +12,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from scripts.site_pages import api, links  # noqa: E402  (mkdocs loads this file by its path)
+from scripts.site_pages import api, links, pictures  # noqa: E402  (mkdocs loads this file by its path)
 
-_TUTORIALS = ("first-steps", "cep-tutorial")
 _REFERENCE = (
     "cheat-sheet", "configuration", "pyflink-compatibility", "differences",
     "rest-differences", "connector-faults", "catalogue", "services", "glossary",
@@ -25,14 +24,14 @@ _INSIDE = ("architecture", "performance", "open-points")
 
 
 def on_config(config: Any) -> Any:
-    """The order of the pages: the guide's is that of its table."""
-    guide = re.findall(r"^\| \[[^\]]*\]\(([a-z-]+)\.md\)", (ROOT / "docs/guide/README.md").read_text(), re.MULTILINE)
+    """The order of the pages: in a folder it is that of the table on its first page."""
     decisions = sorted(path.name for path in (ROOT / "docs/adr").glob("0*.md"))
     config.nav = [
         {"Home": "index.md"},
-        {"Tutorials": [f"guide/{name}.md" for name in _TUTORIALS]},
-        {"Gallery": "gallery.md"},
-        {"Guide": ["guide/README.md", *(f"guide/{name}.md" for name in guide if name not in _TUTORIALS)]},
+        {"Tutorials": [*_folder("tutorials"), "gallery.md"]},
+        {"Concepts": _folder("concepts")},
+        {"How do I ...?": _folder("how-to")},
+        {"Guide": _folder("guide")},
         {"Coming from": [f"migration/{name}.md" for name in _MIGRATION]},
         {"Reference": [{"SQL": [f"{name}.md" for name in _SQL]}, *(f"{name}.md" for name in _REFERENCE)]},
         {"API": [{title: list(pages)} for title, pages in api.pages().items()]},
@@ -45,6 +44,12 @@ def on_config(config: Any) -> Any:
         },
     ]
     return config
+
+
+def _folder(name: str) -> list[str]:
+    first = (ROOT / "docs" / name / "README.md").read_text("utf-8")
+    pages = re.findall(r"^\| \[[^\]]*\]\(([a-z-]+)\.md\)", first, re.MULTILINE)
+    return [f"{name}/README.md", *(f"{name}/{page}.md" for page in pages)]
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -63,4 +68,4 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if place.startswith("api/"):
         return markdown
     at = {there: name for name, there in links.ROOT_PAGES.items()}.get(place, f"docs/{place}")
-    return links.of_site(markdown, at)
+    return pictures.inline(links.of_site(markdown, at), ROOT / "docs" / place)

@@ -11,7 +11,7 @@ ROOT_PAGES = {
 """pages of the repository's first folder -> where they are on the site"""
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _CODE = re.compile(r"(^```.*?^```[^\n]*$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
-_RUN = re.compile(r"^<!-- (run|output)\b.*?-->\n", re.MULTILINE)
+_RUN = re.compile(r"^<!-- (run|file|output)\b.*?-->\n", re.MULTILINE)
 
 
 def of_site(markdown: str, page: str) -> str:

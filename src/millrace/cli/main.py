@@ -10,9 +10,10 @@ from millrace.cli.demo.command import demo
 from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
-from millrace.cli.info import info
 from millrace.cli.lint.command import lint
 from millrace.cli.new.command import new
+from millrace.cli.plans.explain import explain
+from millrace.cli.plans.info import info
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
 from millrace.cli.session.command import session
@@ -24,6 +25,7 @@ from millrace.cli.texts.versions import show_versions
 from millrace.cli.verbs.cancel import cancel
 from millrace.cli.verbs.checkpoint import checkpoint
 from millrace.cli.verbs.list import list_jobs
+from millrace.cli.verbs.plot import plot
 from millrace.cli.verbs.savepoint import savepoint
 from millrace.cli.verbs.stop import stop
 
@@ -47,12 +49,14 @@ main.add_command(run_application)
 main.add_command(sql)
 main.add_command(sql_gateway)
 main.add_command(info)
+main.add_command(explain)
 main.add_command(list_jobs)
 main.add_command(cancel)
 main.add_command(stop)
 main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
+main.add_command(plot)
 main.add_command(prepare)
 main.add_command(lint)
 main.add_command(test)

@@ -26,6 +26,7 @@ from millrace.testing.script import (
     steps,
 )
 from millrace.testing.snapshot import Snapshot
+from millrace.testing.timelines import Timeline, TimelineError, timeline
 from millrace.testing.variants import Outcome, check_variants, run_script
 
 __all__ = [
@@ -46,6 +47,8 @@ __all__ = [
     "Status",
     "StatusStep",
     "Step",
+    "Timeline",
+    "TimelineError",
     "Watermark",
     "WatermarkStep",
     "check_checkpoint_storage",
@@ -58,4 +61,5 @@ __all__ = [
     "run_script",
     "state_backend_checks",
     "steps",
+    "timeline",
 ]

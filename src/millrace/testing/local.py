@@ -126,6 +126,25 @@ class LocalEngine:
             self.job.state.discard(self.job.job_id)
 
 
+def job_of(program: StreamExecutionEnvironment | DataStream) -> JobGraph:
+    """The job that a program has described, which the environment forgets; given a stream, it collects the elements."""
+    from millrace.datastream.data_stream import DataStream
+    from millrace.runtime.jobs import specs
+
+    if isinstance(program, DataStream):
+        env = program.get_execution_environment()
+        collect = env._program.add("Sink: Collect", specs.Collect(), program._edges(), None)
+        try:
+            job = env.job_graph()
+        finally:
+            env._program.remove(collect.id)
+    else:
+        env = program
+        job = env.job_graph()
+    env._program.clear()
+    return job
+
+
 def run_locally(
     program: StreamExecutionEnvironment | DataStream,
     *,
@@ -144,20 +163,7 @@ def run_locally(
         >>> run_locally(env).printed
         ['a', 'b']
     """
-    from millrace.datastream.data_stream import DataStream
-    from millrace.runtime.jobs import specs
-
-    if isinstance(program, DataStream):
-        env = program.get_execution_environment()
-        collect = env._program.add("Sink: Collect", specs.Collect(), program._edges(), None)
-        try:
-            job = env.job_graph()
-        finally:
-            env._program.remove(collect.id)
-    else:
-        env = program
-        job = env.job_graph()
-    env._program.clear()
+    job = job_of(program)
     if epoch_records is not None:
         job = replace(job, epoch_records=epoch_records)
     pick = random.Random(seed).randrange if seed is not None else None

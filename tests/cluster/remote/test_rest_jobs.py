@@ -55,6 +55,13 @@ def jobs(control: FakeControl) -> RestJobs:
     return served(control, "secret")
 
 
+def test_the_document_of_a_job(jobs: RestJobs, control: FakeControl) -> None:
+    assert jobs.document(ID) == control.document()
+    assert RestJobClient(ID, "http://localhost:8081", jobs=jobs).document() == control.document()
+    with pytest.raises(UnknownJobError):
+        jobs.document("b" * 32)
+
+
 def test_a_job_over_rest(jobs: RestJobs, control: FakeControl) -> None:
     assert jobs.jobs() == [JobLine(ID, "words", "RUNNING", 1000)]
     assert jobs.state(ID) == "RUNNING"

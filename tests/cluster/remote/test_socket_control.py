@@ -138,6 +138,7 @@ def test_the_jobs_of_a_program(served: tuple[FakeControl, str]) -> None:
     fake, path = served
     jobs = SocketJobs(path)
     assert jobs.jobs() == [JobLine(ID, "words", "RUNNING", 1000)]
+    assert jobs.document(ID) == fake.document()
     assert jobs.savepoint(ID, "/d", False) == "/d/sp"
     with pytest.raises(UnknownJobError, match=f"Could not find Flink job .{'b' * 32}"):
         jobs.cancel("b" * 32)

@@ -14,7 +14,7 @@ from tests.runtime.jobs import CountingStorage, Engine, job_of, numbers
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.time import Duration
-from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination import chains as module
 from millrace.runtime.coordination.coordinator import Coordinator, JobFailedError, ProtocolError
@@ -23,8 +23,15 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, SourceReport, TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL, first_of_epoch, version_of
+from millrace.testing import run_locally
 
 LOG: list[tuple[str, list[Any]]] = []
+
+
+class Itself(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        time: int = value
+        return time
 
 
 class LogCommitter(Committer[Any]):
@@ -145,6 +152,14 @@ def test_the_result_counts() -> None:
         results.append(engine.epoch())
     assert [result.records for result in results] == [2, 1]
     assert [result.watermark for result in results] == [4, 2**63 - 1]
+
+
+def test_the_watermark_is_that_of_where_event_time_has_begun() -> None:
+    env = StreamExecutionEnvironment().set_parallelism(1)
+    times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Itself())
+    env.from_collection([5, 9]).map(lambda value: value).assign_timestamps_and_watermarks(times).print()
+    results = run_locally(env, epoch_records=1).epochs
+    assert [result.watermark for result in results][:2] == [4, 8]
 
 
 def test_stopping_ends_the_sources() -> None:

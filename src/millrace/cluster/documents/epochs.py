@@ -15,7 +15,7 @@ class EpochDocument:
     records: int
     """elements that the sources have read"""
     watermark: int | None
-    """the lowest of all operators; None: none yet"""
+    """the lowest that has reached an end of the job; None: none yet"""
     phases: dict[str, float] = field(default_factory=dict)
     """plan, start, read, process, exchange, record, commit -> ms, as far as they are measured"""
     checkpoint: bool = False

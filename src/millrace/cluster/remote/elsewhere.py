@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from millrace.cluster.documents.job import JobDocument
+
 WAIT_SECONDS = 600.0
 """How long a savepoint or a checkpoint is waited for."""
 
@@ -37,6 +39,9 @@ class JobsElsewhere(Protocol):
 
     def state(self, job: str) -> str:
         """A name of ``JobStatus``."""
+
+    def document(self, job: str) -> JobDocument:
+        """All that is known of it."""
 
     def savepoint(self, job: str, directory: str | None, native: bool) -> str:
         """Its path."""

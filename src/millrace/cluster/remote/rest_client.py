@@ -18,7 +18,7 @@ from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_status import JobStatus
 
 if TYPE_CHECKING:
-    pass
+    from millrace.cluster.documents.job import JobDocument
 
 T = TypeVar("T")
 POLL_SECONDS = 0.25
@@ -48,6 +48,13 @@ class RestJobClient(JobClient):
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         return _later(lambda: _status(self._jobs.state(self._id)))
+
+    def document(self) -> JobDocument:
+        """All that the cluster knows of the job.
+
+        :raises ElsewhereError: it does not answer, or has no such job.
+        """
+        return self._jobs.document(self._id)
 
     def cancel(self) -> CompletableFuture[Any]:
         return _later(lambda: self._jobs.cancel(self._id))

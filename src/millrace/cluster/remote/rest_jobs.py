@@ -6,7 +6,9 @@ import time
 from typing import Any
 
 import httpx
+import msgspec
 
+from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.remote.elsewhere import WAIT_SECONDS, ElsewhereError, JobLine, UnknownJobError
 
 REQUEST_SECONDS = 60.0
@@ -35,6 +37,12 @@ class RestJobs:
 
     def state(self, job: str) -> str:
         return str(self.ask("GET", f"/jobs/{job}")["state"])
+
+    def document(self, job: str) -> JobDocument:
+        try:
+            return msgspec.convert(self.ask("GET", f"/millrace/jobs/{job}"), JobDocument)
+        except msgspec.ValidationError as error:
+            raise ElsewhereError(f"{self.url} tells of jobs in another form: {error}") from None
 
     def cancel(self, job: str) -> None:
         try:

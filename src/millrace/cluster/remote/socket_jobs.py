@@ -7,6 +7,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from millrace.cluster.control import JobOverError
+from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.remote.elsewhere import WAIT_SECONDS, ElsewhereError, JobLine, UnknownJobError
 from millrace.cluster.remote.socket_control import JobFailedToAnswerError, SocketControl, read_documents
 from millrace.cluster.wire.asking import NotThereError, RefusedError
@@ -28,16 +29,21 @@ class SocketJobs:
         self._socket = socket
 
     def jobs(self) -> list[JobLine]:
+        return [JobLine(each.id, each.name, each.state, each.started) for each in self._documents()]
+
+    def _documents(self) -> list[JobDocument]:
         try:
-            documents = read_documents(self._socket)
+            return read_documents(self._socket)
         except (NotThereError, RefusedError, ValueError) as error:
             raise ElsewhereError(str(error)) from None
-        return [JobLine(each.id, each.name, each.state, each.started) for each in documents]
 
     def state(self, job: str) -> str:
-        for each in self.jobs():
+        return self.document(job).state
+
+    def document(self, job: str) -> JobDocument:
+        for each in self._documents():
             if each.id == job:
-                return each.state
+                return each
         raise UnknownJobError(f"Could not find Flink job ({job})")
 
     def cancel(self, job: str) -> None:

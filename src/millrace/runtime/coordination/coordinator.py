@@ -77,7 +77,7 @@ class EpochResult:
     records: int
     """elements read by the sources"""
     watermark: int
-    """the lowest watermark of all operators (ms)"""
+    """the lowest watermark that has reached an end of the job (ms): before event time begins operators have none"""
     reports: tuple[OperatorReport, ...]
     replayed: int
     """state versions that tasks had to read"""
@@ -444,13 +444,14 @@ class Coordinator:
         self, order: EpochOrder, acks: Sequence[TaskAck], reports: Sequence[OperatorReport], checkpoint: str | None
     ) -> EpochResult:
         sources = {info.id for info in self.job.operators if isinstance(info.spec, Source)}
+        inner = sources | {edge.source for edge in self.job.edges}
         told, self._untold = self._untold, []
         return EpochResult(
             epoch=order.epoch,
             printed=tuple(line for report in told for line in report.printed),
             collected=tuple(part for report in told for part in report.collected),
             records=sum(report.records_out for report in reports if report.operator in sources),
-            watermark=min((report.watermark for report in reports if report.operator not in sources), default=0),
+            watermark=min((report.watermark for report in reports if report.operator not in inner), default=0),
             reports=tuple(reports),
             replayed=sum(ack.replayed for ack in acks),
             checkpoint=checkpoint,

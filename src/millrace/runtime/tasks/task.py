@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -108,6 +108,11 @@ class StageTask:
             self._out.append,
         )
         sender.fork.add_remote(edge.tag, writer)
+
+    @property
+    def members(self) -> Collection[Member]:
+        """Its operators, in topological order."""
+        return self._members.values()
 
     def restore(self, delta: TaskDelta) -> None:
         """Do the changes of one epoch; deltas come in the order of their epochs."""

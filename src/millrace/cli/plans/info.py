@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import tempfile
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
-from millrace.cli.program import Program, find_program
-from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.plans.first_job import of_first_job
 from millrace.cli.texts.refused import OF_INFO, refusing
 
 if TYPE_CHECKING:
     from millrace.datastream.settings.defaults import Submission
-
-
-class _PlanFoundError(BaseException):
-    """Ends the program where it would have run its job; no ``except Exception`` of its own stops that."""
-
-    def __init__(self, plan: str) -> None:
-        self.plan = plan
 
 
 @click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
@@ -41,20 +30,7 @@ def info(program: ProgramOptions, document: bool, graph: str | None) -> None:
 
     The program runs up to its execute(). What it prints goes to standard error.
     """
-    from millrace.cli.errors import report
-
-    found = find_program(program)
-    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
-        settings = run_settings(program, found, directory)
-        try:
-            plan = _plan(found, settings, program.pyflink, _document if document else _PLANS[graph])
-        except Exception as error:
-            explained = report(error)
-            click.echo(explained.text, err=True)
-            sys.exit(explained.exit_code)
-    if plan is None:
-        raise click.ClickException(f"{found.target} ended without executing a job, so there is no plan")
-    click.echo(plan)
+    click.echo(of_first_job(program, _document if document else PLANS[graph]))
 
 
 def _of_flink(submission: Submission) -> str:
@@ -75,7 +51,8 @@ def _mermaid(submission: Submission) -> str:
     return mermaid(of_plan_json(submission.plan()))
 
 
-_PLANS: dict[str | None, Callable[[Submission], str]] = {None: _of_flink, "svg": _svg, "mermaid": _mermaid}
+PLANS: dict[str | None, Callable[[Submission], str]] = {None: _of_flink, "svg": _svg, "mermaid": _mermaid}
+"""what ``--graph`` says -> the plan in that form; None: JSON"""
 
 
 def _document(submission: Submission) -> str:
@@ -85,19 +62,3 @@ def _document(submission: Submission) -> str:
     if submission.prepare is None:
         return submission.plan()  # says why there is none
     return encode(planned_document(*submission.prepare())).decode()
-
-
-def _plan(
-    program: Program, settings: RunSettings, pyflink: bool, shown: Callable[[Submission], str]
-) -> str | None:
-    from millrace.cli.hooks import hooks
-
-    def show(submission: Submission) -> NoReturn:
-        raise _PlanFoundError(shown(submission))
-
-    try:
-        with hooks(settings, show, pyflink=pyflink), contextlib.redirect_stdout(sys.stderr):
-            program.run(settings.paths)
-    except _PlanFoundError as found:
-        return found.plan
-    return None

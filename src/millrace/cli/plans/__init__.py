@@ -1,0 +1,1 @@
+"""Commands that look at the job of a program instead of running it."""

@@ -1,0 +1,29 @@
+"""What happened to windows, watermark and timers of a small program, element by element: for learning and debugging."""
+
+from __future__ import annotations
+
+from millrace.testing.timelines.events import (
+    Arrival,
+    Event,
+    OperatorTimeline,
+    TimerFired,
+    TimerSet,
+    WatermarkMoved,
+    WindowFired,
+)
+from millrace.testing.timelines.running import TimelineError, record_job, timeline
+from millrace.testing.timelines.timeline import Timeline
+
+__all__ = [
+    "Arrival",
+    "Event",
+    "OperatorTimeline",
+    "Timeline",
+    "TimelineError",
+    "TimerFired",
+    "TimerSet",
+    "WatermarkMoved",
+    "WindowFired",
+    "record_job",
+    "timeline",
+]
