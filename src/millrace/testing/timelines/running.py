@@ -29,7 +29,13 @@ _EPOCHS = 5_000
 
 
 class TimelineError(ValueError):
-    """There is nothing to draw: no windows or timers, or batch mode."""
+    """There is nothing to draw: no windows or timers, or batch mode.
+
+        >>> timeline(env.from_collection([1]).map(str))
+        Traceback (most recent call last):
+            ...
+        millrace.testing.timelines.running.TimelineError: the program has neither windows nor a ...
+    """
 
 
 class _WatchedEngine(LocalEngine):
