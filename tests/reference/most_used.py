@@ -14,7 +14,10 @@ from scripts.site_pages import public
 LIST = Path(__file__).with_suffix(".txt")
 NUMBER = 300
 _ROOT = Path(__file__).parents[2]
-_PLACES = ("examples", "docs/guide", "docs/tutorials", "docs/migration", "tests/dropin/cases", "tests/table/pyflink_programs")
+_PLACES = (
+    *("examples", "docs/guide", "docs/tutorials", "docs/migration"),
+    *("tests/dropin/cases", "tests/table/pyflink_programs"),
+)
 _USE = re.compile(r"\.([a-zA-Z_]\w*)\b")
 
 
