@@ -27,6 +27,9 @@ QUERIES = {
     "DESCRIPTOR(ts), INTERVAL '0.2' SECOND)) GROUP BY k, window_start, window_end",
     "over": "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '0.3' SECOND PRECEDING "
     "AND CURRENT ROW) AS s FROM t",
+    "group by": "SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(v) AS m FROM t GROUP BY k",
+    "group by of changes": "SELECT n, COUNT(*) AS m, SUM(k) AS s FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) "
+    "GROUP BY n",
     "distinct": "SELECT k, COUNT(DISTINCT v) AS n, COUNT(DISTINCT MOD(v, 5)) AS m FROM t GROUP BY k",
     "join": "SELECT a.k, a.v, b.v AS w FROM t AS a JOIN t AS b ON a.k = b.k WHERE MOD(b.v, 2) = 0",
 }

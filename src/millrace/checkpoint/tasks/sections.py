@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from millrace.checkpoint.tasks.key_groups import key_groups
+from millrace.runtime.exchange.hash_columns import groups_of
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
-from millrace.runtime.state.told import is_told
+from millrace.runtime.state.told import divided, is_by_key, is_told
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 __all__ = ["BY_ADDRESS", "Divider", "Grouped", "of_groups"]
@@ -60,6 +61,7 @@ class Divider:
     def __init__(self, max_parallelism: int, whole: bool) -> None:
         self._max_parallelism = max_parallelism
         self._width = -(-max_parallelism // RANGES)
+        self._whole = whole
         self._kinds = BY_ADDRESS | _WHOLE_ONLY if whole else BY_ADDRESS
         self._ranges: dict[int, list[bytes]] = {}
         self.size = 0
@@ -69,15 +71,24 @@ class Divider:
         """Take in what can be divided; the rest."""
         left: KeyedDelta = {}
         for name, (kind, entries) in keyed.items():
-            if kind not in self._kinds or is_told(entries):
+            told = is_told(entries)
+            if told and self._whole and is_by_key(entries):
+                self._gather(name, kind, divided(entries, self._places_of_hashes))
+            elif kind not in self._kinds or told:
                 left[name] = (kind, entries)
-                continue
-            for some in _slices(entries):
-                for place, part in self._divided(kind, some).items():
-                    content = dumps(({name: (kind, part)}, None, None, None, None))
-                    self._ranges.setdefault(place, []).append(content)
-                    self.size += len(content)
+            else:
+                for some in _slices(entries):
+                    self._gather(name, kind, self._divided(kind, some))
         return left
+
+    def _gather(self, name: str, kind: str, parts: dict[int, Entries]) -> None:
+        for place, part in parts.items():
+            content = dumps(({name: (kind, part)}, None, None, None, None))
+            self._ranges.setdefault(place, []).append(content)
+            self.size += len(content)
+
+    def _places_of_hashes(self, hashes: Any) -> Any:
+        return groups_of(hashes, self._max_parallelism) // self._width
 
     def _divided(self, kind: str, entries: Entries) -> dict[int, Entries]:
         """Range -> its part."""
@@ -113,9 +124,12 @@ class Divider:
 
 
 def of_groups(kind: str, entries: Entries, max_parallelism: int, groups: range) -> Entries:
-    """The entries, or changes by address, that belong to some key groups."""
+    """The entries, or changes by address or by key, that belong to some key groups."""
     if not entries:
         return entries
+    if is_told(entries):
+        chosen = divided(entries, lambda hashes: np.isin(groups_of(hashes, max_parallelism), groups).astype(np.int64))
+        return chosen.get(1, {})
     found = key_groups(_keys(kind, entries), max_parallelism)
     chosen = (found >= groups.start) & (found < groups.stop)
     if chosen.all():

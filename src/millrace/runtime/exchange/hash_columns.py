@@ -47,11 +47,15 @@ def _crc_table() -> Hashes:
 
 def subtasks_of(hashes: Hashes, max_parallelism: int, parallelism: int) -> Integers:
     """The subtask that each hash belongs to, as ``key_group`` and ``subtask_of_group`` say it."""
+    return groups_of(hashes, max_parallelism) * parallelism // max_parallelism
+
+
+def groups_of(hashes: Hashes, max_parallelism: int) -> Integers:
+    """The key group that each hash belongs to."""
     value = hashes ^ (hashes >> np.uint64(16))
     value = (value * np.uint64(0x85EBCA6B)) & MASK
     value = value ^ (value >> np.uint64(13))
     value = (value * np.uint64(0xC2B2AE35)) & MASK
     value = value ^ (value >> np.uint64(16))
-    groups = value % np.uint64(max_parallelism)
-    found: Integers = (groups * np.uint64(parallelism) // np.uint64(max_parallelism)).astype(np.int64)
+    found: Integers = (value % np.uint64(max_parallelism)).astype(np.int64)
     return found

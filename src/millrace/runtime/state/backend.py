@@ -12,7 +12,7 @@ from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import Table, ValueTable
-from millrace.runtime.state.told import is_told, table_of
+from millrace.runtime.state.told import by_address, is_told, table_of
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerId, TimerQueue
@@ -137,7 +137,20 @@ class KeyedStateBackend(KeyedStates):
 
     def full_pieces(self) -> Iterator[KeyedDelta]:
         """Everything, as changes onto an empty backend that are applied one after the other."""
-        yield self.full()
+        yield from self._pieces(Table.entry_pieces)
+
+    def told_pieces(self) -> Iterator[KeyedDelta]:
+        """The same in the form of ``delta``: tables in columns tell columns."""
+        yield from self._pieces(Table.told_pieces)
+
+    def _pieces(self, of: Callable[[Table], Iterator[Any]]) -> Iterator[KeyedDelta]:
+        for name, table in self._tables.items():
+            for piece in of(table):
+                yield {name: (table.kind, piece)}
+        for name, queue in self._queues():
+            timers = dict(queue.entries())
+            if timers:
+                yield {name: (TIMERS, timers)}
 
     def apply(self, delta: KeyedDelta) -> None:
         """Do the changes of another copy of this backend."""
@@ -146,9 +159,11 @@ class KeyedStateBackend(KeyedStates):
             if name in queues:
                 queues[name].apply(changes.items())
             else:
-                if self.in_memory and name not in self._tables and is_told(changes):
+                told = is_told(changes)
+                if told and self.in_memory and name not in self._tables:
                     self.use(name, table_of(changes))
-                self._table(name, kind).apply(changes)
+                table = self._table(name, kind)
+                table.apply(by_address(changes) if told and not table.in_columns else changes)
 
     def _queues(self) -> list[tuple[str, TimerQueue]]:
         return [(EVENT_TIMERS, self.event_timers), (PROCESSING_TIMERS, self.processing_timers)]

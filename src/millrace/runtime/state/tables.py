@@ -27,6 +27,8 @@ class Table(ABC):
     """All entries of one named state in one subtask."""
 
     kind: str
+    in_columns = False
+    """whether it takes in what another one has told in columns (``told``)"""
 
     def __init__(self) -> None:
         self.rows: MutableMapping[Any, Any] = {}
@@ -42,6 +44,16 @@ class Table(ABC):
     @abstractmethod
     def entries(self) -> dict[Any, Any]:
         """Everything, as the delta onto an empty table."""
+
+    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
+        """The same as deltas that are applied one after the other."""
+        entries = self.entries()
+        if entries:
+            yield entries
+
+    def told_pieces(self) -> Iterator[dict[Any, Any]]:
+        """The same in the form of ``delta``, which may be other than that of entries."""
+        return self.entry_pieces()
 
     def wipe(self) -> None:
         """Drop everything, and what there was to say of it in a delta: none will be asked for."""

@@ -1,11 +1,13 @@
 """Changes of tables in columns, which say of which table they are: a reader that knows only names can hold them.
 
 Such changes are one entry of a delta: ``{SINCE: (form, what makes the table, the changes)}``. When keys go to tasks of
-another parallelism, what an earlier task had is put together in its own form, and divided by keys as a whole.
+another parallelism, what an earlier task had is put together in its own form, and divided by keys as a whole; some
+forms say for each key what becomes of it, so they can be divided as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -19,18 +21,52 @@ _FORMS = {
     "seen keys": ("millrace.runtime.tables.ordering.seen_keys", "SeenKeys"),
     "added rows": ("millrace.runtime.tables.indexed_rows", "IndexedRows"),
     "seen values": ("millrace.runtime.tables.aggregates.seen_values", "SeenRows"),
+    "groups": ("millrace.runtime.tables.aggregates.group_table", "GroupTable"),
 }
+_BY_KEY = frozenset({"groups"})
+"""forms that have ``divided`` and ``by_address``"""
+
+Changes = dict[Any, Any]
 
 
-def is_told(changes: dict[Any, Any]) -> bool:
+def is_told(changes: Changes) -> bool:
     """Whether these are changes of a table in columns."""
     told = changes.get(SINCE)
     return isinstance(told, tuple) and len(told) == 3 and isinstance(told[0], str) and told[0] in _FORMS
 
 
-def table_of(changes: dict[Any, Any]) -> Table:
+def table_of(changes: Changes) -> Table:
     """An empty table that these changes can be applied to."""
-    form, made_of, _ = changes[SINCE]
-    module, name = _FORMS[form]
-    table: Table = getattr(import_module(module), name).told(*made_of)
+    _, made_of, _ = changes[SINCE]
+    table: Table = _form(changes).told(*made_of)
     return table
+
+
+def is_by_key(changes: Changes) -> bool:
+    """Whether changes that are told say for each key what becomes of it, whatever there is at others."""
+    return changes[SINCE][0] in _BY_KEY
+
+
+def divided(changes: Changes, places: Callable[[Any], Any]) -> dict[int, Changes]:
+    """Changes by key, by the places that the hashes of keys go to (arrays of numpy)."""
+    found: dict[int, Changes] = _form(changes).divided(changes, places)
+    return found
+
+
+def by_address(changes: Changes) -> Changes:
+    """What was told in columns, for a table that has an entry at each key.
+
+    :raises ValueError: only a table in columns can take it in.
+    """
+    if not is_by_key(changes):
+        raise ValueError(
+            f"a checkpoint has state in columns ({changes[SINCE][0]}), which only a job with its state in memory goes "
+            f"on from: take a savepoint instead"
+        )
+    found: Changes = _form(changes).by_address(changes)
+    return found
+
+
+def _form(changes: Changes) -> Any:
+    module, name = _FORMS[changes[SINCE][0]]
+    return getattr(import_module(module), name)

@@ -29,6 +29,7 @@ class AddedRows(Table):
     """Rows in columns, found by the hash of some of these. The full content is that of a map at each key."""
 
     kind = MapTable.kind
+    in_columns = True
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: the columns that rows are found by."""

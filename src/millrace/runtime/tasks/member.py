@@ -79,12 +79,12 @@ class Member:
         )
 
     def full_pieces(self) -> Iterator[OperatorDeltas]:
-        """Everything: first what is small, then the keyed state."""
+        """Everything, for a checkpoint: first what is small, then the keyed state."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         whole = None if shared is None else shared.full()
         yield (None, whole, self.operator.snapshot(), self.gate.full(), self.measures.full())
         if keyed is not None:
-            for piece in keyed.full_pieces():
+            for piece in keyed.told_pieces():
                 yield (piece, None, None, None, None)
 
     def whole(self) -> SubtaskState:

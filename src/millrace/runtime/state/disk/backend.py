@@ -81,6 +81,9 @@ class DiskStateBackend(KeyedStateBackend):
             for piece in stored.pieces():
                 yield {name: (stored.kind, piece)}
 
+    def told_pieces(self) -> Iterator[KeyedDelta]:
+        return self.full_pieces()
+
     def resident_pieces(self) -> Iterator[KeyedDelta]:
         """What is in memory only."""
         tables = {name: table for name, table in self._tables.items() if not isinstance(table, DiskTable)}

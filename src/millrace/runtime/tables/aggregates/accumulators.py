@@ -27,6 +27,7 @@ from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, Ke
 from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.aggregates.partials import filled
+from millrace.runtime.tables.aggregates.seen_values import SeenValues
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
@@ -122,6 +123,14 @@ class Accumulators:
         """Whether the slots say it all: then ``partials`` can be computed apart and merged anywhere."""
         return all(isinstance(each.how, Folding) and each.distinct is None for each in self._calls)
 
+    @cached_property
+    def in_columns(self) -> bool:
+        """Whether slots say it all, but for the values of DISTINCT, which are in columns of their own."""
+        return all(
+            isinstance(each.how, Folding) and isinstance(each.distinct, (SeenValues, type(None)))
+            for each in self._calls
+        )
+
     @property
     def follows_from_slots(self) -> bool:
         """Whether an old accumulator still has its old value after the state has changed."""
@@ -186,15 +195,36 @@ class Accumulators:
         for (place, slot, _), found in zip(parts, reduced):
             columns[place] = list(map(slot.merge, columns[place], _filled(found, slot)))
 
-    def partials(self, batch: Batch, count: int) -> list[pa.Array]:
-        """The slots of ``count`` accumulators that have only this batch, as columns. Only if ``mergeable``."""
+    def partials(self, batch: Batch, count: int, keys: Sequence[pa.Array] = ()) -> list[pa.Array]:
+        """The slots of ``count`` accumulators that have only this batch, as columns. Only if ``in_columns``.
+
+        :param keys: of the accumulators, for the values of DISTINCT.
+        """
         parts: list[tuple[int, Slot, pa.Array]] = [(0, ROW_COUNT, batch.signs)]
         for each in self._calls:
-            assert isinstance(each.how, Folding)
-            args = [batch.column(arg) for arg in each.call.args]
-            parts += _placed(each, each.how.contributions(args, batch.signs_where(each.call.filter)))
-        reduced = reduce_columns(batch.ids, count, [(column, slot.reduce) for _, slot, column in parts])
-        return [found.cast(slot.type) for (_, slot, _), found in zip(parts, reduced)]
+            if each.distinct is None:
+                args = [batch.column(arg) for arg in each.call.args]
+                parts += self._contributed(each, args, batch.signs_where(each.call.filter))
+        found = dict(self._reduced(batch.ids, count, parts))
+        for values in self._distinct.values():
+            assert isinstance(values, SeenValues)
+            changed = values.seen(batch, keys, count)
+            parts = []
+            for each in self._calls:
+                if each.distinct is values:
+                    parts += self._contributed(each, changed.args, changed.signs[each.filter_number])
+            found.update(self._reduced(changed.ids, count, parts))
+        return [found[place] for place in range(len(self.slots))]
+
+    @staticmethod
+    def _contributed(each: _Call, args: Sequence[pa.Array], signs: pa.Array) -> list[tuple[int, Slot, pa.Array]]:
+        assert isinstance(each.how, Folding)
+        return _placed(each, each.how.contributions(args, signs))
+
+    @staticmethod
+    def _reduced(ids: Ids, count: int, parts: Sequence[tuple[int, Slot, pa.Array]]) -> Iterable[tuple[int, pa.Array]]:
+        reduced = reduce_columns(ids, count, [(column, slot.reduce) for _, slot, column in parts])
+        return [(place, found.cast(slot.type)) for (place, slot, _), found in zip(parts, reduced)]
 
     def merge_partials(self, ids: Ids, partials: Sequence[pa.Array], old: Sequence[Accumulator]) -> list[Accumulator]:
         """The accumulators after ``partials``, of which there is one a row, have been merged into them."""
@@ -259,9 +289,8 @@ class Accumulators:
                 found.append(each.how.results(columns[each.start]))
         return found
 
-
     def column_results(self, slots: Sequence[pa.Array]) -> list[pa.Array]:
-        """As ``results``, of accumulators that are given as a column for each slot. Only if ``mergeable``."""
+        """As ``results``, of accumulators that are given as a column for each slot. Only if ``in_columns``."""
         columns = [filled(column, slot) for column, slot in zip(slots, self.slots)]
         found = []
         for each in self._calls:

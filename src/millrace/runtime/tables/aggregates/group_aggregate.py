@@ -8,23 +8,21 @@ batch mode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import Rows, concat
 from millrace.relational.types import DataType
-from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
-from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.aggregates.group_columns import GroupColumns
+from millrace.runtime.tables.aggregates.group_objects import GroupObjects
+from millrace.runtime.tables.aggregates.group_table import group_table
+from millrace.runtime.tables.aggregates.groups import Grouping, Groups
 from millrace.runtime.tables.base import TableConfig
-from millrace.runtime.tables.columns.changes import changes
-from millrace.runtime.tables.columns.keys import Key, group, key_columns
 
 ACCUMULATORS = "accumulators"
 TOGETHER = 262_144
@@ -53,23 +51,31 @@ class GroupAggregate(TableConfig):
 
 
 class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
+    """With accumulators in columns where they are in memory, never expire and their slots say it all; else, and for the
+    group of an aggregation without keys, as objects."""
+
     flushes_before_watermarks = False
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
-        self._state = self.keyed_value(ACCUMULATORS)
-        self._key_types = [arrow_type(each) for each in config.key_types]
-        self.aggregate(config.calls, config.retracts, lasting=self._key_types)
+        key_types = [arrow_type(each) for each in config.key_types]
+        self.aggregate(config.calls, config.retracts, lasting=key_types)
+        keys = tuple(range(len(config.keys))) if config.partial else config.keys
+        grouping = Grouping(keys, config.partial, config.before, self.evaluator)
+        self._groups: Groups
+        if keys and self.accumulators.in_columns and self.backend.in_memory and not config.state_ttl:
+            table = self.backend.use(ACCUMULATORS, group_table(key_types, self.accumulators.slots))
+            self._groups = GroupColumns(table, self.accumulators, grouping)
+        else:
+            # With time to live whoever keeps the results must see that a key is still alive. Keys alone (DISTINCT) are
+            # only inserted: nobody expects updates of them.
+            alive = config.state_ttl > 0 and bool(config.calls)
+            types = key_types, [arrow_type(call.type) for call in config.calls]
+            self._groups = GroupObjects(self.keyed_value(ACCUMULATORS), self.accumulators, grouping, types, alive)
         self._waiting: list[Rows] = []
         """of this epoch"""
         self._size = 0
-        self._before: dict[Key, Accumulator | None] = {}
-        """keys that this epoch has touched -> what they were before"""
-        self._values: dict[Key, tuple[Any, ...]] = {}
-        """the old values of keys whose old accumulators do not tell them"""
-        self._always = False
-        """whether there is a row of nothing"""
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self.config.every_change:
@@ -79,80 +85,20 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
                 self._work_off()
             return
         for place in range(len(rows)):
-            self._take(rows.take(np.array([place])))
+            self._groups.update(rows.take(np.array([place])))
             self.flush()
 
     def _work_off(self) -> None:
         if self._waiting:
             waiting, self._waiting, self._size = self._waiting, [], 0
-            self._take(concat(waiting))
-
-    def _take(self, rows: Rows) -> None:
-        keys, get = self.config.keys, self._state.get
-        columns = rows.columns
-        if self.config.partial:
-            keys = tuple(range(len(keys)))
-        grouped = group([columns[index] for index in keys], len(rows))
-        stored = [get(key) for key in grouped.keys]
-        self._remember(grouped.keys, stored)
-        zero = self.accumulators.zero
-        old = [zero if each is None else each for each in stored]
-        if self.config.partial:
-            new = self.accumulators.merge_partials(grouped.ids, columns[len(keys) :], old)
-        else:
-            batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
-            new = self.accumulators.update(batch, old, grouped.keys)
-        put = self._state.put
-        for key, accumulator in zip(grouped.keys, new):
-            put(key, accumulator)
-
-    def _remember(self, keys: Sequence[Key], stored: Sequence[Accumulator | None]) -> None:
-        before = self._before
-        fresh = [(key, each) for key, each in zip(keys, stored) if key not in before]
-        before.update(fresh)
-        if self.accumulators.follows_from_slots:
-            return
-        known = [(key, each) for key, each in fresh if each is not None]
-        if known:
-            columns = self.accumulators.results([each for _, each in known], [key for key, _ in known])
-            values = zip(*(column.to_pylist() for column in columns)) if columns else [()] * len(known)
-            self._values.update(zip((key for key, _ in known), values))
+            self._groups.update(concat(waiting))
 
     def end_input(self) -> None:
         self._work_off()
-        if not self.config.keys:
-            self._always = True
-            stored = self._state.get(())
-            self._remember([()], [stored])
-            if stored is None:  # Restored from behind the end, the input ends again: the row is out.
-                self._state.put((), self.accumulators.zero)
+        self._groups.end_input()
         super().end_input()
 
     def flush(self) -> None:
         self._work_off()
-        if not self._before:
-            return
-        keys, before = list(self._before), list(self._before.values())
-        get, zero = self._state.get, self.accumulators.zero
-        now = [get(key) or zero for key in keys]
-        had = np.array([each is not None and (each[0] > 0 or self._always) for each in before])
-        has = np.array([each[0] > 0 or self._always for each in now])
-        key_values = key_columns(keys, self._key_types)
-        old = self._old_values(keys, [each or zero for each in before])
-        new = self.accumulators.results(now, keys)
-        self._before, self._values = {}, {}
-        for key, stays in zip(keys, has.tolist()):
-            if not stays:
-                self._state.remove(key)
-                self.accumulators.clear(key)
-        # With time to live whoever keeps the results must see that a key is still alive. Keys alone (DISTINCT) are only
-        # inserted: nobody expects updates of them.
-        alive = self.config.state_ttl > 0 and bool(self.config.calls)
-        self.emit_rows(changes([*key_values, *old], [*key_values, *new], had, has, self.config.before, alive))
-
-    def _old_values(self, keys: Sequence[Key], before: Sequence[Accumulator]) -> list[pa.Array]:
-        if self.accumulators.follows_from_slots:
-            return self.accumulators.results(before, keys)
-        nothing = (None,) * len(self.config.calls)
-        rows = [self._values.get(key, nothing) for key in keys]
-        return [pa.array(values, arrow_type(call.type)) for values, call in zip(zip(*rows), self.config.calls)]
+        for changed in self._groups.changes():
+            self.emit_rows(changed)

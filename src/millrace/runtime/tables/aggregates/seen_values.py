@@ -81,14 +81,20 @@ class SeenValues(DistinctCounts):
         self._keys = keys
 
     def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
+        return self.seen(batch, key_columns(ats, self._keys), len(ats))
+
+    def seen(self, batch: Batch, groups: Sequence[pa.Array], count: int) -> Changed:
+        """As ``update``.
+
+        :param groups: the columns of the keys of accumulators, of which there are ``count``.
+        """
         args = [batch.column(arg) for arg in self.args]
         of_row, first = group_ids([pa.array(batch.ids), *args], len(batch.ids))
         bits = self._bits(batch, of_row, len(first))
         ids = batch.ids[first]
         where = pa.array(first)
         values = [arg.take(where) for arg in args]
-        groups = key_columns(ats, self._keys)
-        hashes = key_hashes(values, len(ids), key_hashes(groups, len(ats))[ids])
+        hashes = key_hashes(values, len(ids), key_hashes(groups, count)[ids])
 
         def columns_at(positions: Ids) -> list[pa.Array]:
             group, value = pa.array(ids[positions]), pa.array(positions)

@@ -45,12 +45,13 @@ class RowOfKey(ReplacedRows):
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
     def entries(self) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
+
+    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
         for batch in self.all_rows():
             keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
             times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
-            found.update(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
-        return found
+            yield dict(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
 
 
 class LatestRows:

@@ -1,0 +1,220 @@
+"""The accumulators of groups in columns: a row for each key, whose slots are written in place.
+
+What it tells to other copies of its task is whole accumulators of the keys that changed, and keys that went, also in
+columns. In a savepoint an accumulator is a tuple at its key, as in a ``ValueTable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.functions.aggregates.parts import Slot, column_of
+from millrace.relational.rows import record_batch
+from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.state.tables import ABSENT, ValueTable
+from millrace.runtime.state.told import SINCE
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
+from millrace.runtime.tables.columns.growing import with_room
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import Ids, key_columns, key_tuples
+from millrace.runtime.tables.columns.written import written_column
+from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
+from millrace.runtime.tables.replaced_rows import FEW_DEAD, pieces
+
+Changes = dict[Any, Any]
+
+
+class GroupTable(AddedRows):
+    """Rows have numbers, which change in ``settle`` only.
+
+    :param keys: the types of the columns of the key.
+    :param slots: those of the accumulators, :param nullable: whether each may have NULL.
+    """
+
+    kind = ValueTable.kind
+
+    def __init__(self, keys: Sequence[pa.DataType], slots: Sequence[pa.DataType], nullable: Sequence[bool]) -> None:
+        super().__init__(keys, range(len(keys)))
+        self._made_of = (types_as_bytes(keys), types_as_bytes(slots), tuple(nullable))
+        self._columns = [written_column(kind, may) for kind, may in zip(slots, nullable)]
+        self._alive = np.zeros(0, bool)
+        self._untold = np.zeros(0, bool)
+        """changed since the last delta"""
+        self._gone: list[pa.RecordBatch] = []
+        """keys that went since the last delta"""
+        self._dead = 0
+        self.settled = 0
+        """the number of the first row that came after ``settle`` was last called"""
+
+    @property
+    def length(self) -> int:
+        """The number that the next row will have."""
+        return self._store.length
+
+    def place(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Any]:
+        """(the row of each key, which is made if it is missing, whether it was there as numpy Booleans).
+
+        :param keys: different ones. Rows that are made must be written next.
+        """
+        hashes = key_hashes(keys, length)
+        owners, found = self.find(hashes, at_positions(keys))
+        known = np.zeros(length, bool)
+        known[owners] = True
+        numbers = np.empty(length, np.int64)
+        numbers[owners] = found
+        fresh = np.flatnonzero(~known)
+        if len(fresh):
+            first, end = self.length, self.length + len(fresh)
+            where = pa.array(fresh)
+            self._alive, self._untold = with_room(self._alive, end), with_room(self._untold, end)
+            self._alive[first:end] = True
+            for column in self._columns:
+                column.grow(end)
+            self._index.add(hashes[fresh], first, self._alive if self._dead else None)
+            self._store.add(record_batch([key.take(where) for key in keys], len(fresh)))
+            numbers[fresh] = np.arange(first, end)
+        return numbers, known
+
+    def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        return self._equal(*self._index.find(hashes, self._alive if self._dead else None), wanted)
+
+    def write(self, numbers: Ids, slots: Sequence[pa.Array]) -> None:
+        """Let these be the accumulators of these rows."""
+        for column, values in zip(self._columns, slots):
+            column.write(numbers, values)
+        self._untold[numbers] = True
+
+    def slots(self, numbers: Ids) -> list[pa.Array]:
+        """The accumulators of these rows."""
+        return [column.take(numbers) for column in self._columns]
+
+    def remove(self, numbers: Ids) -> None:
+        """The keys of these rows have no accumulators any more."""
+        if len(numbers):
+            self._gone.append(record_batch(self.take(numbers), len(numbers)))
+            self._drop(numbers)
+
+    def _drop(self, numbers: Ids) -> None:
+        self._alive[numbers] = self._untold[numbers] = False
+        self._dead += len(numbers)
+
+    def settle(self) -> None:
+        """Nobody knows numbers of rows: these may change."""
+        if self._dead > self.length - self._dead + FEW_DEAD:
+            wanted = self._alive[: self.length]
+            kept = np.flatnonzero(wanted)
+            for column in self._columns:
+                column.keep(kept)
+            self._untold = self._untold[kept]
+            self._store.keep(wanted)
+            self._index.keep(wanted)
+            self._alive, self._dead = np.ones(len(kept), bool), 0
+        self.settled = self.length
+
+    # -- as a table -----------------------------------------------------------------------------------------------
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "groups", self._made_of
+
+    @classmethod
+    def told(cls, keys: bytes, slots: bytes, nullable: Sequence[bool]) -> GroupTable:
+        return cls(types_of(keys), types_of(slots), nullable)
+
+    def delta(self) -> Changes:
+        changed = np.flatnonzero(self._untold[: self.length])
+        if not len(changed) and not self._gone:
+            return {}
+        gone, self._gone = self._gone, []
+        self._untold[changed] = False
+        return self._telling(gone, map(self._batch, pieces(changed)))
+
+    def told_pieces(self) -> Iterator[Changes]:
+        for part in pieces(np.flatnonzero(self._alive[: self.length])):
+            yield self._telling((), [self._batch(part)])
+
+    def _telling(self, gone: Sequence[pa.RecordBatch], there: Any) -> Changes:
+        return {SINCE: (*self.form(), (list(map(to_bytes, gone)), list(map(to_bytes, there))))}
+
+    def _batch(self, numbers: Ids) -> pa.RecordBatch:
+        """Keys and accumulators of some rows."""
+        return record_batch([*self.take(numbers), *self.slots(numbers)], len(numbers))
+
+    @classmethod
+    def divided(cls, changes: Changes, places: Callable[[Hashes], Ids]) -> dict[int, Changes]:
+        """What was told, by the places that keys go to."""
+        form, made_of, both = changes[SINCE]
+        width = len(types_of(made_of[0]))
+        found: dict[int, tuple[list[bytes], list[bytes]]] = {}
+        for which, batches in enumerate(both):
+            for batch in map(from_bytes, batches):
+                goes_to = places(key_hashes(batch.columns[:width], batch.num_rows))
+                order = np.argsort(goes_to, kind="stable")
+                ordered = batch.take(pa.array(order))
+                starts = np.flatnonzero(np.diff(goes_to[order], prepend=-1))
+                for start, end in zip(starts.tolist(), [*starts[1:].tolist(), batch.num_rows]):
+                    place = int(goes_to[order[start]])
+                    found.setdefault(place, ([], []))[which].append(to_bytes(ordered.slice(start, end - start)))
+        return {place: {SINCE: (form, made_of, part)} for place, part in found.items()}
+
+    @classmethod
+    def by_address(cls, changes: Changes) -> Changes:
+        """What was told, as a ``ValueTable`` has it."""
+        _, made_of, (gone, _) = changes[SINCE]
+        table = cls.told(*made_of)
+        table.apply(changes)
+        keys = [key_tuples(batch.columns, batch.num_rows) for batch in map(from_bytes, gone)]
+        return {**{key: ABSENT for each in keys for key in each}, **table.entries()}
+
+    def apply(self, changes: Changes) -> None:
+        whole = dict(changes)
+        *_, (gone, there) = whole.pop(SINCE, (((), ()),))
+        for batch in map(from_bytes, gone):
+            self._forget(batch.columns, batch.num_rows)
+        for batch in map(from_bytes, there):
+            self._replace(batch)
+        absent = [at for at, entry in whole.items() if entry is ABSENT]
+        if absent:
+            self._forget(key_columns(absent, self.types), len(absent))
+        stored = self.batch_of({at: entry for at, entry in whole.items() if entry is not ABSENT})
+        if stored is not None:
+            self._replace(stored)
+        self._untold[:] = False
+        self.settle()
+
+    def _forget(self, keys: Sequence[pa.Array], length: int) -> None:
+        self._drop(self.find(key_hashes(keys, length), at_positions(keys))[1])
+
+    def _replace(self, batch: pa.RecordBatch) -> None:
+        width = len(self.types)
+        numbers, _ = self.place(batch.columns[:width], batch.num_rows)
+        self.write(numbers, batch.columns[width:])
+
+    def batch_of(self, entries: Changes) -> pa.RecordBatch | None:
+        if not entries:
+            return None
+        slots = [column_of(values, each.kind) for values, each in zip(zip(*entries.values()), self._columns)]
+        return record_batch([*key_columns(list(entries), self.types), *slots], len(entries))
+
+    def entries(self) -> Changes:
+        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
+
+    def entry_pieces(self) -> Iterator[Changes]:
+        for part in pieces(np.flatnonzero(self._alive[: self.length])):
+            yield self._entries(part)
+
+    def _entries(self, numbers: Ids) -> Changes:
+        slots = [column.to_pylist() for column in self.slots(numbers)]
+        return dict(zip(key_tuples(self.take(numbers), len(numbers)), zip(*slots)))
+
+    def row(self, at: Any) -> Any:
+        keys = key_columns([at], self.types)
+        return self._entries(self.find(key_hashes(keys, 1), at_positions(keys))[1]).get(at)
+
+
+def group_table(keys: Sequence[pa.DataType], slots: Sequence[Slot]) -> GroupTable:
+    """A table for accumulators of these slots: NULL may be where a slot has no zero."""
+    return GroupTable(keys, [slot.type for slot in slots], [slot.zero is None for slot in slots])
