@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 os.environ["MILLRACE_RUN_DIR"] = tempfile.mkdtemp(prefix="millrace-tests-run-")
 atexit.register(shutil.rmtree, os.environ["MILLRACE_RUN_DIR"], ignore_errors=True)
 
+# Most commands that tests run are programs without a job: a JVM would start for each and be ended.
+os.environ["MILLRACE_START_AHEAD"] = "0"
+
 _SPARK_TESTS = Path(__file__).parent / "spark"
 
 # No deadline: the time of an example depends on what else the machine does. CI takes the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(configuration: dict[str, str]) -> None:
-    presence = Presence("job.py", {"rest.port": "none", **configuration}, None, lambda: None)
+    presence = Presence("job.py", {"rest.port": "none", **configuration}, None, lambda: None, threading.Event())
     client: Any = None
     presence._begun = True  # others need not find it
     presence.started(client)

@@ -41,6 +41,8 @@ class JobWatch:
         self._announce = announce
         self._announced: set[tuple[str | None, str | None]] = set()
         self.log_file: str | None = None
+        self.works = threading.Event()
+        """set when a job has done its first epoch"""
 
     def listener(self) -> JobListener:
         return PipeListener(self) if self._screen is None else LiveListener(self, self._screen)
@@ -68,6 +70,10 @@ class PipeListener(PlainListener):
     def started(self, job: JobStarted) -> None:
         super().started(job)
         self._watch.started(job)
+
+    def epoch(self, epoch: EpochDone) -> None:
+        super().epoch(epoch)
+        self._watch.works.set()
 
 
 class LiveListener(PlainListener):
@@ -110,6 +116,7 @@ class LiveListener(PlainListener):
                 self._screen.show(self._progress.line(self._clock(), int(self._wall_clock() * 1000)))
 
     def epoch(self, epoch: EpochDone) -> None:
+        self._watch.works.set()
         result = epoch.result
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())

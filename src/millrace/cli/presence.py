@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from millrace.spark.jobs.client import LocalJobClient
 
 WAIT_SECONDS = 1.0
-"""How long a job has to run before others can find it."""
+"""How long a job has to run after its first epoch before others can find it."""
+FIRST_SECONDS = 5.0
+"""How long its first epoch is waited for: in a cold start it needs the processors that the imports here would take."""
 logger = logging.getLogger("millrace")
 
 ARCHIVES = "jobmanager.archive.fs.dir"
@@ -36,6 +38,7 @@ class Presence:
     :param configuration: of the program.
     :param say: tells the address of the web pages; None: nobody looks.
     :param log_file: where Spark's JVM logs to, once that is known.
+    :param works: set when a job has done its first epoch.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class Presence:
         configuration: Mapping[str, str],
         say: Callable[[str], None] | None,
         log_file: Callable[[], str | None],
+        works: threading.Event,
     ) -> None:
         self._program = program
         self._configuration = configuration
         self._say = say
         self._log_file = log_file
+        self._works = works
         self._begun = False
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -71,6 +76,7 @@ class Presence:
             threading.Thread(target=self._begin, name="millrace-presence", daemon=True).start()
 
     def _begin(self) -> None:
+        self._works.wait(FIRST_SECONDS)
         if self._closed.wait(WAIT_SECONDS):
             return
         # What goes wrong here must not touch the job.

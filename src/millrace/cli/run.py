@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -103,31 +103,13 @@ def start(
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             manner = Manner(program.pyflink, quiet, verbose, is_found=True)
             settings = run_settings(program, found, directory)
-            with spark_ahead(settings.configuration, directory):
+            from millrace.spark.sessions.jvm_ahead import begun_ahead  # not in the process that watches
+
+            with begun_ahead(settings.configuration):
                 run_program(found, settings, stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
-
-
-START_AHEAD = "MILLRACE_START_AHEAD"
-"""The variable that switches it on with ``1``: a driver that is killed still leaves such a JVM behind."""
-
-
-@contextlib.contextmanager
-def spark_ahead(configuration: Mapping[str, str], directory: str) -> Iterator[None]:
-    """Let Spark's JVM and the daemon of its workers start while Python imports the program and its packages."""
-    if os.environ.get(START_AHEAD) != "1":
-        yield
-        return
-    from millrace.spark.sessions import jvm_ahead
-    from millrace.spark.workers import ahead
-
-    jvm_ahead.begin(configuration, directory, ahead.begin)
-    try:
-        yield
-    finally:
-        jvm_ahead.drop()
 
 
 @dataclass(frozen=True)
@@ -181,7 +163,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
     started, presence = manner.started, None
     if manner.is_found:
         tell = screen.say if screen else None
-        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file)
+        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file, watch.works)
         started = presence.started
     jobs = Jobs(_starter(stopper, screen, started))
     say = screen.say if screen else partial(click.echo, err=True)

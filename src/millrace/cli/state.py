@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -150,6 +149,8 @@ def _explained(path: str) -> Iterator[None]:
 
 def _nearby(path: str) -> str:
     """What the user may have meant: savepoints in the folder that he named, or beside it."""
+    import difflib
+
     place = Path(path)
     inside = sorted(str(found.parent) for found in place.glob("*/_metadata"))
     beside = {str(found.parent) for found in place.parent.glob("*/_metadata")}

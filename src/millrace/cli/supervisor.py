@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from millrace.cluster.processes.restarts import Restarts
+from millrace.util import parent_death
 
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone."""
@@ -28,8 +29,6 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 SAVEPOINT: signal.Signals | None = getattr(signal, "SIGUSR1", None)
 """The signal that asks for a savepoint."""
 
-_PARENT_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of Linux."""
 _POLL_SECONDS = 0.1
 
 
@@ -119,7 +118,9 @@ class Supervisor:
                 signal.signal(number, handler)
             if SAVEPOINT in self._handlers:
                 signal.signal(SAVEPOINT, signal.SIG_IGN)  # it would kill a driver that has no job yet
-            _die_with(watcher)
+            if parent_death.is_told():  # no driver survives a ``millrace run`` that is killed
+                with contextlib.suppress(OSError):
+                    parent_death.signal_with(watcher, signal.SIGKILL)
         else:
             self._driver = driver
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -172,17 +173,6 @@ def _death(number: int) -> str:
         name = f"signal {number}"
     why = " (kill -9, or the machine ran out of memory)" if name == "SIGKILL" else ""
     return f"the driver was killed by {name}{why}"
-
-
-def _die_with(watcher: int) -> None:
-    """Let no process survive that kills ``millrace run`` with -9, where the system offers that."""
-    if sys.platform == "linux":
-        with contextlib.suppress(ImportError):  # a Python that was built without
-            import ctypes
-
-            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != watcher:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _say(text: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -548,7 +548,7 @@ class StreamExecutionEnvironment(HasOlderNames):
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
         prepare = partial(self._prepare, job_name)
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
-        start = partial(_start, prepare)
+        start = partial(_start, prepare, self._spark is None, self._configuration.to_dict())
         portable = None if collecting else partial(_portable, prepare)
         submission = Submission(
             plan=self._plan,
@@ -660,10 +660,15 @@ class StreamExecutionEnvironment(HasOlderNames):
             cache.invalidate()
 
 
-def _start(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> SparkJobClient:
-    from millrace.spark.jobs.submit import submit
+def _start(
+    prepare: Callable[[], tuple[JobGraph, JobSettings]], needs_spark: bool, configuration: Mapping[str, str]
+) -> SparkJobClient:
+    from millrace.spark.sessions.jvm_ahead import begun_ahead
 
-    return submit(*prepare())
+    with begun_ahead(configuration) if needs_spark else nullcontext():
+        from millrace.spark.jobs.submit import submit
+
+        return submit(*prepare())
 
 
 def _portable(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> PortableJob:

@@ -43,7 +43,7 @@ def holds_sockets(path: str) -> bool:
 def new_folder(kind: str, parent: str | None = None) -> str:
     """A new folder of this process, which removes it; if it can't any more, the next one does.
 
-    :param kind: ``state`` or ``ship``.
+    :param kind: ``spark``, ``state`` or ``ship``.
     """
     return tempfile.mkdtemp(prefix=f"{_prefix(kind)}-", dir=parent)
 

@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from millrace.spark.java import JavaInfo
+from millrace.spark.sessions.daemon_ahead import Waiting
 from millrace.spark.sessions.jvm_ahead import JvmAhead
+from millrace.spark.sessions.own_jvm import OwnJvm
 from millrace.spark.sessions.settings import SessionWishes, all_settings
-
-
-class Daemon:
-    """Stands for the workers' daemon beside it."""
-
-    variables: dict[str, str] = {}
-    ended = False
-
-    def end(self) -> None:
-        self.ended = True
 
 
 @pytest.fixture
@@ -31,12 +23,14 @@ def jvm(tmp_path: Path) -> Iterator[JvmAhead]:
     log = folder / "jvm.log"
     log.touch()
     asked = all_settings("local", str(log), SessionWishes(1), "-Xshare:auto")
-    waiting = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process, daemon = (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(2)
+    )
+    waiting = OwnJvm(process, str(folder), Waiting(daemon))
     memory, options = asked["spark.driver.memory"], asked["spark.driver.extraJavaOptions"]
-    found = JvmAhead(waiting, JavaInfo("java", 17), str(log), str(folder), memory, options, {}, Daemon())
-    yield found
-    if found.process.poll() is None:
-        found.end()
+    yield JvmAhead(waiting, JavaInfo("java", 17), str(log), memory, options, {})
+    waiting.end()
+    daemon.wait()
 
 
 def fits(jvm: JvmAhead, configuration: dict[str, str] | None = None, **wishes: object) -> bool:
@@ -89,16 +83,16 @@ def test_the_environment_of_the_program_reaches_jvm_and_workers(
 
 def test_what_no_session_wants_leaves_nothing_behind(jvm: JvmAhead) -> None:
     settings = all_settings("local[2]", jvm.log_file, SessionWishes(2), "-Xmx3g")
-    assert jvm.connect(settings, f"{jvm.folder}/../mine.log") is None
-    assert jvm.process.poll() is not None
-    assert isinstance(jvm.daemon, Daemon) and jvm.daemon.ended
-    assert not os.path.exists(jvm.folder)
+    assert jvm.connect(settings, f"{jvm.jvm.folder}/../mine.log") is None
+    assert jvm.jvm.process.poll() is not None
+    assert jvm.jvm.daemon.process.wait(60) == 0
+    assert not os.path.exists(jvm.jvm.folder)
 
 
 def test_one_that_has_died_is_not_waited_for(jvm: JvmAhead) -> None:
     assert fits(jvm)
     settings = all_settings("local[2]", jvm.log_file, SessionWishes(2), "-Xshare:auto")
-    assert jvm.process.stdin is not None
-    jvm.process.stdin.close()
-    jvm.process.wait()
-    assert jvm.connect(settings, f"{jvm.folder}/../mine.log") is None
+    assert jvm.jvm.process.stdin is not None
+    jvm.jvm.process.stdin.close()
+    jvm.jvm.process.wait()
+    assert jvm.connect(settings, f"{jvm.jvm.folder}/../mine.log") is None

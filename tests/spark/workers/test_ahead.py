@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from millrace.spark.owners import place
-from millrace.spark.workers.ahead import VARIABLE
+from millrace.spark.sessions.daemon_ahead import VARIABLE
 
 TIMEOUT = 120
 """Seconds; they take one."""
@@ -30,6 +31,16 @@ COMMAND = f"""
 import os, sys
 from millrace.spark.workers import ahead
 print("took over" if ahead.hand_over(int(os.environ.pop({VARIABLE!r}))) else "by itself", flush=True)
+"""
+
+BEGINS = f"""
+import os, subprocess, sys, time
+waiting = subprocess.Popen([sys.executable, "-c", {WAITING!r}], stdin=subprocess.PIPE)
+fork = os.fork()
+if fork == 0:
+    time.sleep(600)
+print(waiting.pid, fork, flush=True)
+time.sleep(600)
 """
 
 
@@ -115,6 +126,21 @@ def test_it_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
     assert not waiting.place.exists()
     assert waiting.process.stdout is not None
     waiting.process.stdout.close()
+
+
+def test_a_fork_of_that_process_does_not_hold_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", BEGINS], stdout=subprocess.PIPE, text=True) as begins:
+        assert begins.stdout is not None
+        said = {begins.stdout.readline() for _ in range(2)} - {"prepared\n"}
+        waiting, fork = map(int, said.pop().split())
+        process, folder = psutil.Process(waiting), Path(place.folder_of(waiting))
+        try:
+            begins.kill()
+            assert begins.stdout.readline() == "not wanted\n"
+            assert psutil.wait_procs([process], timeout=TIMEOUT)[1] == []
+            assert not folder.exists()
+        finally:
+            os.kill(fork, signal.SIGKILL)
 
 
 def test_where_nobody_waits_the_command_goes_on_by_itself(tmp_path: Path) -> None:

@@ -102,12 +102,13 @@ def _stop(lifecycle: Any, found: Any) -> None:
 def status() -> None:
     """Show the clusters of this user on this machine, and programs that run in the foreground."""
     from millrace.cli.cluster import lifecycle
+    from millrace.cli.cluster.running import clusters
     from millrace.cluster.places import run_folder
     from millrace.cluster.places.descriptions import describe_engine
     from millrace.cluster.standalone.standing import standings
 
-    clusters = lifecycle.clusters()
-    for found in clusters:
+    running = clusters()
+    for found in running:
         click.echo(f"cluster {found.name!r}: {found.entry.address or 'its server is not there'}")
         click.echo(f"  supervisor: process {found.entry.process.pid}")
         for name, process in lifecycle.processes(found.folder).items():
@@ -121,7 +122,7 @@ def status() -> None:
     runs = run_folder.find(run_folder.FOREGROUND)
     for found in runs:
         click.echo(f"in the foreground: {found.described}, process {found.entry.process.pid}")
-    if not clusters:
+    if not running:
         click.echo("no cluster runs" if runs else "nothing runs")
         sys.exit(0 if runs else 1)
 

@@ -17,7 +17,7 @@ from millrace.cluster.places import attempts, job_folder, run_folder, sockets
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
 from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.log_folder import place_logs
-from millrace.cluster.places.run_folder import Entry, Found, Process
+from millrace.cluster.places.run_folder import Found, Process
 from millrace.cluster.places.session_facts import facts_of, write_facts
 from millrace.cluster.processes.sparks_own import anything_left, end_left
 from millrace.cluster.standalone.layout import (
@@ -221,14 +221,3 @@ def processes(folder: str) -> dict[str, Process | None]:
     """Server and engine of a cluster; None: it is not there."""
     found: dict[str, Any] = {"server": describe_server(folder), "engine": describe_engine(folder)}
     return {name: None if each is None else each.process for name, each in found.items()}
-
-
-def clusters() -> list[Found]:
-    """Those that live."""
-    found = []
-    for each in run_folder.find(run_folder.CLUSTER):
-        server = describe_server(each.folder)
-        entry = each.entry
-        shown = Entry(entry.kind, entry.process, server.url if server else None, entry.program, entry.began)
-        found.append(Found(each.folder, shown, each.token))
-    return found

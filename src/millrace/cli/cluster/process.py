@@ -17,23 +17,27 @@ from millrace.cluster.processes import forwarding, sparks_own
 from millrace.cluster.processes.engine import run_engine
 from millrace.cluster.processes.remote_service import RemoteService
 from millrace.cluster.processes.service import Service, ServiceOnDemand
+from millrace.util.modules import import_modules
 
 PREPARED = (
     "pandas",
-    "pyspark.sql",
+    "pyspark.sql.classic.dataframe",
     "millrace.cli.cluster.submitted",
     "millrace.cli.hooks",
     "millrace.cli.live",
     "millrace.cli.savepoint_signal",
     "millrace.cluster.processes.supervisor",
-    "millrace.datastream",
     "millrace.datastream.functions",
+    "millrace.datastream.stream_execution_environment",
     "millrace.spark.jobs.submit",
     "millrace.spark.sharing.gateways",
     "millrace.spark.tables.engine",
-    "millrace.table",
+    "millrace.table.environment",
+    "millrace.table.planner.engine",
 )
 """What the supervisor has imported, so that the process of a program need not."""
+PREPARED_WHOLE = ("millrace.relational.functions", "millrace.table.planner.nodes")
+"""Packages whose modules are all imported by the first query."""
 
 
 def _supervise(folder: str) -> int:
@@ -68,6 +72,8 @@ def _watch(folder: str, services: Sequence[Service | RemoteService], idle_second
     """Be the supervisor until the cluster is to end."""
     for name in PREPARED:
         importlib.import_module(name)
+    for name in PREPARED_WHOLE:
+        import_modules(importlib.import_module(name))
     from millrace.cli.cluster.submitted import run_submitted
     from millrace.cluster.processes.supervisor import Supervisor
 

@@ -79,7 +79,7 @@ def names_spark(program: ProgramOptions) -> bool:
 
 
 def _clusters() -> list[Found]:
-    from millrace.cli.cluster.lifecycle import clusters
+    from millrace.cli.cluster.running import clusters
 
     return clusters()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -26,8 +27,10 @@ from millrace.cli.sql.settings import ClientSettings
 from millrace.cluster.sql.clusters import asked_for
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
+from millrace.spark.sessions.jvm_ahead import begun_ahead
 from millrace.table.sql.text.errors import SqlError
 
+TARGET = "execution.target"
 STOPPED = 130
 """Exit code: Ctrl-C."""
 
@@ -72,7 +75,9 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
     )
     announce = _on_session(settings.configuration)
     listener = jobs.listener if announce is None else partial(jobs.listener, announce)
-    with hooks(settings, jobs.submit, listener):
+    elsewhere = announce is not None or settings.configuration.get(TARGET) is not None
+    ahead = contextlib.nullcontext() if elsewhere else begun_ahead(settings.configuration)
+    with ahead, hooks(settings, jobs.submit, listener):
         try:
             executor = Embedded(SqlSession(settings.configuration), jobs)
             ClientSettings.of(executor.settings())
@@ -88,7 +93,7 @@ def _on_session(configuration: Mapping[str, str]) -> Callable[[str], None] | Non
     """Share the Spark of the session, if there is one that fits: what is to be told of each job."""
     from millrace.cli.session.choosing import fitting_session
 
-    if configuration.get("execution.target") is not None or (found := fitting_session(configuration)) is None:
+    if configuration.get(TARGET) is not None or (found := fitting_session(configuration)) is None:
         return None
     from millrace.cluster.places import sockets
     from millrace.cluster.processes.attaching import attach_to_engine

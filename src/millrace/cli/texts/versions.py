@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 
 import click
 
@@ -16,6 +15,8 @@ def versions() -> str:
 
 
 def _pyspark() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("pyspark")
     except metadata.PackageNotFoundError:

@@ -72,7 +72,7 @@ def jobs_of(found: Found) -> JobsElsewhere:
 
 
 def _found() -> list[Found]:
-    from millrace.cli.cluster.lifecycle import clusters
+    from millrace.cli.cluster.running import clusters
     from millrace.cluster.places import run_folder
 
     sessions = (program for each in run_folder.find(run_folder.SESSION) for program in on_session(each))

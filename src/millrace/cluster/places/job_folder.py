@@ -21,12 +21,15 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from millrace.cluster.documents.codec import decode, encode
-from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places.durable import copy_file, is_unfinished, sweep, write_file
 from millrace.common.jobs.job_status import JobStatus
 from millrace.util.private_folder import make_private
+
+if TYPE_CHECKING:  # who hands a program over reads no documents, and need not wait for their types
+    from millrace.cluster.documents.job import JobDocument
 
 SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
 PROGRAMS, RUNNING = "programs", "running"
@@ -138,6 +141,8 @@ def write_documents(program: str, documents: list[JobDocument]) -> None:
 
 def read_documents(program: str) -> list[JobDocument]:
     """The jobs of a program as they were last; none: it has not begun one."""
+    from millrace.cluster.documents.job import JobDocument
+
     try:
         with open(os.path.join(program, DOCUMENTS), "rb") as file:
             return decode(file.read(), list[JobDocument])
@@ -163,6 +168,8 @@ def archived(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def read_archive(path: str) -> JobDocument | None:
+    from millrace.cluster.documents.job import JobDocument
+
     try:
         with open(path, "rb") as file:
             return decode(file.read(), JobDocument)

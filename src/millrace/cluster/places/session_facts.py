@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import millrace
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.places.durable import write_file
 
 _FILE = "session.json"
-_PACKAGES = ("millrace-streaming", "pyspark", "pyarrow", "pandas", "numpy", "cloudpickle")
+_PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "cloudpickle")
 _OF_SPARK = ("spark.", "env.java.", "pipeline.jars", "pipeline.classpaths")
 """Beginnings of keys that are settled when Spark starts."""
 _OF_EACH_PROGRAM = ("spark.log.level", "spark.app.name")
@@ -40,19 +40,31 @@ def facts_of(configuration: Mapping[str, str], idle_seconds: float, began: int) 
 def versions() -> dict[str, str]:
     """What is installed here."""
     found = {"Python": f"{sys.version.split()[0]} in {sys.prefix}", "Millrace": _millrace()}
-    for name in _PACKAGES[1:]:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    for name in _PACKAGES:
+        if (known := _version(name)) is not None:
+            found[name] = known
     return found
 
 
+def _version(package: str) -> str | None:
+    """What is installed of a package, by the name of the folder with its metadata: to read those takes longer than all
+    else that a command does before it hands its program over."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    begin, end = f"{package}-", ".dist-info"
+    beside = os.listdir(os.path.dirname(os.path.dirname(spec.origin)))
+    names = (name for name in beside if name.startswith(begin) and name.endswith(end))
+    return next((name[len(begin) : -len(end)] for name in names), None)
+
+
 def _millrace() -> str:
-    """With its place and the newest change of it: a copy that is worked on has one version for long."""
+    """With its place and the newest change of a module: a copy that is worked on has one version for long. Folders also
+    change when Python keeps there what it has compiled."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
-    changes = (os.stat(folder).st_mtime for folder, _, _ in os.walk(package) if not folder.endswith("__pycache__"))
-    return f"{millrace.__version__} in {package} of {max(changes):.0f}"
+    modules = [os.path.join(folder, name) for folder, _, names in os.walk(package) for name in names]
+    changes = [os.stat(module).st_mtime for module in modules if module.endswith(".py")]
+    return f"{millrace.__version__} in {package} of {max(changes):.0f}, {len(changes)} modules"
 
 
 def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from millrace.runtime.exchange.exchange import ACK
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.spark.owners.rows import SCHEMA, SPARK_SCHEMA
+from millrace.spark.sessions.sparing import on_batches
 from millrace.spark.shipping.shipped import ShippedJob, digest
 from millrace.spark.workers.stage import Owners, StageFunction
 
@@ -47,7 +48,8 @@ def job_plan(
             frame = frame.repartitionById(width, "target")
             if anchors is not None:
                 frame = _held(frame, anchors[width])
-        frame = frame.mapInArrow(StageFunction(job.job_id, stage, payload, name, owners), SPARK_SCHEMA)
+        with on_batches():
+            frame = frame.mapInArrow(StageFunction(job.job_id, stage, payload, name, owners), SPARK_SCHEMA)
     return frame.select("edge", "payload")
 
 

@@ -19,6 +19,7 @@ from millrace.spark.resident.posts import Posts
 from millrace.spark.resident.reception import Reception
 from millrace.spark.resident.residency import Residency
 from millrace.spark.sessions.session import Workplace, one_machine
+from millrace.spark.sessions.sparing import on_batches
 from millrace.spark.shipping.provision import interpreter
 from millrace.spark.shipping.shipped import ShippedJob, digest
 from millrace.spark.workers.stage import Owners
@@ -97,7 +98,7 @@ class Residents:
             job.job_id, job.partitions, epoch, reception.address, self._payload, digest(self._payload), self._owners
         )
         rows = self._session.range(0, self._width, 1, self._width)
-        with interpreter(context, self._python):
+        with interpreter(context, self._python), on_batches():
             plan = rows.mapInArrow(posts, "id long", barrier=True)
         residency = Residency(context, job, reception, plan, f"millrace-{job.job_id}-stays-{epoch}")
         with self._lock:

@@ -21,13 +21,12 @@ import millrace
 from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings import options
 from millrace.spark.archives import zip_package
-from millrace.spark.java import require_java
-from millrace.spark.sessions import jvm_ahead
-from millrace.spark.sessions.class_archive import archive_options
 from millrace.spark.sessions.families import new_session
-from millrace.spark.sessions.log_files import keep, log_file_path, look_after
-from millrace.spark.sessions.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
-from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, all_settings, one_machine, one_process
+from millrace.spark.sessions.jvm import jvm_for
+from millrace.spark.sessions.log_files import keep, look_after
+from millrace.spark.sessions.logs import quiet_about_lost_jvm, stderr_to
+from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, one_machine, one_process
+from millrace.spark.sessions.sparing import look_without_imports
 
 __all__ = [
     "SessionWishes",
@@ -104,17 +103,11 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
-    begun = jvm_ahead.ahead()
-    java = require_java() if begun is None else begun.java
-    java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
-    log_file = log_file_path(configuration)
-    settings = all_settings(master, log_file if begun is None else begun.log_file, wishes, java_options)
-    gateway = None if begun is None else begun.connect(settings, log_file)
-    if gateway is None:
-        settings = all_settings(master, log_file, wishes, java_options)
-        log4j_configuration(log_file)
+    look_without_imports()
+    jvm = jvm_for(master, wishes)
+    log_file = jvm.log_file
     package = None if one_process(master) else _package_archive(log_file)
-    settings |= _executor_settings(package, configuration)
+    settings = jvm.settings | _executor_settings(package, configuration)
     builder: Any = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -125,8 +118,8 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
     try:
         with stderr_to(log_file), own_interrupt_handler():
-            if gateway is not None:
-                SparkContext._ensure_initialized(gateway=gateway)
+            if jvm.gateway is not None:
+                SparkContext._ensure_initialized(gateway=jvm.gateway)
             session: SparkSession = builder.getOrCreate()
     except BaseException:
         keep(log_file)

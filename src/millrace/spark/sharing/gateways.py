@@ -11,16 +11,18 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from millrace.spark.owners import pipe
+from millrace.spark.owners.rows import SCHEMA, SPARK_SCHEMA
 from millrace.spark.sessions import session as sessions
 from millrace.spark.sessions.logs import quiet_about_lost_jvm
 
@@ -117,14 +119,22 @@ def detach() -> None:
 
 
 def warm_up(session: SparkSession) -> None:
-    """Let the executors start what the first job would wait for: Python with all that tasks need."""
+    """Do once what the first job would wait for: Spark runs a plan of the shape of a job, and so has its classes; the
+    executors start Python with all that tasks need."""
     width = max(session.sparkContext.defaultParallelism, 1)
-    session.range(0, width, 1, width).mapInArrow(_prepared, "id long").count()
+    rows = sessions.workplace(session, sessions.SessionWishes(width)).session.range(0, width, 1, width)
+    sent = rows.mapInArrow(_prepared, SPARK_SCHEMA).repartitionById(width, "target")
+    sent.mapInArrow(_passed, SPARK_SCHEMA).select("edge", "payload").collect()
 
 
-def _prepared(batches: Any) -> Any:
+def _prepared(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     pipe.prepare()
-    yield from batches
+    packet = {"target": 0, "edge": 0, "channel": 0, "number": 0, "payload": b"", "run": 0}
+    yield pa.RecordBatch.from_pylist([packet], SCHEMA)
+
+
+def _passed(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from packets
 
 
 def run_in_pool(context: SparkContext, pool: str) -> None:

@@ -14,66 +14,24 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from millrace.spark.owners import place
 from millrace.util.private_folder import make_private
 from millrace.util.processes import is_alive, started_at
 
-VARIABLE = "MILLRACE_DAEMON_AHEAD"
-"""The process that waits, in the environment of the JVM and so of what it starts."""
 _SOCKET = "d"
-_DAEMON = "millrace.spark.workers.daemon"
 _FIXED = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
 """What a process cannot change of itself after its imports."""
 _ANSWER_SECONDS = 60.0
 """How long Spark's command waits for a daemon that still imports."""
 _LOOK_SECONDS = 0.01
+_PARENT_SECONDS = 0.5
+"""How often a daemon that waits looks whether the process that began it is still there."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _MAX_BYTES = 16 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A daemon that waits, as the process sees it that has begun it."""
-
-    process: subprocess.Popen[bytes]
-    variables: dict[str, str]
-    """what the JVM's environment needs, so that it is found"""
-
-    def end(self) -> None:
-        """Spark will not ask for it."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-
-
-def begin(home: str, environment: Mapping[str, str], log_file: str) -> Waiting:
-    """Start a daemon that waits. It ends with this process if Spark never asks for it.
-
-    :param home: the folder of the installed PySpark.
-    """
-    libraries = os.path.join(home, "python", "lib")
-    zips = sorted(name for name in os.listdir(libraries) if name.endswith(".zip"))
-    own = [os.path.join(libraries, name) for name in zips]
-    variables = {
-        **environment,
-        "PYTHONPATH": os.pathsep.join(filter(None, [*own, environment.get("PYTHONPATH")])),
-        "PYTHONHASHSEED": "0",
-        "OMP_NUM_THREADS": environment.get("OMP_NUM_THREADS", "1"),
-    }
-    with open(log_file, "ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", _DAEMON, VARIABLE],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=variables,
-        )
-    return Waiting(process, {VARIABLE: str(process.pid)})
 
 
 # -- the daemon that waits ----------------------------------------------------------------------------------------
@@ -83,6 +41,7 @@ def wait_for_place(prepare: Callable[[], None]) -> bool:
     """Prepare, and wait for Spark's command: whether this process has its place now. It has not if the process that
     began it has ended."""
     os.setpgid(0, 0)  # a terminal's Ctrl-C is not for it
+    begun_by = os.getppid()
     prepare()
     if select.select([0], [], [], 0)[0]:
         return False
@@ -93,7 +52,13 @@ def wait_for_place(prepare: Callable[[], None]) -> bool:
     try:
         listener.bind(os.path.join(folder, _SOCKET))
         listener.listen(1)
-        if listener.fileno() not in select.select([listener.fileno(), 0], [], [])[0]:
+        ready: list[int] = []
+        while not ready:
+            # Forks of the process that began it may hold the other end of the standard input.
+            if os.getppid() != begun_by:
+                return False
+            ready = select.select([listener.fileno(), 0], [], [], _PARENT_SECONDS)[0]
+        if listener.fileno() not in ready:
             return False
         connection, _ = listener.accept()
         with contextlib.suppress(OSError, ValueError, EOFError):

@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 
+from millrace.spark.sessions.daemon_ahead import VARIABLE
 from millrace.spark.workers import ahead
 
 
@@ -53,11 +54,11 @@ def prepare() -> None:
 
 def main() -> None:
     """Run the daemon, as ``python -m`` does for PySpark; or let one that was begun before have its place."""
-    if sys.argv[1:2] == [ahead.VARIABLE]:
+    if sys.argv[1:2] == [VARIABLE]:
         if not ahead.wait_for_place(prepare):
             return
     else:
-        waiting = os.environ.pop(ahead.VARIABLE, None)
+        waiting = os.environ.pop(VARIABLE, None)
         if waiting is not None and ahead.hand_over(int(waiting)):
             return
         prepare()
