@@ -151,9 +151,10 @@ bench: ## list the benchmarks
 tpc: java venv $(ARCHIVE) ## TPC-H and TPC-DS in batch mode: answers beside DuckDB's; ARGS='--against-spark --flink-python ..' for times
 	$(BIN)/python -m benchmarks.tpc $(ARGS)
 
-compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
+compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.md and docs/sql/ anew
 	$(BIN)/python scripts/pyflink_compatibility.py
-	$(BIN)/python scripts/sql_functions.py
+	$(BIN)/python -m scripts.sql_functions
+	$(BIN)/python -m scripts.sql_reference
 
 configuration: venv ## write docs/configuration.md anew
 	$(BIN)/python scripts/configuration.py

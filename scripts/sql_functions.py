@@ -1,14 +1,14 @@
 #!/usr/bin/env python
 """Writes docs/sql-functions.md: every built-in function of Flink, how it is called here, and what is absent.
 
-    python scripts/sql_functions.py
+    python -m scripts.sql_functions
 
 The calls are in scripts/functions/; tests/relational/functions/test_coverage.py makes each of them.
 """
 
 from __future__ import annotations
 
-from functions.page import TARGET, page
+from scripts.functions.page import TARGET, page
 
 
 def main() -> None:

@@ -15,9 +15,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 from scripts.site_pages import api, links, pictures  # noqa: E402  (mkdocs loads this file by its path)
 
 _REFERENCE = (
-    "cheat-sheet", "error-index", "configuration", "sql-functions", "pyflink-compatibility", "differences",
+    "cheat-sheet", "error-index", "configuration", "pyflink-compatibility", "differences",
     "rest-differences", "connector-faults", "catalogue", "services", "glossary",
 )  # fmt: skip
+_SQL = ("sql/statements", "sql-functions", "sql/types", "sql/hints", "sql/connectors", "sql/formats")
 _MIGRATION = ("pyflink", "structured-streaming", "java", "other-libraries")
 _INSIDE = ("architecture", "performance", "open-points")
 
@@ -32,7 +33,7 @@ def on_config(config: Any) -> Any:
         {"How do I ...?": _folder("how-to")},
         {"Guide": _folder("guide")},
         {"Coming from": [f"migration/{name}.md" for name in _MIGRATION]},
-        {"Reference": [f"{name}.md" for name in _REFERENCE]},
+        {"Reference": [{"SQL": [f"{name}.md" for name in _SQL]}, *(f"{name}.md" for name in _REFERENCE)]},
         {"API": [{title: list(pages)} for title, pages in api.pages().items()]},
         {
             "Inside": [

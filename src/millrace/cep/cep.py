@@ -20,7 +20,14 @@ __all__ = ["CEP"]
 
 
 class CEP:
-    """The entrance."""
+    """The entrance.
+
+        >>> pattern = Pattern.begin("small").where(SimpleCondition.of(lambda n: n < 5)).next("large").where(
+        ...     SimpleCondition.of(lambda n: n > 5))
+        >>> matches = CEP.pattern(env.from_collection([1, 9, 2, 3, 7]), pattern).in_processing_time()
+        >>> list(matches.select(lambda match: (match["small"][0], match["large"][0])).execute_and_collect())
+        [(1, 9), (3, 7)]
+    """
 
     @staticmethod
     def pattern(

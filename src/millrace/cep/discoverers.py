@@ -28,6 +28,10 @@ _log = logging.getLogger(__name__)
 class PatternProcessorDiscoverer(ABC):
     """Knows the patterns that there are. ``discover`` is called again and again, by one subtask.
 
+        >>> class Fixed(PatternProcessorDiscoverer):
+        ...     def discover(self):
+        ...         return [PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))]
+
     :param interval: from one call to the next.
     :param failures: so many calls may fail one after the other; then the job does.
     """
@@ -43,7 +47,12 @@ class PatternProcessorDiscoverer(ABC):
 
 
 class PeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
-    """Calls a function that gives all patterns: a file's, those of a table of any kind."""
+    """Calls a function that gives all patterns: a file's, those of a table of any kind.
+
+        >>> def discover():
+        ...     return [PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))]
+        >>> discoverer = PeriodicPatternProcessorDiscoverer(discover, Time.minutes(1))
+    """
 
     def __init__(self, discover: Callable[[], Iterable[Any]], interval: TimeSpan = _EVERY, failures: int = 10) -> None:
         super().__init__(interval, failures)
@@ -54,7 +63,10 @@ class PeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
 
 
 class JDBCPeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
-    """Reads a table with the columns id, version, pattern and function of a database."""
+    """Reads a table with the columns id, version, pattern and function of a database.
+
+        >>> discoverer = JDBCPeriodicPatternProcessorDiscoverer("jdbc:sqlite:patterns.db", "patterns")
+    """
 
     def __init__(
         self,

@@ -63,7 +63,13 @@ class _NeverWaits(WatermarkGenerator):
 
 @dataclass(frozen=True, eq=False)
 class DynamicPatternStream:
-    """Made by ``CEP.dynamic_patterns``; in event time, unless told otherwise."""
+    """Made by ``CEP.dynamic_patterns``; in event time, unless told otherwise.
+
+        >>> texts = env.from_collection([])
+        >>> stream = CEP.dynamic_patterns(env.from_collection([1, 9]), texts)
+        >>> isinstance(stream, DynamicPatternStream)
+        True
+    """
 
     _input: DataStream
     _patterns: DataStream

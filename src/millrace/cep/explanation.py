@@ -11,7 +11,11 @@ __all__ = ["Ended", "Explanation", "ExplainedStep", "PartialMatch", "Why"]
 
 
 class Why(Enum):
-    """Why a partial match ended without having become a match."""
+    """Why a partial match ended without having become a match.
+
+        >>> Why.WITHIN.name
+        'WITHIN'
+    """
 
     STRICT = "strict contiguity"
     """the event does not match, and nothing may come in between"""
@@ -29,7 +33,11 @@ class Why(Enum):
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """A partial match: where it is in the automaton, and what it has."""
+    """A partial match: where it is in the automaton, and what it has.
+
+        >>> PartialMatch("b", {"a": [1]}).events
+        {'a': [1]}
+    """
 
     state: str
     """the name of the state; that of the step that it waits for, perhaps with a number"""
@@ -41,7 +49,11 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Ended:
-    """A partial match that is no more."""
+    """A partial match that is no more.
+
+        >>> sorted(each.name for each in Why)[:2]
+        ['CONDITION', 'NOT_PATTERN']
+    """
 
     partial: PartialMatch
     why: Why
@@ -53,7 +65,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """An event, or the passing of time."""
+    """An event, or the passing of time.
+
+        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).steps[0].time
+        1000
+    """
 
     time: int
     event: Any
@@ -77,16 +94,30 @@ class ExplainedStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All steps of one key."""
+    """All steps of one key.
+
+        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).matches
+        [{'a': [1], 'b': [2]}]
+    """
 
     steps: tuple[ExplainedStep, ...]
 
     @property
     def matches(self) -> list[Mapping[str, list[Any]]]:
+        """All matches, in their order."""
         return [match for step in self.steps for match in step.matches]
 
     @property
     def ended(self) -> list[Ended]:
+        """All partial matches that ended, in their order.
+
+            >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b").where(
+            ...     SimpleCondition.of(lambda n: n == 2))
+            >>> for ended in CEP.explain([1, 3], pattern, timestamps=lambda n: n * 1000).ended:
+            ...     print(ended.why.name)
+            STRICT
+        """
         return [ended for step in self.steps for ended in step.ended]
 
     @property

@@ -29,6 +29,11 @@ class Pattern:
     give that.
 
         Pattern.begin("start").where(lambda e: e.price > 10).next("middle").one_or_more().within(Duration.of_seconds(5))
+
+        >>> pattern = Pattern.begin("first").where(SimpleCondition.of(lambda n: n == 1)).followed_by("then").where(
+        ...     SimpleCondition.of(lambda n: n > 1)).times(2).within(Time.minutes(10))
+        >>> pattern.get_name()
+        'then'
     """
 
     def __init__(
@@ -58,7 +63,11 @@ class Pattern:
 
     @staticmethod
     def begin(pattern: str | Pattern, after_match_skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
-        """The first step: its name, or a group."""
+        """The first step: its name, or a group.
+
+            >>> Pattern.begin("first").get_name()
+            'first'
+        """
         skip = after_match_skip_strategy or AfterMatchSkipStrategy.no_skip()
         if not isinstance(skip, AfterMatchSkipStrategy):
             raise TypeError(f"begin() takes an AfterMatchSkipStrategy, not {skip!r}")
@@ -71,7 +80,12 @@ class Pattern:
     def next(self, pattern: Pattern) -> GroupPattern: ...
 
     def next(self, pattern: str | Pattern) -> Pattern:
-        """The step (or group) that follows with nothing in between."""
+        """The step (or group) that follows with nothing in between.
+
+            >>> pattern = Pattern.begin("a").next("b")
+            >>> pattern.get_previous().get_name()
+            'a'
+        """
         return _step(pattern, self, Contiguity.STRICT, self._skip)
 
     @overload
@@ -81,7 +95,10 @@ class Pattern:
     def followed_by(self, pattern: Pattern) -> GroupPattern: ...
 
     def followed_by(self, pattern: str | Pattern) -> Pattern:
-        """The step (or group) that follows; events that do not match it may come in between."""
+        """The step (or group) that follows; events that do not match it may come in between.
+
+            >>> pattern = Pattern.begin("a").followed_by("b")
+        """
         return _step(pattern, self, Contiguity.RELAXED, self._skip)
 
     @overload
@@ -113,7 +130,10 @@ class Pattern:
     # -- conditions -----------------------------------------------------------------------------------------------
 
     def where(self: P, condition: Any) -> P:
-        """What an event must be; of several conditions all."""
+        """What an event must be; of several conditions all.
+
+            >>> pattern = Pattern.begin("large").where(SimpleCondition.of(lambda n: n > 100))
+        """
         given = as_condition(condition, f"where() of pattern {self._name!r}")
         self._condition = given if self._condition is None else AndCondition(self._condition, given)
         return self
@@ -144,6 +164,8 @@ class Pattern:
 
     def times(self: P, times: int, to: int | TimeSpan | None = None, window_time: TimeSpan | None = None) -> P:
         """Exactly ``times``, or ``times`` to ``to`` times; 0 makes the step optional.
+
+            >>> pattern = Pattern.begin("a").times(2, 4)
 
         :param window_time: the longest time from the event before.
         """
@@ -185,7 +207,10 @@ class Pattern:
         return self
 
     def consecutive(self: P) -> P:
-        """Nothing may come in between the repetitions."""
+        """Nothing may come in between the repetitions.
+
+            >>> pattern = Pattern.begin("a").one_or_more().consecutive()
+        """
         self._quantifier = self._quantifier.consecutive()
         return self
 
@@ -197,7 +222,10 @@ class Pattern:
     def within(
         self: P, window_time: TimeSpan | None, within_type: WithinType = WithinType.FIRST_AND_LAST
     ) -> P:
-        """The longest time of a match, or from the event before to that of this step. None changes nothing."""
+        """The longest time of a match, or from the event before to that of this step. None changes nothing.
+
+            >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10))
+        """
         if not isinstance(within_type, WithinType):
             raise TypeError(f"within() of pattern {self._name!r} takes a WithinType, not {within_type!r}")
         millis = self._millis(window_time)
@@ -208,12 +236,15 @@ class Pattern:
     # -- what it is -----------------------------------------------------------------------------------------------
 
     def get_name(self) -> str:
+        """The name of the step."""
         return self._name
 
     def get_previous(self) -> Pattern | None:
+        """The step before; None: this is the first."""
         return self._previous
 
     def get_quantifier(self) -> Quantifier:
+        """How often the step may come."""
         return self._quantifier
 
     def get_condition(self) -> IterativeCondition | None:
@@ -221,6 +252,7 @@ class Pattern:
         return self._condition
 
     def get_until_condition(self) -> IterativeCondition | None:
+        """The condition that ends the loop; None: there is none."""
         return self._until
 
     def get_window_size(self, within_type: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
@@ -228,6 +260,7 @@ class Pattern:
         return self._within.get(within_type)
 
     def get_after_match_skip_strategy(self) -> AfterMatchSkipStrategy:
+        """Where the search goes on after a match."""
         return self._skip
 
     def describe(self) -> PatternDescription:
@@ -236,6 +269,9 @@ class Pattern:
 
     def to_json(self, conditions: Mapping[str, Any] | None = None, indent: int | None = None) -> str:
         """The pattern up to this step as text, in the form of Flink's dynamic CEP.
+
+            >>> Pattern.begin("a").where("amount > 3").to_json()[:1]
+            '{'
 
         :param conditions: names for the conditions that are functions or objects; expressions and SQL text need none.
         :raises MalformedPatternException: a condition without a name.
@@ -248,6 +284,10 @@ class Pattern:
     def from_json(given: str | Mapping[str, Any], conditions: Mapping[str, Any] | None = None) -> Pattern:
         """The pattern that a text describes. Nothing in it is run or imported: it may only name ``conditions``.
 
+            >>> text = Pattern.begin("a").where("amount > 3").to_json()
+            >>> Pattern.from_json(text).get_name()
+            'a'
+
         :param conditions: name -> what ``where`` takes, or a class of conditions that is made with the text's ``args``.
         :raises MalformedPatternException: it is no pattern, or names what is not there.
         """
@@ -257,6 +297,9 @@ class Pattern:
 
     def to_mermaid(self, states: bool = False) -> str:
         """The pattern up to this step as a diagram of Mermaid.
+
+            >>> Pattern.begin("a").next("b").to_mermaid().splitlines()[0]
+            'flowchart LR'
 
         :param states: draw the automaton that it is compiled to: its states, and when they take or pass over events.
         """
@@ -312,7 +355,13 @@ class Pattern:
 
 class GroupPattern(Pattern):
     """A pattern as one step of another: it can be repeated, or be left out. Made by ``begin``, ``next``,
-    ``followed_by`` and ``followed_by_any`` with a pattern."""
+    ``followed_by`` and ``followed_by_any`` with a pattern.
+
+        >>> inner = Pattern.begin("a").next("b")
+        >>> pattern = Pattern.begin(inner).times(2)
+        >>> isinstance(pattern, GroupPattern)
+        True
+    """
 
     def __init__(
         self, previous: Pattern | None, group: Pattern, contiguity: Contiguity, skip: AfterMatchSkipStrategy

@@ -20,6 +20,10 @@ _FIELDS = ("id", "version", "pattern", "function")
 class PatternProcessor:
     """A version of a pattern.
 
+        >>> processor = PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))
+        >>> processor.get_id(), processor.get_version()
+        ('large', 1)
+
     :param pattern: a Pattern or its text in JSON; None: the pattern is not looked for any more.
     :param function: the name of the function that hears of its matches, where there are several.
     :param conditions: names of the conditions, for a Pattern.
@@ -49,9 +53,11 @@ class PatternProcessor:
         self._update = PatternUpdate(id, version, pattern, function or "")
 
     def get_id(self) -> str:
+        """The name under which versions replace each other."""
         return self._update.id
 
     def get_version(self) -> int:
+        """The number of the version."""
         return self._update.version
 
     def get_pattern(self) -> str | None:

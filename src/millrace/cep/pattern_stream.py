@@ -28,7 +28,12 @@ __all__ = ["PatternStream"]
 
 class PatternStream:
     """A stream and the pattern that is looked for in it. Made by ``CEP.pattern``; in event time, unless told
-    otherwise."""
+    otherwise.
+
+        >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a").next("b")).in_processing_time()
+        >>> list(matches.flat_select(lambda match: [match["b"][0]]).execute_and_collect())
+        [2]
+    """
 
     def __init__(
         self,

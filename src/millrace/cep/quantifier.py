@@ -15,7 +15,11 @@ ConsumingStrategy = Contiguity
 
 
 class QuantifierProperty(Enum):
-    """What a quantifier says."""
+    """What a quantifier says.
+
+        >>> Pattern.begin("a").one_or_more().get_quantifier().has_property(QuantifierProperty.LOOPING)
+        True
+    """
 
     SINGLE = "SINGLE"
     LOOPING = "LOOPING"
@@ -28,6 +32,10 @@ class QuantifierProperty(Enum):
 class Quantifier:
     """The repetitions of one pattern; methods give another quantifier, or refuse.
 
+        >>> quantifier = Pattern.begin("a").one_or_more().optional().get_quantifier()
+        >>> quantifier.has_property(QuantifierProperty.OPTIONAL)
+        True
+
     :raises MalformedPatternException: two things that do not go together.
     """
 
@@ -38,7 +46,11 @@ class Quantifier:
 
     @property
     def properties(self) -> frozenset[QuantifierProperty]:
-        """All that it says."""
+        """All that it says.
+
+            >>> sorted(each.name for each in Pattern.begin("a").one_or_more().get_quantifier().properties)
+            ['LOOPING']
+        """
         described = self.described
         kind = QuantifierProperty.SINGLE
         if described.times is not None:
@@ -51,6 +63,7 @@ class Quantifier:
         return frozenset(found)
 
     def has_property(self, property: QuantifierProperty) -> bool:
+        """Whether the quantifier has this property."""
         return property in self.properties
 
     def repeated(self, least: int, most: int | None, window: int | None, optional: bool = False) -> Quantifier:
@@ -61,11 +74,13 @@ class Quantifier:
         return replace(self, described=Described(Times(least, most, window), optional))
 
     def optional(self) -> Quantifier:
+        """The same, and none at all."""
         self._check(not self.described.optional, "Optional already applied")
         self._check(not self.consuming_strategy.is_not, "NOT pattern cannot be optional")
         return self._with(optional=True)
 
     def greedy(self) -> Quantifier:
+        """The same, as often as possible."""
         self._check(not self.consuming_strategy.is_not, "Option not applicable to NOT pattern")
         combined = self.described.inner is Contiguity.RELAXED_ANY
         self._check(not combined, "Option not applicable to a pattern with allow_combinations()")
@@ -73,11 +88,13 @@ class Quantifier:
         return self._with(greedy=True)
 
     def combinations(self) -> Quantifier:
+        """The same, with any of the events that fit."""
         self._check(self.described.times is not None, "Combinations not applicable to a single pattern")
         self._check_inner(Contiguity.RELAXED_ANY, "Combinations already applied")
         return self._with(inner=Contiguity.RELAXED_ANY)
 
     def consecutive(self) -> Quantifier:
+        """The same, without events between."""
         self._check(self.described.times is not None, "Consecutive not applicable to a single pattern")
         self._check_inner(Contiguity.STRICT, "Consecutive already applied")
         return self._with(inner=Contiguity.STRICT)

@@ -14,6 +14,8 @@ class AfterMatchSkipStrategy:
     """Which partial matches, and matches that are complete but not told yet, are dropped after a match.
 
     Made by the methods below; given to ``Pattern.begin``.
+
+        >>> pattern = Pattern.begin("a", AfterMatchSkipStrategy.skip_past_last_event()).one_or_more()
     """
 
     def __init__(self, skip: Skip) -> None:

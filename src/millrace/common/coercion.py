@@ -49,6 +49,11 @@ class TypeMismatchError(TypeError):
 
     ``value`` and ``expected`` are the wrong part and its type; ``path`` says where in the element it is (``"f1"``,
     ``"f1[2]"``, ``""`` for the element itself), ``index`` where in the batch that element is.
+
+        >>> list(env.from_collection([1]).map(lambda n: "text", Types.INT()).execute_and_collect())
+        Traceback (most recent call last):
+            ...
+        millrace.spark.jobs.java_error.JobFailedError: ... TypeMismatchError: expected Integer, got str 'text'
     """
 
     def __init__(self, value: Any, expected: TypeInformation, index: int, path: str, reason: str = "") -> None:

@@ -17,7 +17,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ConfigOption(Generic[T]):
-    """A key, the type of its value, and the default (None for none). Equal by key and default."""
+    """A key, the type of its value, and the default (None for none). Equal by key and default.
+
+        >>> limit = ConfigOptions.key("app.limit").int_type().default_value(10)
+        >>> Configuration().get(limit)
+        10
+    """
 
     key: str
     convert: Callable[[Any], T]
@@ -25,6 +30,7 @@ class ConfigOption(Generic[T]):
     default: T | None = None
 
     def has_default_value(self) -> bool:
+        """Whether there is a value where nothing is set."""
         return self.default is not None
 
     def __eq__(self, other: object) -> bool:
@@ -35,10 +41,15 @@ class ConfigOption(Generic[T]):
 
 
 class ConfigOptions:
-    """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``."""
+    """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``.
+
+        >>> ConfigOptions.key("app.name").string_type().no_default_value().has_default_value()
+        False
+    """
 
     @staticmethod
     def key(key: str) -> OptionBuilder:
+        """Begins an option; a type and a default follow."""
         if not isinstance(key, str):
             raise TypeError(f"the key of an option is a str, got {key!r}")
         return ConfigOptions.OptionBuilder(key)

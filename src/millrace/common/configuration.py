@@ -20,6 +20,10 @@ class Configuration:
     """A dict of settings with typed access: every value can be read as any type that its text can be parsed as.
 
     Getters return the default for a missing key and raise ``ValueError`` when the value does not parse.
+
+        >>> configuration = Configuration()
+        >>> configuration.set_string("parallelism.default", "4").get_integer("parallelism.default", 1)
+        4
     """
 
     def __init__(self, other: Configuration | None = None, j_configuration: Any = None) -> None:
@@ -34,6 +38,7 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, map: Mapping[str, str]) -> Configuration:
+        """A configuration with these keys and values."""
         configuration = cls()
         for key, value in map.items():
             configuration.set_string(key, value)
@@ -48,6 +53,7 @@ class Configuration:
         return self._set(option.key, value, option.convert)
 
     def get_string(self, key: str, default_value: str) -> str:
+        """The value of a key, or the default."""
         return self._get(key, default_value, config_values.to_text)
 
     def set_string(self, key: str, value: str) -> Configuration:
@@ -58,27 +64,35 @@ class Configuration:
         return self
 
     def get_integer(self, key: str, default_value: int) -> int:
+        """The value of a key as a whole number, or the default."""
         return self._get(key, default_value, config_values.to_long)
 
     def set_integer(self, key: str, value: int) -> Configuration:
+        """Set a key to a whole number."""
         return self._set(key, value, config_values.to_long)
 
     def get_boolean(self, key: str, default_value: bool) -> bool:
+        """The value of a key as a bool, or the default."""
         return self._get(key, default_value, config_values.to_boolean)
 
     def set_boolean(self, key: str, value: bool) -> Configuration:
+        """Set a key to a bool."""
         return self._set(key, value, config_values.to_boolean)
 
     def get_float(self, key: str, default_value: float) -> float:
+        """The value of a key as a float, or the default."""
         return self._get(key, default_value, config_values.to_double)
 
     def set_float(self, key: str, value: float) -> Configuration:
+        """Set a key to a float."""
         return self._set(key, value, config_values.to_double)
 
     def get_bytearray(self, key: str, default_value: bytearray) -> bytearray:
+        """The value of a key as bytes, or the default."""
         return bytearray(self._get(key, bytes(default_value), config_values.to_bytes))
 
     def set_bytearray(self, key: str, value: bytearray) -> Configuration:
+        """Set a key to bytes."""
         return self._set(key, value, config_values.to_bytes)
 
     def _get(self, key: str, default: T, convert: Callable[[Any], Any]) -> T:
@@ -105,9 +119,11 @@ class Configuration:
         return config_values.split_list(value) if value else []
 
     def key_set(self) -> builtins.set[str]:
+        """All keys that are set."""
         return set(self._values)
 
     def contains_key(self, key: str) -> bool:
+        """Whether a key is set."""
         return key in self._values
 
     def remove_config(self, key: str) -> bool:

@@ -44,6 +44,10 @@ class ExecutionConfig:
     """Settings of a job, kept under Flink's keys in ``configuration``. Setters return the config itself.
 
     Settings about Kryo, Avro and closures are kept, but mean nothing here: values travel by pickle.
+
+        >>> config = ExecutionConfig().set_parallelism(4)
+        >>> config.get_parallelism()
+        4
     """
 
     PARALLELISM_DEFAULT = -1
@@ -121,42 +125,55 @@ class ExecutionConfig:
         return self._get(_CANCELLATION_TIMEOUT).to_millis()
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
+        """Accepted: functions travel as they are."""
         return self._set(_CLOSURE_CLEANER, "RECURSIVE")
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
+        """Accepted: functions travel as they are."""
         return self._set(_CLOSURE_CLEANER, "NONE")
 
     def is_closure_cleaner_enabled(self) -> bool:
+        """What is set about the closure cleaner."""
         return self._get(_CLOSURE_CLEANER) != "NONE"
 
     def enable_force_kryo(self) -> ExecutionConfig:
+        """Accepted: there is no Kryo."""
         return self._set(_FORCE_KRYO, True)
 
     def disable_force_kryo(self) -> ExecutionConfig:
+        """Accepted: there is no Kryo."""
         return self._set(_FORCE_KRYO, False)
 
     def is_force_kryo_enabled(self) -> bool:
+        """What is set about Kryo."""
         return self._get(_FORCE_KRYO)
 
     def enable_force_avro(self) -> ExecutionConfig:
+        """Accepted: state is not written with Avro."""
         return self._set(_FORCE_AVRO, True)
 
     def disable_force_avro(self) -> ExecutionConfig:
+        """Accepted: state is not written with Avro."""
         return self._set(_FORCE_AVRO, False)
 
     def is_force_avro_enabled(self) -> bool:
+        """What is set about Avro."""
         return self._get(_FORCE_AVRO)
 
     def enable_generic_types(self) -> ExecutionConfig:
+        """Accepted: elements without a type may be any Python objects."""
         return self._set(_GENERIC_TYPES, True)
 
     def disable_generic_types(self) -> ExecutionConfig:
+        """Accepted: elements without a type may be any Python objects."""
         return self._set(_GENERIC_TYPES, False)
 
     def has_generic_types_disabled(self) -> bool:
+        """What is set about generic types."""
         return not self._get(_GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
+        """Operators without a uid get one."""
         return self._set(_AUTO_UIDS, True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
@@ -164,21 +181,27 @@ class ExecutionConfig:
         return self._set(_AUTO_UIDS, False)
 
     def has_auto_generated_uids_enabled(self) -> bool:
+        """Whether operators without a uid get one."""
         return self._get(_AUTO_UIDS)
 
     def enable_object_reuse(self) -> ExecutionConfig:
+        """Accepted: nothing is copied between chained operators anyway."""
         return self._set(_OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
+        """Accepted: nothing is copied between chained operators anyway."""
         return self._set(_OBJECT_REUSE, False)
 
     def is_object_reuse_enabled(self) -> bool:
+        """What is set about the reuse of objects."""
         return self._get(_OBJECT_REUSE)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
+        """Whether snapshots are to be compressed."""
         return self._set(_SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     def is_use_snapshot_compression(self) -> bool:
+        """What is set about the compression of snapshots."""
         return self._get(_SNAPSHOT_COMPRESSION)
 
     def set_global_job_parameters(self, global_job_parameters_dict: Mapping[str, Any]) -> ExecutionConfig:
@@ -186,6 +209,7 @@ class ExecutionConfig:
         return self._set(_JOB_PARAMETERS, {key: str(value) for key, value in global_job_parameters_dict.items()})
 
     def get_global_job_parameters(self) -> dict[str, str]:
+        """The parameters that all functions see."""
         return self._get(_JOB_PARAMETERS).copy()
 
     def get_default_kryo_serializer_classes(self) -> dict[str, str]:

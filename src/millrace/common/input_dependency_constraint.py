@@ -8,7 +8,11 @@ __all__ = ["InputDependencyConstraint"]
 
 
 class InputDependencyConstraint(enum.Enum):
-    """Kept for programs that name it: Spark schedules a stage when all its inputs are there."""
+    """Kept for programs that name it: Spark schedules a stage when all its inputs are there.
+
+        >>> InputDependencyConstraint.ALL.name
+        'ALL'
+    """
 
     ANY = 0
     ALL = 1

@@ -16,7 +16,14 @@ class InputFormat(ABC):
 
 
 class ResultTypeQueryable(ABC):
-    """Something that knows the type of the elements it produces: a source, a format, a deserialization schema."""
+    """Something that knows the type of the elements it produces: a source, a format, a deserialization schema.
+
+        >>> class Numbers(ResultTypeQueryable):
+        ...     def get_produced_type(self):
+        ...         return Types.INT()
+        >>> Numbers().get_produced_type()
+        Integer
+    """
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation:

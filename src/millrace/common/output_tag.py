@@ -12,6 +12,10 @@ class OutputTag:
 
     Two tags with the same ``tag_id`` are the same tag, so a tag that was pickled with a function still matches.
 
+        >>> late = OutputTag("late", Types.STRING())
+        >>> late.tag_id
+        'late'
+
     :param tag_id: the name, unique among the side outputs of an operator.
     :param type_info: the elements' type; a list of types stands for a row of them, None for any picklable object.
     :raises ValueError: empty ``tag_id``.

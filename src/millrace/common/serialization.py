@@ -24,25 +24,44 @@ __all__ = [
 
 
 class SerializationSchema(ABC):
-    """Turns an element into the bytes that go to an external system."""
+    """Turns an element into the bytes that go to an external system.
+
+        >>> isinstance(SimpleStringSchema(), SerializationSchema)
+        True
+    """
 
     @abstractmethod
-    def serialize(self, value: Any) -> bytes: ...
+    def serialize(self, value: Any) -> bytes:
+        """The bytes of an element."""
 
 
 class DeserializationSchema(ABC):
-    """Turns bytes from an external system into an element."""
+    """Turns bytes from an external system into an element.
+
+        >>> class Numbers(DeserializationSchema):
+        ...     def deserialize(self, message):
+        ...         return int(message)
+        ...     def get_produced_type(self):
+        ...         return Types.INT()
+        >>> Numbers().deserialize(b"12")
+        12
+    """
 
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
         """The element; None to leave the message out."""
 
     @abstractmethod
-    def get_produced_type(self) -> TypeInformation: ...
+    def get_produced_type(self) -> TypeInformation:
+        """The type of the elements."""
 
 
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
-    """Strings in a charset; what does not exist in it becomes a replacement character."""
+    """Strings in a charset; what does not exist in it becomes a replacement character.
+
+        >>> SimpleStringSchema().serialize("é"), SimpleStringSchema("ISO-8859-1").deserialize(b"\\xe9")
+        (b'\\xc3\\xa9', 'é')
+    """
 
     def __init__(self, charset: str = "UTF-8") -> None:
         """Raises ``LookupError`` for an unknown charset."""
@@ -62,7 +81,11 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
 
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
-    """Bytes as they are."""
+    """Bytes as they are.
+
+        >>> ByteArraySchema().deserialize(b"ab")
+        b'ab'
+    """
 
     def serialize(self, value: Any) -> bytes:
         """Raises ``TypeError`` for what is not bytes."""
@@ -101,7 +124,12 @@ class RowFieldExtractorSchema(SerializationSchema):
 
 
 class Encoder(ABC):
-    """Writes elements one after the other into a file."""
+    """Writes elements one after the other into a file.
+
+        >>> class Lines(Encoder):
+        ...     def encode(self, element, stream):
+        ...         stream.write(f"{element}\\n".encode())
+    """
 
     @abstractmethod
     def encode(self, value: Any) -> bytes:

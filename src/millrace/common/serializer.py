@@ -16,13 +16,22 @@ void = b""
 
 
 class TypeSerializer(ABC, Generic[T]):
-    """Writes values to a stream and reads them back. Equal when the class and all attributes are equal."""
+    """Writes values to a stream and reads them back. Equal when the class and all attributes are equal.
+
+        >>> class Text(TypeSerializer):
+        ...     def serialize(self, element, stream):
+        ...         stream.write(element.encode())
+        ...     def deserialize(self, stream):
+        ...         return stream.read().decode()
+    """
 
     @abstractmethod
-    def serialize(self, element: T, stream: BytesIO) -> None: ...
+    def serialize(self, element: T, stream: BytesIO) -> None:
+        """Write an element to a stream of bytes."""
 
     @abstractmethod
-    def deserialize(self, stream: BytesIO) -> T: ...
+    def deserialize(self, stream: BytesIO) -> T:
+        """Read an element from a stream of bytes."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__

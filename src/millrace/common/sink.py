@@ -35,16 +35,32 @@ CommT = TypeVar("CommT")
 
 
 class WriterInitContext(ABC):
-    """What the runtime tells a writer, which may keep this object and ask at any time."""
+    """What the runtime tells a writer, which may keep this object and ask at any time.
+
+        >>> class Named(SinkWriter):
+        ...     def __init__(self, context):
+        ...         self.file = f"part-{context.get_index_of_subtask()}"
+        ...     def write(self, element, context):
+        ...         print(self.file, element)
+        >>> class Parts(Sink):
+        ...     def create_writer(self, context):
+        ...         return Named(context)
+        >>> sink = env.from_collection(["a"]).sink_to(Parts())
+        >>> result = env.execute()
+        part-0 a
+    """
 
     @abstractmethod
-    def get_index_of_subtask(self) -> int: ...
+    def get_index_of_subtask(self) -> int:
+        """The number of this subtask, from 0."""
 
     @abstractmethod
-    def get_number_of_parallel_subtasks(self) -> int: ...
+    def get_number_of_parallel_subtasks(self) -> int:
+        """How many subtasks the sink has."""
 
     @abstractmethod
-    def get_job_id(self) -> str: ...
+    def get_job_id(self) -> str:
+        """The id of the job."""
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
@@ -69,24 +85,50 @@ class WriterInitContext(ABC):
 
 
 class SinkWriterContext(ABC):
-    """What the runtime knows about the element at hand."""
+    """What the runtime knows about the element at hand.
+
+        >>> sorted(SinkWriterContext.__abstractmethods__)
+        ['current_watermark', 'timestamp']
+    """
 
     @abstractmethod
     def timestamp(self) -> int | None:
         """The element's event timestamp in ms, None when it has none."""
 
     @abstractmethod
-    def current_watermark(self) -> int: ...
+    def current_watermark(self) -> int:
+        """The watermark of the sink, in ms since 1970."""
 
 
 class SinkWriter(ABC, Generic[T]):
-    """Writes the elements of one subtask, epoch after epoch."""
+    """Writes the elements of one subtask, epoch after epoch.
+
+        >>> class Show(SinkWriter):
+        ...     def write(self, element, context):
+        ...         print("written", element)
+        >>> Show().write("a", None)
+        written a
+    """
 
     @abstractmethod
-    def write(self, element: T, context: SinkWriterContext) -> None: ...
+    def write(self, element: T, context: SinkWriterContext) -> None:
+        """Write an element, or keep it until ``flush``."""
 
     def flush(self, end_of_input: bool) -> None:
-        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered."""
+        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered.
+
+            >>> class Batch(SinkWriter):
+            ...     def __init__(self):
+            ...         self.rows = []
+            ...     def write(self, element, context):
+            ...         self.rows.append(element)
+            ...     def flush(self, end_of_input):
+            ...         print("written", self.rows)
+            >>> writer = Batch()
+            >>> writer.write("a", None)
+            >>> writer.flush(True)
+            written ['a']
+        """
 
     def prepare_commit(self) -> list[Any]:
         """What the committer has to make visible for this epoch; empty without a committer, and for an epoch without
@@ -109,6 +151,12 @@ class Committer(ABC, Generic[CommT]):
 
     With checkpointing, committables wait until the checkpoint that covers them is recorded; without, until their epoch
     is.
+
+        >>> class Rename(Committer):
+        ...     def commit(self, committables):
+        ...         print("renamed", committables)
+        >>> Rename().commit(["part-1"])
+        renamed ['part-1']
     """
 
     def begin(self) -> None:
@@ -155,11 +203,23 @@ class Committer(ABC, Generic[CommT]):
         By default this is left to ``recover``.
         """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the job."""
 
 
 class Sink(ABC, Generic[T]):
-    """A sink of elements; see the module docstring. Instances are pickled into every task."""
+    """A sink of elements; see the module docstring. Instances are pickled into every task.
+
+        >>> class Show(SinkWriter):
+        ...     def write(self, element, context):
+        ...         print("written", element)
+        >>> class Out(Sink):
+        ...     def create_writer(self, context):
+        ...         return Show()
+        >>> sink = env.from_collection(["a"]).sink_to(Out())
+        >>> result = env.execute()
+        written a
+    """
 
     reports_each_epoch: bool = False
     """whether every subtask has a writer in every epoch, also without elements and after the end of its input: for
@@ -175,7 +235,8 @@ class Sink(ABC, Generic[T]):
         return self
 
     @abstractmethod
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]: ...
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
+        """The writer of one subtask."""
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> SinkWriter[T]:
         """A writer that goes on from the ``snapshot_state`` of the epoch before, with another writer's states if the
@@ -183,12 +244,37 @@ class Sink(ABC, Generic[T]):
         return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:
-        """The committer, None for a sink whose writer makes everything visible itself."""
+        """The committer, None for a sink whose writer makes everything visible itself.
+
+            >>> class Kept(SinkWriter):
+            ...     def __init__(self):
+            ...         self.rows = []
+            ...     def write(self, element, context):
+            ...         self.rows.append(element)
+            ...     def prepare_commit(self):
+            ...         rows, self.rows = self.rows, []
+            ...         return [rows]
+            >>> class Shown(Committer):
+            ...     def commit(self, committables):
+            ...         print("committed", committables)
+            >>> class Out(Sink):
+            ...     def create_writer(self, context):
+            ...         return Kept()
+            ...     def create_committer(self):
+            ...         return Shown()
+            >>> sink = env.from_collection(["a", "b"]).sink_to(Out())
+            >>> result = env.execute()
+            committed (['a', 'b'],)
+        """
         return None
 
 
 class NamedSink(Sink[T]):
-    """A sink that knows whose it is, and puts that into the names of what it prepares."""
+    """A sink that knows whose it is, and puts that into the names of what it prepares.
+
+        >>> issubclass(NamedSink, Sink)
+        True
+    """
 
     _uid = ""
 

@@ -39,14 +39,22 @@ SplitT = TypeVar("SplitT")
 
 
 class Boundedness(enum.Enum):
-    """Whether a source ends by itself."""
+    """Whether a source ends by itself.
+
+        >>> NumberSequenceSource(1, 3).get_boundedness()
+        <Boundedness.BOUNDED: 'BOUNDED'>
+    """
 
     BOUNDED = "BOUNDED"
     CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
 
 
 class InputStatus(enum.Enum):
-    """What ``SourceReader.poll_next`` knows about the elements to come."""
+    """What ``SourceReader.poll_next`` knows about the elements to come.
+
+        >>> InputStatus.END_OF_INPUT.name
+        'END_OF_INPUT'
+    """
 
     MORE_AVAILABLE = "MORE_AVAILABLE"
     NOTHING_AVAILABLE = "NOTHING_AVAILABLE"
@@ -56,13 +64,21 @@ class InputStatus(enum.Enum):
 
 
 class SourceEvent:
-    """A message between a reader and its enumerator, in either direction. It must be picklable."""
+    """A message between a reader and its enumerator, in either direction. It must be picklable.
+
+        >>> class Paused(SourceEvent):
+        ...     pass
+    """
 
 
 def split_id(split: Any) -> str:
     """The name of a split: its ``split_id``, an attribute or a method. It stays the same while the position changes.
 
     Splits without one are called by their class, so those of one reader share a watermark generator.
+
+        >>> from types import SimpleNamespace
+        >>> split_id(SimpleNamespace(split_id="part-1.csv")), split_id(7)
+        ('part-1.csv', 'int')
     """
     known = getattr(split, "split_id", None)
     if known is None:
@@ -71,7 +87,11 @@ def split_id(split: Any) -> str:
 
 
 class ReaderOutput(ABC, Generic[T]):
-    """Where a reader puts its elements."""
+    """Where a reader puts its elements.
+
+        >>> sorted(ReaderOutput.__abstractmethods__)
+        ['collect', 'collect_batch', 'emit_watermark', 'mark_idle']
+    """
 
     @abstractmethod
     def collect(self, record: T, timestamp: int | None = None) -> None:
@@ -101,13 +121,19 @@ class ReaderOutput(ABC, Generic[T]):
 
 
 class SourceReaderContext(ABC):
-    """What the runtime tells a reader."""
+    """What the runtime tells a reader.
+
+        >>> sorted(SourceReaderContext.__abstractmethods__)
+        ['current_parallelism', 'current_processing_time', 'get_index_of_subtask']
+    """
 
     @abstractmethod
-    def get_index_of_subtask(self) -> int: ...
+    def get_index_of_subtask(self) -> int:
+        """The number of this subtask, from 0."""
 
     @abstractmethod
-    def current_parallelism(self) -> int: ...
+    def current_parallelism(self) -> int:
+        """How many subtasks the source has."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
@@ -141,6 +167,15 @@ class SourceReader(ABC, Generic[T, SplitT]):
     ``handle_source_events``, ``add_splits`` (a new reader gets those of the last snapshot first),
     ``notify_no_more_splits``, then ``poll_next`` until the epoch has enough, ``end_epoch``, ``snapshot_state``,
     ``snapshot_taken``. ``close`` comes at the end of the input, of the job, and after a failure.
+
+        >>> class Once(SourceReader):
+        ...     def add_splits(self, splits):
+        ...         self.splits = splits
+        ...     def poll_next(self, output):
+        ...         output.collect_batch(["a", "b"])
+        ...         return InputStatus.END_OF_INPUT
+        ...     def snapshot_state(self, checkpoint_id):
+        ...         return self.splits
     """
 
     def start(self) -> None:
@@ -185,17 +220,23 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
-    """What the runtime offers to an enumerator."""
+    """What the runtime offers to an enumerator.
+
+        >>> sorted(SplitEnumeratorContext.__abstractmethods__)
+        ['assign_split', 'current_parallelism', 'current_processing_time', 'signal_no_more_splits']
+    """
 
     @abstractmethod
-    def current_parallelism(self) -> int: ...
+    def current_parallelism(self) -> int:
+        """How many subtasks the source has."""
 
     @abstractmethod
     def assign_split(self, split: SplitT, subtask_id: int) -> None:
         """Hand a split to a reader; it takes effect with the next epoch (or this one, while it is planned)."""
 
     @abstractmethod
-    def signal_no_more_splits(self, subtask_id: int) -> None: ...
+    def signal_no_more_splits(self, subtask_id: int) -> None:
+        """Tell a reader that it gets no more splits."""
 
     def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
         """Tell a reader something, with the next order; it is sent again if that epoch fails."""
@@ -212,6 +253,15 @@ class SplitEnumerator(ABC, Generic[SplitT]):
     Readers need not ask: while an epoch is planned the runtime asks for each of them in turn, until a whole round
     assigned nothing or the readers have enough: few at first, twice as many after every epoch in which that held a
     reader back, 512 at most. So no order carries all splits of a source with millions.
+
+        >>> class Files(SplitEnumerator):
+        ...     def __init__(self, context):
+        ...         self.context, self.files = context, ["a.csv", "b.csv"]
+        ...     def handle_split_request(self, subtask_id):
+        ...         if self.files:
+        ...             self.context.assign_split(self.files.pop(), subtask_id)
+        ...         else:
+        ...             self.context.signal_no_more_splits(subtask_id)
     """
 
     splits_end = True
@@ -242,23 +292,52 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         :param splits: what it has left of them.
         """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the job."""
 
 
 class Source(ABC, Generic[T, SplitT]):
-    """A source of elements; see the module docstring. Instances are pickled into every task."""
+    """A source of elements; see the module docstring. Instances are pickled into every task.
+
+        >>> source = NumberSequenceSource(1, 3)
+        >>> isinstance(source, Source), source.get_boundedness()
+        (True, <Boundedness.BOUNDED: 'BOUNDED'>)
+    """
 
     @abstractmethod
-    def get_boundedness(self) -> Boundedness: ...
+    def get_boundedness(self) -> Boundedness:
+        """Whether the source comes to an end."""
 
     @abstractmethod
     def create_enumerator(
         self, context: SplitEnumeratorContext[SplitT], checkpoint: Any = None
     ) -> SplitEnumerator[SplitT]:
-        """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there."""
+        """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there.
+
+            >>> from millrace.connectors.collection import CollectionSource
+            >>> class Letters(CollectionSource):
+            ...     def create_enumerator(self, context, restored=None):
+            ...         print("splits for", context.current_parallelism(), "subtask")
+            ...         return super().create_enumerator(context, restored)
+            >>> letters = env.from_source(Letters(["a"]), WatermarkStrategy.no_watermarks(), "letters")
+            >>> list(letters.execute_and_collect())
+            splits for 1 subtask
+            ['a']
+        """
 
     @abstractmethod
-    def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]: ...
+    def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]:
+        """The reader of one subtask.
+
+            >>> class Numbers(NumberSequenceSource):
+            ...     def create_reader(self, context):
+            ...         print("reader of subtask", context.get_index_of_subtask())
+            ...         return super().create_reader(context)
+            >>> numbers = env.from_source(Numbers(1, 2), WatermarkStrategy.no_watermarks(), "numbers")
+            >>> list(numbers.execute_and_collect())
+            reader of subtask 0
+            [1, 2]
+        """
 
     def arrives_over_time(self) -> bool:
         """Whether a bounded source may have nothing for a while and more later. A streaming job with one has an epoch

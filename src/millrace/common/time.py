@@ -14,32 +14,42 @@ _NANOS_PER_MILLI = 1_000_000
 
 @dataclass(frozen=True, repr=False)
 class Duration:
-    """A span of time, exact to the nanosecond. May be negative."""
+    """A span of time, exact to the nanosecond. May be negative.
+
+        >>> Duration.of_minutes(2).to_millis()
+        120000
+    """
 
     nanos: int
 
     @staticmethod
     def of_days(days: int) -> Duration:
+        """So many days."""
         return Duration.of_hours(days * 24)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
+        """So many hours."""
         return Duration.of_minutes(hours * 60)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
+        """So many minutes."""
         return Duration.of_seconds(minutes * 60)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
+        """So many seconds."""
         return Duration.of_millis(seconds * 1000)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
+        """So many milliseconds."""
         return Duration(operator.index(millis) * _NANOS_PER_MILLI)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
+        """So many nanoseconds."""
         return Duration(operator.index(nanos))
 
     def to_millis(self) -> int:
@@ -68,13 +78,18 @@ class Duration:
 
 @dataclass(frozen=True, repr=False)
 class Instant:
-    """A point in time: whole ``seconds`` since the epoch (rounded down) plus ``nanos`` (0 to 999,999,999)."""
+    """A point in time: whole ``seconds`` since the epoch (rounded down) plus ``nanos`` (0 to 999,999,999).
+
+        >>> Instant.of_epoch_milli(1500).to_epoch_milli()
+        1500
+    """
 
     seconds: int
     nanos: int
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
+        """The moment so many ms after 1970."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * _NANOS_PER_MILLI)
 
@@ -87,7 +102,11 @@ class Instant:
 
 
 class Time:
-    """A span of time in whole milliseconds, as the window assigners take it."""
+    """A span of time in whole milliseconds, as the window assigners take it.
+
+        >>> Time.minutes(2).to_milliseconds()
+        120000
+    """
 
     __slots__ = ("_milliseconds",)
 
@@ -96,25 +115,31 @@ class Time:
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
+        """So many milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
+        """So many seconds."""
         return Time(seconds * 1000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
+        """So many minutes."""
         return Time.seconds(minutes * 60)
 
     @staticmethod
     def hours(hours: int) -> Time:
+        """So many hours."""
         return Time.minutes(hours * 60)
 
     @staticmethod
     def days(days: int) -> Time:
+        """So many days."""
         return Time.hours(days * 24)
 
     def to_milliseconds(self) -> int:
+        """The span in ms."""
         return self._milliseconds
 
     def __eq__(self, other: object) -> bool:
@@ -135,7 +160,11 @@ TimeSpan: TypeAlias = Duration | Time | datetime.timedelta
 
 
 def to_millis(span: TimeSpan) -> int:
-    """A span of time in whole milliseconds, cut off towards zero; raises ``TypeError`` for anything else."""
+    """A span of time in whole milliseconds, cut off towards zero; raises ``TypeError`` for anything else.
+
+        >>> to_millis(Duration.of_seconds(2)), to_millis(Time.minutes(1))
+        (2000, 60000)
+    """
     if isinstance(span, Time):
         return span.to_milliseconds()
     if isinstance(span, Duration):

@@ -8,7 +8,11 @@ __all__ = ["TimeDomain"]
 
 
 class TimeDomain(Enum):
-    """Which clock made a timer fire."""
+    """Which clock made a timer fire.
+
+        >>> TimeDomain.EVENT_TIME.name
+        'EVENT_TIME'
+    """
 
     EVENT_TIME = 0
     """The watermark passed the timer's timestamp."""

@@ -21,7 +21,11 @@ _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class TypeInformation:
-    """Describes the values of a stream or a state. Immutable and hashable; equal types describe the same values."""
+    """Describes the values of a stream or a state. Immutable and hashable; equal types describe the same values.
+
+        >>> isinstance(Types.INT(), TypeInformation), str(Types.LIST(Types.INT()))
+        (True, 'ListTypeInfo<Integer>')
+    """
 
     __slots__ = ()
 
@@ -479,10 +483,15 @@ class ExternalTypeInfo(TypeInformation):
 
 
 class Types:
-    """Factory of all types."""
+    """Factory of all types.
+
+        >>> Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        RowTypeInfo(name: String, amount: Integer)
+    """
 
     @staticmethod
     def STRING() -> TypeInformation:
+        """``str``."""
         return BasicTypeInfo.STRING_TYPE_INFO()
 
     @staticmethod
@@ -492,6 +501,11 @@ class Types:
 
     @staticmethod
     def BOOLEAN() -> TypeInformation:
+        """``bool``.
+
+            >>> Types.BOOLEAN()
+            Boolean
+        """
         return BasicTypeInfo.BOOLEAN_TYPE_INFO()
 
     @staticmethod
@@ -511,7 +525,11 @@ class Types:
 
     @staticmethod
     def FLOAT() -> TypeInformation:
-        """A float rounded to 32 bits."""
+        """A float rounded to 32 bits.
+
+            >>> Types.FLOAT()
+            Float
+        """
         return BasicTypeInfo.FLOAT_TYPE_INFO()
 
     @staticmethod
@@ -531,7 +549,12 @@ class Types:
 
     @staticmethod
     def BIG_DEC() -> TypeInformation:
-        """A ``decimal.Decimal``."""
+        """A ``decimal.Decimal``.
+
+            >>> import decimal
+            >>> list(env.from_collection([decimal.Decimal("1.50")], Types.BIG_DEC()).execute_and_collect())
+            [Decimal('1.50')]
+        """
         return BasicTypeInfo.BIG_DEC_TYPE_INFO()
 
     @staticmethod
@@ -551,7 +574,13 @@ class Types:
 
     @staticmethod
     def SQL_TIMESTAMP() -> TypeInformation:
-        """A ``datetime.datetime`` without time zone, exact to the millisecond."""
+        """A ``datetime.datetime`` without time zone, exact to the millisecond.
+
+            >>> from datetime import datetime
+            >>> moments = env.from_collection([datetime(2026, 3, 5, 10, 30)], Types.SQL_TIMESTAMP())
+            >>> next(moments.execute_and_collect()).isoformat()
+            '2026-03-05T10:30:00'
+        """
         return SqlTimeTypeInfo.TIMESTAMP()
 
     @staticmethod
@@ -566,10 +595,12 @@ class Types:
 
     @staticmethod
     def ROW_NAMED(field_names: Sequence[str], field_types: Sequence[TypeInformation]) -> RowTypeInfo:
+        """``Row`` with these names and types of fields."""
         return RowTypeInfo(field_types, field_names)
 
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TupleTypeInfo:
+        """``tuple`` with these types of fields."""
         return TupleTypeInfo(field_types)
 
     @staticmethod
@@ -589,16 +620,25 @@ class Types:
 
     @staticmethod
     def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
-        """A dict."""
+        """A dict.
+
+            >>> Types.MAP(Types.STRING(), Types.INT())
+            MapTypeInfo<String, Integer>
+        """
         return MapTypeInfo(key_type_info, value_type_info)
 
     @staticmethod
     def LIST(element_type_info: TypeInformation) -> TypeInformation:
+        """``list`` of elements of this type."""
         return ListTypeInfo(element_type_info)
 
 
 def infer_type(value: Any) -> TypeInformation:
-    """The type of a sample value; ``PICKLED_BYTE_ARRAY`` for what has no type of its own, also in lists and dicts."""
+    """The type of a sample value; ``PICKLED_BYTE_ARRAY`` for what has no type of its own, also in lists and dicts.
+
+        >>> infer_type(1.5)
+        Double
+    """
     if type(value) is tuple:
         return Types.TUPLE([infer_type(part) for part in value])
     if type(value) is list:
@@ -618,6 +658,9 @@ def type_from_hint(annotation: Any) -> TypeInformation | None:
 
     ``X | None`` is understood inside tuples, lists and dicts only: a stream of a declared type has no None. Strings are
     not resolved: pass what ``typing.get_type_hints`` gives.
+
+        >>> type_from_hint(list[int])
+        ListTypeInfo<Long>
     """
     if isinstance(annotation, TypeInformation):
         return annotation

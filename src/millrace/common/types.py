@@ -11,7 +11,11 @@ __all__ = ["Row", "RowKind", "row_of"]
 
 
 class RowKind(enum.Enum):
-    """What a row says about a changing table."""
+    """What a row says about a changing table.
+
+        >>> str(RowKind.UPDATE_AFTER)
+        '+U'
+    """
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -39,6 +43,10 @@ class Row:
     ``Person = Row("name", "age")``, ``Person("Ann", 41)`` is ``Row(name="Ann", age=41)``.
 
     Equal rows have the same kind and the same fields; the order of named fields does not matter.
+
+        >>> row = Row(name="Ann", amount=1)
+        >>> row["name"], row.amount, row.as_dict()
+        ('Ann', 1, {'name': 'Ann', 'amount': 1})
     """
 
     __slots__ = ("_fields", "_values", "_row_kind")
@@ -61,15 +69,25 @@ class Row:
 
     @staticmethod
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
-        """A row with a kind; the other arguments are those of ``Row``."""
+        """A row with a kind; the other arguments are those of ``Row``.
+
+            >>> Row.of_kind(RowKind.DELETE, "Ann", 1)
+            <Row('Ann', 1)>
+        """
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
         return row
 
     def get_row_kind(self) -> RowKind:
+        """What kind of change the row is.
+
+            >>> Row("Ann").get_row_kind()
+            <RowKind.INSERT: 0>
+        """
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
+        """Set what kind of change the row is."""
         self._row_kind = row_kind
 
     def set_field_names(self, field_names: list[str]) -> None:

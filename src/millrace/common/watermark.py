@@ -11,7 +11,15 @@ __all__ = ["BoundedOutOfOrdernessWatermarks", "MonotonousTimestamps", "Watermark
 
 
 class WatermarkOutput(ABC):
-    """Where a generator puts its watermarks."""
+    """Where a generator puts its watermarks.
+
+        >>> class ByMark(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         if event == "end":
+        ...             output.mark_idle()
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+    """
 
     @abstractmethod
     def emit_watermark(self, timestamp_ms: int) -> None:
@@ -22,7 +30,8 @@ class WatermarkOutput(ABC):
         """Stop holding back the watermark downstream, until the next watermark or ``mark_active``."""
 
     @abstractmethod
-    def mark_active(self) -> None: ...
+    def mark_active(self) -> None:
+        """Elements come again: watermarks wait for this source."""
 
 
 class WatermarkGenerator(ABC):
@@ -30,6 +39,13 @@ class WatermarkGenerator(ABC):
 
     A generator with a method ``on_batch(timestamps: list[int]) -> None`` gets the timestamps of many elements at once
     in place of ``on_event``; it can then write watermarks in ``on_periodic_emit`` only.
+
+        >>> class Behind(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         output.emit_watermark(Watermark(event_timestamp - 1000))
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+        >>> strategy = WatermarkStrategy.for_generator(Behind)
     """
 
     @abstractmethod
@@ -42,7 +58,11 @@ class WatermarkGenerator(ABC):
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
-    """The greatest timestamp so far - ``max_out_of_orderness_ms`` - 1. Writes nothing before the first element."""
+    """The greatest timestamp so far - ``max_out_of_orderness_ms`` - 1. Writes nothing before the first element.
+
+        >>> isinstance(BoundedOutOfOrdernessWatermarks(5000), WatermarkGenerator)
+        True
+    """
 
     __slots__ = ("_delay", "_max_timestamp")
 
@@ -58,6 +78,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
             self._max_timestamp = event_timestamp
 
     def on_batch(self, timestamps: list[int]) -> None:
+        """As ``on_event``, for the timestamps of a whole batch."""
         if timestamps:
             self._max_timestamp = max(self._max_timestamp, max(timestamps))
 
@@ -68,7 +89,11 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
 
 
 class MonotonousTimestamps(BoundedOutOfOrdernessWatermarks):
-    """For ascending timestamps: the greatest one so far - 1."""
+    """For ascending timestamps: the greatest one so far - 1.
+
+        >>> isinstance(MonotonousTimestamps(), WatermarkGenerator)
+        True
+    """
 
     __slots__ = ()
 

@@ -31,7 +31,14 @@ _DEFAULT_UPDATE_INTERVAL_MS = 1000
 
 
 class TimestampAssigner(ABC):
-    """Gives elements their event timestamp."""
+    """Gives elements their event timestamp.
+
+        >>> class Second(TimestampAssigner):
+        ...     def extract_timestamp(self, value, record_timestamp):
+        ...         return value[1]
+        >>> Second().extract_timestamp(("a", 1000), 0)
+        1000
+    """
 
     @abstractmethod
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
@@ -43,7 +50,11 @@ class TimestampAssigner(ABC):
 
 @dataclass(frozen=True)
 class WatermarkAlignment:
-    """Sources of one ``group`` wait for each other when their watermarks drift apart by more than ``max_drift_ms``."""
+    """Sources of one ``group`` wait for each other when their watermarks drift apart by more than ``max_drift_ms``.
+
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+        >>> aligned = strategy.with_watermark_alignment("group", Duration.of_seconds(30), Duration.of_seconds(1))
+    """
 
     group: str
     max_drift_ms: int
@@ -66,6 +77,13 @@ class WatermarkStrategy:
 
     ``timestamp_assigner`` is None when the elements keep the timestamps of their source; ``idle_timeout_ms`` is None
     without idleness; ``alignment`` is None without alignment.
+
+        >>> class Second(TimestampAssigner):
+        ...     def extract_timestamp(self, value, record_timestamp):
+        ...         return value[1]
+        >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
+        >>> strategy = strategy.with_timestamp_assigner(Second()).with_idleness(Duration.of_minutes(1))
+        >>> timed = env.from_collection([("a", 1000)]).assign_timestamps_and_watermarks(strategy)
     """
 
     generator_factory: Callable[[], WatermarkGenerator] | None = None
@@ -97,6 +115,7 @@ class WatermarkStrategy:
         return WatermarkStrategy()
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+        """The same, with timestamps from this assigner."""
         if not isinstance(timestamp_assigner, TimestampAssigner):
             raise TypeError(f"expected a TimestampAssigner, got {timestamp_assigner!r}")
         return replace(self, timestamp_assigner=timestamp_assigner)
@@ -132,7 +151,11 @@ class WatermarkStrategy:
 
 
 class AssignerWithPeriodicWatermarksWrapper(ABC):
-    """Flink's former interface for timestamps and watermarks in one; subclass it to bring old assigners along."""
+    """Flink's former interface for timestamps and watermarks in one; subclass it to bring old assigners along.
+
+        >>> sorted(AssignerWithPeriodicWatermarksWrapper.__abstractmethods__)
+        ['extract_timestamp', 'get_current_watermark']
+    """
 
     @abstractmethod
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
@@ -140,4 +163,15 @@ class AssignerWithPeriodicWatermarksWrapper(ABC):
 
     @abstractmethod
     def get_current_watermark(self) -> int | None:
-        """The current watermark in ms, None for none; asked periodically."""
+        """The current watermark in ms, None for none; asked periodically.
+
+            >>> class Behind(AssignerWithPeriodicWatermarksWrapper):
+            ...     newest = 0
+            ...     def extract_timestamp(self, element, record_timestamp):
+            ...         self.newest = max(self.newest, element)
+            ...         return element
+            ...     def get_current_watermark(self):
+            ...         return Watermark(self.newest - 1000)
+            >>> Behind().get_current_watermark().timestamp
+            -1000
+        """

@@ -10,7 +10,11 @@ __all__ = ["DeliveryGuarantee", "StreamTransformer", "SupportsPreprocessing"]
 
 
 class DeliveryGuarantee(enum.Enum):
-    """What a sink promises when a job fails and is started again from its last checkpoint."""
+    """What a sink promises when a job fails and is started again from its last checkpoint.
+
+        >>> DeliveryGuarantee.EXACTLY_ONCE.name
+        'EXACTLY_ONCE'
+    """
 
     EXACTLY_ONCE = 0
     """Every element is visible once."""
@@ -21,7 +25,14 @@ class DeliveryGuarantee(enum.Enum):
 
 
 class StreamTransformer(ABC):
-    """Changes a stream on its way into a sink."""
+    """Changes a stream on its way into a sink.
+
+        >>> class Upper(StreamTransformer):
+        ...     def apply(self, ds):
+        ...         return ds.map(str.upper)
+        >>> list(Upper().apply(env.from_collection(["a"])).execute_and_collect())
+        ['A']
+    """
 
     @abstractmethod
     def apply(self, ds: Any) -> Any:
@@ -29,7 +40,12 @@ class StreamTransformer(ABC):
 
 
 class SupportsPreprocessing(ABC):
-    """A sink whose input has to go through a ``StreamTransformer`` first."""
+    """A sink whose input has to go through a ``StreamTransformer`` first.
+
+        >>> sorted(SupportsPreprocessing.__abstractmethods__)
+        ['get_transformer']
+    """
 
     @abstractmethod
-    def get_transformer(self) -> StreamTransformer | None: ...
+    def get_transformer(self) -> StreamTransformer | None:
+        """What is done with the stream before it is written; None: nothing."""

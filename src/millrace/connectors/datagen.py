@@ -30,15 +30,24 @@ MAX_CATCH_UP_MS = 300_000
 
 
 class GeneratorFunction(ABC, Generic[T]):
-    """Makes the element for an index; use it instead of a plain function when there is something to open."""
+    """Makes the element for an index; use it instead of a plain function when there is something to open.
+
+        >>> class Names(GeneratorFunction):
+        ...     def map(self, index):
+        ...         return f"user-{index}"
+        >>> Names().map(7)
+        'user-7'
+    """
 
     def open(self, context: SourceReaderContext) -> None:
         """Called once per reader, before the first ``map``."""
 
     @abstractmethod
-    def map(self, index: int) -> T: ...
+    def map(self, index: int) -> T:
+        """The element with this index."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called at the end of the reader."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,13 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
     """``generator_function(index)`` for the indexes 0 to ``count`` - 1, or without end when ``count`` is None.
 
     A bounded source gives each subtask a contiguous range of indexes; an unbounded one with n subtasks every n-th.
+
+        >>> class Squares(GeneratorFunction):
+        ...     def map(self, index):
+        ...         return index * index
+        >>> source = DataGeneratorSource(Squares(), 4, RateLimiterStrategy.no_op(), Types.LONG())
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "squares").execute_and_collect())
+        [0, 1, 4, 9]
 
     :param generator_function: a function of the index, or a ``GeneratorFunction``.
     :param rate_limiter_strategy: the limit over all subtasks; with one, a reader emits per epoch what is due.

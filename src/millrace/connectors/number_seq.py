@@ -18,6 +18,10 @@ class NumberSequenceSource(Source[int, RangeSplit]):
 
     The numbers are in order inside a subtask; with parallelism 1 they are in order altogether.
 
+        >>> source = NumberSequenceSource(1, 3)
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").execute_and_collect())
+        [1, 2, 3]
+
     :raises ValueError: if ``start`` is greater than ``end``.
     """
 

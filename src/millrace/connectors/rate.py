@@ -14,7 +14,10 @@ _MOST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """A limit over all subtasks together; make one with ``no_op``, ``per_second`` or ``per_checkpoint``."""
+    """A limit over all subtasks together; make one with ``no_op``, ``per_second`` or ``per_checkpoint``.
+
+        >>> source = DataGeneratorSource(lambda index: index, 10, RateLimiterStrategy.per_second(100), Types.LONG())
+    """
 
     events_per_second: float | None = None
     events_per_checkpoint: int | None = None

@@ -25,6 +25,14 @@ class AsyncDataStream:
     Each subtask has up to ``capacity`` elements in flight, each for ``timeout`` at most, further attempts included; 0
     or less, which only goes without retries, is no limit. Results have the timestamp of their element. Nothing stays in
     flight from one epoch to the next.
+
+        >>> class Ask(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value * 2]
+        >>> numbers = env.from_collection([1, 2])
+        >>> asked = AsyncDataStream.unordered_wait(numbers, Ask(), Time.seconds(5), 10, Types.INT())
+        >>> sorted(asked.execute_and_collect())
+        [2, 4]
     """
 
     @staticmethod

@@ -21,6 +21,17 @@ class BroadcastConnectedStream:
 
     Every subtask gets all elements of the broadcast side exactly once and keeps what they say in broadcast state, which
     the elements of the other side are handled by.
+
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> class Limit(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         if value > (ctx.get_broadcast_state(rules).get("limit") or 0):
+        ...             yield value
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(rules).put(*value)
+        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+        >>> list(env.from_collection([2, 5]).connect(told).process(Limit()).execute_and_collect())
+        [5]
     """
 
     def __init__(

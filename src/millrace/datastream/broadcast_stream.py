@@ -17,6 +17,10 @@ __all__ = ["BroadcastStream"]
 class BroadcastStream:
     """What ``DataStream.broadcast(descriptor, ...)`` gives: ``connect`` another stream with it.
 
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+        >>> both = env.from_collection([2, 5]).connect(told)
+
     :raises TypeError: something else than a ``MapStateDescriptor``.
     :raises ValueError: two descriptors of one name, or one with a time to live, which broadcast state has not.
     """

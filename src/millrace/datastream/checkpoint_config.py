@@ -27,6 +27,10 @@ _E = TypeVar("_E", bound=Enum)
 class CheckpointConfig:
     """When and how checkpoints are taken. All times are ms; the setters return the object itself.
 
+        >>> config = env.enable_checkpointing(10_000).get_checkpoint_config()
+        >>> config.set_min_pause_between_checkpoints(500).get_checkpoint_interval()
+        10000
+
     :param configuration: initial values, see ``configure``.
     """
 

@@ -41,11 +41,18 @@ def _checked_path(path: str) -> str:
 
 
 class CheckpointStorage(ABC):
-    """Where and how the snapshots of a job are kept."""
+    """Where and how the snapshots of a job are kept.
+
+        >>> issubclass(FileSystemCheckpointStorage, CheckpointStorage)
+        True
+    """
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
     """Small snapshots, kept by the driver; for tests and for jobs with little state.
+
+        >>> JobManagerCheckpointStorage("file:///tmp/savepoints").get_checkpoint_path()
+        'file:/tmp/savepoints'
 
     :param checkpoint_path: directory for the checkpoint metadata, None for none.
     :param max_state_size: largest state of one subtask, in bytes (5 MiB by default).
@@ -80,6 +87,10 @@ class JobManagerCheckpointStorage(CheckpointStorage):
 
 class FileSystemCheckpointStorage(CheckpointStorage):
     """Snapshots as files in a directory that the driver and all tasks reach.
+
+        >>> storage = FileSystemCheckpointStorage("file:///tmp/checkpoints")
+        >>> storage.get_checkpoint_path()
+        'file:/tmp/checkpoints'
 
     :param checkpoint_path: the directory: a URI or an absolute local path.
     :param file_state_size_threshold: state smaller than this many bytes goes into the metadata file instead of a file
@@ -117,7 +128,11 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
     @property
     def location(self) -> str:
-        """The directory, as it was given."""
+        """The directory, as it was given.
+
+            >>> FileSystemCheckpointStorage("file:///tmp/checkpoints").location
+            'file:///tmp/checkpoints'
+        """
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
@@ -145,6 +160,20 @@ class CustomCheckpointStorage(CheckpointStorage):
     """Snapshots in a storage of the user's own. PyFlink wraps one written in Java here.
 
     Tasks and later programs find the class by its name, so it has to be at the top of a module.
+
+        >>> import pathlib
+        >>> class Folder(CheckpointFiles):
+        ...     def write(self, name, data):
+        ...         pathlib.Path(name).write_bytes(data)
+        ...     def read(self, name):
+        ...         return pathlib.Path(name).read_bytes()
+        ...     def delete(self, name):
+        ...         pathlib.Path(name).unlink(missing_ok=True)
+        ...     def files(self, prefix=""):
+        ...         return []
+        >>> storage = CustomCheckpointStorage(Folder, "bucket/checkpoints")
+        >>> storage.get_checkpoint_path()
+        'plugin://__main__:Folder/bucket/checkpoints'
 
     :param storage: a subclass of ``CheckpointFiles``, or the name of one as ``package.module:Class``.
     :param location: what the class is made with: where in the storage the checkpoints go.

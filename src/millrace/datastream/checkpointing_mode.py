@@ -12,6 +12,9 @@ class CheckpointingMode(Enum):
 
     In Millrace a checkpoint lies between two epochs, so state is exactly-once in either mode; the mode decides what
     sinks promise and whether unaligned checkpoints may be asked for.
+
+        >>> env.enable_checkpointing(10_000, CheckpointingMode.AT_LEAST_ONCE).get_checkpointing_mode()
+        <CheckpointingMode.AT_LEAST_ONCE: 1>
     """
 
     EXACTLY_ONCE = 0

@@ -139,21 +139,35 @@ class _NodeHandle(HasOlderNames):
         return self
 
     def get_name(self) -> str:
-        """The operator's name, without the ``Source: `` and ``Sink: `` that plan and errors put in front."""
+        """The operator's name, without the ``Source: `` and ``Sink: `` that plan and errors put in front.
+
+            >>> env.from_collection([1]).map(str).name("as text").get_name()
+            'as text'
+        """
         node = self._node("get_name")
         return node.name.removeprefix(node.kind)
 
     def name(self, name: str) -> Self:
-        """Name the operator; names are for people: plan, metrics, errors."""
+        """Name the operator; names are for people: plan, metrics, errors.
+
+            >>> env.from_collection([1]).map(str).name("as text").get_name()
+            'as text'
+        """
         kind = self._node("name").kind
         return self._change("name", name=kind + name.removeprefix(kind))
 
     def uid(self, uid: str) -> Self:
-        """Identify the operator's state across versions of the program. Must be unique in the job."""
+        """Identify the operator's state across versions of the program. Must be unique in the job.
+
+            >>> counted = env.from_collection(["a"]).key_by(lambda word: word).map(lambda word: (word, 1)).uid("count")
+        """
         return self._change("uid", uid=uid)
 
     def set_parallelism(self, parallelism: int) -> Self:
-        """How many subtasks the operator has."""
+        """How many subtasks the operator has.
+
+            >>> slow = env.from_collection([1, 2]).map(lambda n: n + 1).set_parallelism(4)
+        """
         node = self._node("set_parallelism")
         if parallelism < 1:
             raise GraphError(f"{node.described}: its parallelism must be at least 1, not {parallelism}")
@@ -168,15 +182,24 @@ class _NodeHandle(HasOlderNames):
         return self._change("set_uid_hash", uid_hash=uid_hash.lower())
 
     def set_description(self, description: str) -> Self:
-        """A longer text than the name, for the plan."""
+        """A longer text than the name, for the plan.
+
+            >>> told = env.from_collection([1]).map(str).set_description("a number as text")
+        """
         return self._change("set_description", description=description)
 
     def disable_chaining(self) -> Self:
-        """Never chain this operator with its neighbours."""
+        """Never chain this operator with its neighbours.
+
+            >>> alone = env.from_collection([1]).map(str).disable_chaining()
+        """
         return self._change("disable_chaining", chaining=Chaining.NEVER)
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
-        """Operators of different groups never share a task."""
+        """Operators of different groups never share a task.
+
+            >>> heavy = env.from_collection([1]).map(str).slot_sharing_group("heavy")
+        """
         if isinstance(slot_sharing_group, SlotSharingGroup):
             self._env.register_slot_sharing_group(slot_sharing_group)
             slot_sharing_group = slot_sharing_group.get_name()
@@ -188,6 +211,10 @@ class DataStream(_NodeHandle):
 
     Elements are Python objects. Where a type is declared (``output_type``), results are checked and converted as
     PyFlink's serializers would; without one they travel as they are.
+
+        >>> numbers = env.from_collection([1, 2, 3])
+        >>> list(numbers.filter(lambda n: n > 1).map(lambda n: n * n).execute_and_collect())
+        [4, 9]
     """
 
     def __init__(
@@ -217,7 +244,10 @@ class DataStream(_NodeHandle):
         return None if self._ports[0].tag is None else "a side output"
 
     def set_max_parallelism(self, max_parallelism: int) -> DataStream:
-        """The number of key groups: the most subtasks that the operator can ever be rescaled to (1..32768)."""
+        """The number of key groups: the most subtasks that the operator can ever be rescaled to (1..32768).
+
+            >>> sums = env.from_collection([1, 2]).key_by(lambda n: n % 2).sum().set_max_parallelism(128)
+        """
         if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
             raise ValueError(
                 f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
@@ -225,7 +255,10 @@ class DataStream(_NodeHandle):
         return self._change("set_max_parallelism", max_parallelism=max_parallelism)
 
     def force_non_parallel(self) -> DataStream:
-        """Fix the parallelism at 1."""
+        """Fix the parallelism at 1.
+
+            >>> ordered = env.from_collection([1, 2]).map(str).force_non_parallel()
+        """
         return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
@@ -235,11 +268,18 @@ class DataStream(_NodeHandle):
         return self._change("set_buffer_timeout", buffer_timeout=timeout_millis)
 
     def start_new_chain(self) -> DataStream:
-        """Begin a new chain with this operator."""
+        """Begin a new chain with this operator.
+
+            >>> apart = env.from_collection([1]).map(str).start_new_chain()
+        """
         return self._change("start_new_chain", chaining=Chaining.HEAD)
 
     def get_type(self) -> TypeInformation:
-        """The declared element type; that of pickled objects where none was declared."""
+        """The declared element type; that of pickled objects where none was declared.
+
+            >>> env.from_collection([1, 2], Types.INT()).get_type()
+            Integer
+        """
         return self._type if self._type is not None else Types.PICKLED_BYTE_ARRAY()
 
     def _instead_of(self, name: str) -> str:
@@ -249,9 +289,19 @@ class DataStream(_NodeHandle):
         return f": streams with keys have it, so call key_by() before {name}(){whole}"
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to.
+
+            >>> env.from_collection([1]).get_execution_environment() is env
+            True
+        """
         return self._env
 
     def get_execution_config(self) -> ExecutionConfig:
+        """The settings of the environment that the stream belongs to.
+
+            >>> env.from_collection([1]).get_execution_config().get_parallelism()
+            1
+        """
         return self._env.get_config()
 
     # -- transformations ------------------------------------------------------------------------------------------
@@ -266,27 +316,52 @@ class DataStream(_NodeHandle):
     def map(
         self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """One element in, one out."""
+        """One element in, one out.
+
+            >>> list(env.from_collection([1, 2]).map(lambda n: n * 10, Types.INT()).execute_and_collect())
+            [10, 20]
+        """
         _warn_of_generator(func)
         return self._add("Map", specs.Map(_function(as_map, func, "map()")), output_type)
 
     def flat_map(
         self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """One element in, any number out: the function returns or yields them."""
+        """One element in, any number out: the function returns or yields them.
+
+            >>> list(env.from_collection(["a b", "c"]).flat_map(lambda line: line.split()).execute_and_collect())
+            ['a', 'b', 'c']
+        """
         return self._add("FlatMap", specs.FlatMap(_function(as_flat_map, func, "flat_map()")), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
-        """Keep the elements that the predicate accepts."""
+        """Keep the elements that the predicate accepts.
+
+            >>> list(env.from_collection([1, 2, 3]).filter(lambda n: n % 2 == 1).execute_and_collect())
+            [1, 3]
+        """
         return self._add("Filter", specs.Filter(_function(as_filter, func, "filter()")), self._type)
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Run a ProcessFunction: any number of results, side outputs, access to time."""
+        """Run a ProcessFunction: any number of results, side outputs, access to time.
+
+            >>> class Twice(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield value
+            ...         yield value
+            >>> list(env.from_collection(["a"]).process(Twice()).execute_and_collect())
+            ['a', 'a']
+        """
         expect(func, ProcessFunction, "process() on a stream that is not keyed")
         return self._add("PROCESS", specs.Process(func), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
-        """Keep these fields of tuple elements, in this order."""
+        """Keep these fields of tuple elements, in this order.
+
+            >>> pairs = env.from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
+            >>> list(pairs.project(1, 0).execute_and_collect())
+            [(1, 'a')]
+        """
         if not isinstance(self._type, (TupleTypeInfo, RowTypeInfo)):
             raise GraphError(
                 f"project() at {user_origin()}: only streams of a declared Tuple or Row type can be projected, "
@@ -304,7 +379,14 @@ class DataStream(_NodeHandle):
         return self.map(fields, Types.TUPLE(chosen)).name("Projection")
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Begin event time here: the strategy's timestamps and watermarks replace those of the input."""
+        """Begin event time here: the strategy's timestamps and watermarks replace those of the input.
+
+            >>> class SecondField(TimestampAssigner):
+            ...     def extract_timestamp(self, value, record_timestamp):
+            ...         return value[1]
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
+            >>> timed = env.from_collection([("a", 1000)]).assign_timestamps_and_watermarks(strategy)
+        """
         expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
         return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
 
@@ -317,6 +399,10 @@ class DataStream(_NodeHandle):
 
         Keys must be hashable and of a type with a hash that is the same in every process: str, int, float, bytes,
         tuple, Row, date, Enum, dataclass, or one with ``__stable_hash__``.
+
+            >>> pairs = env.from_collection([("a", 1), ("b", 5), ("a", 2)])
+            >>> list(pairs.key_by(lambda pair: pair[0]).sum(1).execute_and_collect())
+            [('a', 1), ('b', 5), ('a', 3)]
         """
         selector = _key_function(key_selector, "key_by()")
         hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}")
@@ -324,7 +410,11 @@ class DataStream(_NodeHandle):
         return KeyedStream(self._env, ports, self._type, self, selector, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:
-        """All elements of this stream and the others, which must have the same type."""
+        """All elements of this stream and the others, which must have the same type.
+
+            >>> sorted(env.from_collection([1]).union(env.from_collection([2])).execute_and_collect())
+            [1, 2]
+        """
         ports = list(self._ports)
         for stream in streams:
             expect(stream, DataStream, "union()")
@@ -346,7 +436,17 @@ class DataStream(_NodeHandle):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Bring two streams of any types together under one function; one may be broadcast, with broadcast state."""
+        """Bring two streams of any types together under one function; one may be broadcast, with broadcast state.
+
+            >>> class Tag(CoMapFunction):
+            ...     def map1(self, value):
+            ...         return f"left {value}"
+            ...     def map2(self, value):
+            ...         return f"right {value}"
+            >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
+            >>> sorted(both.map(Tag()).execute_and_collect())
+            ['left 1', 'right x']
+        """
         from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
 
         if isinstance(ds, BroadcastStream):
@@ -355,19 +455,38 @@ class DataStream(_NodeHandle):
         return ConnectedStreams(self, ds)
 
     def join(self, other_stream: DataStream) -> JoinedStreams:
-        """Pair elements of equal keys in the same window (an addition to PyFlink)."""
+        """Pair elements of equal keys in the same window (an addition to PyFlink).
+
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+            >>> left = env.from_collection([("a", 1)]).assign_timestamps_and_watermarks(strategy)
+            >>> joined = left.join(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
+            >>> joined = joined.window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        """
         from millrace.datastream.joins.joined_streams import JoinedStreams
 
         return JoinedStreams(self, other_stream)
 
     def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
-        """Bring the elements of equal keys in the same window together, both groups (an addition to PyFlink)."""
+        """Bring the elements of equal keys in the same window together, both groups (an addition to PyFlink).
+
+            >>> left = env.from_collection([("a", 1)])
+            >>> grouped = left.co_group(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
+        """
         from millrace.datastream.joins.co_grouped_streams import CoGroupedStreams
 
         return CoGroupedStreams(self, other_stream)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """The elements that the operator's function yielded as ``output_tag, value``."""
+        """The elements that the operator's function yielded as ``output_tag, value``.
+
+            >>> odd = OutputTag("odd", Types.INT())
+            >>> class Split(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield (odd, value) if value % 2 else value
+            >>> even = env.from_collection([1, 2, 3]).process(Split(), Types.INT())
+            >>> list(even.get_side_output(odd).execute_and_collect())
+            [1, 3]
+        """
         expect(output_tag, OutputTag, "get_side_output()")
         node = self._node("get_side_output")
         known = node.side_types.get(output_tag.tag_id, output_tag.type_info)
@@ -380,7 +499,15 @@ class DataStream(_NodeHandle):
         return DataStream(self._env, (Port(node.id, output_tag.tag_id),), output_tag.type_info)
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Collect all elements in windows, in one subtask."""
+        """Collect all elements in windows, in one subtask.
+
+            >>> class Total(ProcessAllWindowFunction):
+            ...     def process(self, context, elements):
+            ...         yield sum(elements)
+            >>> numbers = env.from_collection([1, 2, 3])
+            >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).process(Total()).execute_and_collect())
+            [3]
+        """
         from millrace.datastream.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, window_assigner)
@@ -390,6 +517,12 @@ class DataStream(_NodeHandle):
 
         The loop ends when the input has ended and nothing comes back any more, or when something has come back
         ``max_rounds`` times since the input ended: what would be next is not fed back then.
+
+            >>> loop = env.from_collection([5]).iterate()
+            >>> halved = loop.map(lambda n: n // 2)
+            >>> _ = loop.close_with(halved.filter(lambda n: n > 0))
+            >>> sorted(halved.execute_and_collect())
+            [0, 1, 2]
         """
         from millrace.datastream.iterative_stream import IterativeStream
 
@@ -405,19 +538,31 @@ class DataStream(_NodeHandle):
         return DataStream(self._env, ports, self._type)
 
     def forward(self) -> DataStream:
-        """Subtask i to subtask i; both sides need the same parallelism."""
+        """Subtask i to subtask i; both sides need the same parallelism.
+
+            >>> kept = env.from_collection([1]).forward().map(str)
+        """
         return self._partitioned("forward", partitioners.Forward())
 
     def rebalance(self) -> DataStream:
-        """Round robin over all subtasks."""
+        """Round robin over all subtasks.
+
+            >>> spread = env.from_collection([1, 2]).rebalance().map(str)
+        """
         return self._partitioned("rebalance", partitioners.Rebalance())
 
     def rescale(self) -> DataStream:
-        """Round robin over a part of the subtasks."""
+        """Round robin over a part of the subtasks.
+
+            >>> spread = env.from_collection([1, 2]).rescale().map(str)
+        """
         return self._partitioned("rescale", partitioners.Rescale())
 
     def shuffle(self) -> DataStream:
-        """To subtasks drawn at random."""
+        """To subtasks drawn at random.
+
+            >>> spread = env.from_collection([1, 2]).shuffle().map(str)
+        """
         return self._partitioned("shuffle", partitioners.Shuffle())
 
     @overload
@@ -435,14 +580,21 @@ class DataStream(_NodeHandle):
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
     ) -> DataStream | BroadcastStream:
-        """Every element to every subtask; with descriptors of broadcast states, for ``connect`` of another stream."""
+        """Every element to every subtask; with descriptors of broadcast states, for ``connect`` of another stream.
+
+            >>> rules = env.from_collection([("limit", 3)])
+            >>> told = rules.broadcast(MapStateDescriptor("rules", Types.STRING(), Types.INT()))
+        """
         stream = self._partitioned("broadcast", partitioners.Broadcast())
         if broadcast_state_descriptor is None:
             return stream
         return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def global_(self) -> DataStream:
-        """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks)."""
+        """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks).
+
+            >>> at_one = env.from_collection([1, 2]).global_().map(str)
+        """
         return self._partitioned("global_", partitioners.Global())
 
     def partition_custom(
@@ -450,7 +602,13 @@ class DataStream(_NodeHandle):
         partitioner: Callable[[Any, int], int] | Partitioner,
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
-        """To the subtask that ``partitioner(key, number of subtasks)`` names."""
+        """To the subtask that ``partitioner(key, number of subtasks)`` names.
+
+            >>> class ByLast(Partitioner):
+            ...     def partition(self, key, num_partitions):
+            ...         return key % num_partitions
+            >>> spread = env.from_collection([11, 12]).partition_custom(ByLast(), lambda n: n % 10)
+        """
         origin = f"partition_custom() at {user_origin()}"
         partition = _function(as_partitioner, partitioner, "partition_custom()").partition
         get_key = _key_function(key_selector, "partition_custom()")
@@ -463,12 +621,25 @@ class DataStream(_NodeHandle):
         return DataStreamSink(self._env, node.id)
 
     def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
-        """Write to a sink."""
+        """Write to a sink.
+
+            >>> written = env.from_collection(["a"]).sink_to(
+            ...     FileSink.for_row_format("lines", Encoder.simple_string_encoder()).build())
+            >>> result = env.execute()
+        """
         expect(sink, Sink, "sink_to()")
         return self._end(f"Sink: {type(sink).__name__}", specs.Sink(sink.for_input_type(self.get_type())))
 
     def add_sink(self, sink_func: SinkFunction[Any] | Sink[Any]) -> DataStreamSink:
-        """Write with a SinkFunction."""
+        """Write with a SinkFunction.
+
+            >>> class Out(SinkFunction):
+            ...     def invoke(self, value, context=None):
+            ...         print("got", value)
+            >>> sink = env.from_collection([1]).add_sink(Out())
+            >>> result = env.execute()
+            got 1
+        """
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
         expect(sink_func, SinkFunction, "add_sink()")
@@ -480,13 +651,24 @@ class DataStream(_NodeHandle):
         return self._end(name, spec)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Print every element on the driver's standard output, as ``identifier:subtask> element``."""
+        """Print every element on the driver's standard output, as ``identifier:subtask> element``.
+
+            >>> sink = env.from_collection([1, 2]).print("seen")
+            >>> result = env.execute()
+            seen> 1
+            seen> 2
+        """
         return self._end("Sink: Print to Std. Out", specs.Print(sink_identifier, self._type))
 
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
-        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many."""
+        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many.
+
+            >>> with env.from_collection([1, 2]).map(str).execute_and_collect() as texts:
+            ...     print(list(texts))
+            ['1', '2']
+        """
         if limit is not None and limit <= 0:
             raise ValueError(f"the limit must be greater than 0, not {limit}")
         node = self._env._program.add("Sink: Collect", specs.Collect(), self._edges(), None)
@@ -522,6 +704,8 @@ class DataStream(_NodeHandle):
 
         Only for bounded input, which is computed as a whole (a job that is stopped early keeps what it got to). The
         elements stay until ``invalidate()``, the environment's ``close()`` or the end of the program.
+
+            >>> slow = env.from_collection([1, 2]).map(lambda n: n + 1).cache()
         """
         from millrace.datastream.cached_stream import CachedDataStream
 
@@ -532,7 +716,12 @@ class DataStream(_NodeHandle):
 
 
 class KeyedStream(DataStream):
-    """A stream partitioned by key: state and timers belong to keys."""
+    """A stream partitioned by key: state and timers belong to keys.
+
+        >>> words = env.from_collection(["a", "b", "a"]).map(lambda word: (word, 1))
+        >>> list(words.key_by(lambda pair: pair[0]).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
+        [('a', 1), ('b', 1), ('a', 2)]
+    """
 
     def __init__(
         self,
@@ -584,32 +773,73 @@ class KeyedStream(DataStream):
     def process(  # type: ignore[override]  # as in PyFlink: a keyed stream takes keyed functions
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Run a KeyedProcessFunction: state, timers, side outputs."""
+        """Run a KeyedProcessFunction: state, timers, side outputs.
+
+            >>> class Count(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.seen.update((self.seen.value() or 0) + 1)
+            ...         yield ctx.get_current_key(), self.seen.value()
+            >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
+            >>> list(words.process(Count()).execute_and_collect())
+            [('a', 1), ('b', 1), ('a', 2)]
+        """
         expect(func, KeyedProcessFunction, "process() on a keyed stream")
         return self._add("KEYED PROCESS", specs.KeyedProcess(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Fold each key's elements; emits the running result (in batch mode the last one per key)."""
+        """Fold each key's elements; emits the running result (in batch mode the last one per key).
+
+            >>> numbers = env.from_collection([1, 2, 3, 4]).key_by(lambda n: n % 2)
+            >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
+            [1, 2, 4, 6]
+        """
         return self._add("Reduce", specs.Reduce(_function(as_reduce, func, "reduce()")), self._type)
 
     def sum(self, position_to_sum: Position = 0) -> DataStream:
-        """The running sum of a field per key; the other fields are those of the key's first element."""
+        """The running sum of a field per key; the other fields are those of the key's first element.
+
+            >>> sold = env.from_collection([("ink", 1), ("pen", 5), ("ink", 2)]).key_by(lambda row: row[0])
+            >>> list(sold.sum(1).execute_and_collect())
+            [('ink', 1), ('pen', 5), ('ink', 3)]
+        """
         return self.reduce(FieldReduce(position_to_sum, add))
 
     def min(self, position_to_min: Position = 0) -> DataStream:
-        """The running minimum of a field per key; the other fields are those of the key's first element."""
+        """The running minimum of a field per key; the other fields are those of the key's first element.
+
+            >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+            >>> list(sold.min(1).execute_and_collect())
+            [('ink', 3, 'x'), ('ink', 2, 'x')]
+        """
         return self.reduce(FieldReduce(position_to_min, smaller))
 
     def max(self, position_to_max: Position = 0) -> DataStream:
-        """The running maximum of a field per key; the other fields are those of the key's first element."""
+        """The running maximum of a field per key; the other fields are those of the key's first element.
+
+            >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+            >>> list(sold.max(1).execute_and_collect())
+            [('ink', 1, 'x'), ('ink', 2, 'x')]
+        """
         return self.reduce(FieldReduce(position_to_max, larger))
 
     def min_by(self, position_to_min_by: Position = 0) -> DataStream:
-        """The element with the smallest field so far per key; the first one on a tie."""
+        """The element with the smallest field so far per key; the first one on a tie.
+
+            >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+            >>> list(sold.min_by(1).execute_and_collect())
+            [('ink', 3, 'x'), ('ink', 2, 'y')]
+        """
         return self.reduce(FieldChoice(position_to_min_by, less_than))
 
     def max_by(self, position_to_max_by: Position = 0) -> DataStream:
-        """The element with the largest field so far per key; the first one on a tie."""
+        """The element with the largest field so far per key; the first one on a tie.
+
+            >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+            >>> list(sold.max_by(1).execute_and_collect())
+            [('ink', 1, 'x'), ('ink', 2, 'y')]
+        """
         return self.reduce(FieldChoice(position_to_max_by, greater_than))
 
     def key_by(
@@ -641,25 +871,49 @@ class KeyedStream(DataStream):
         )
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
-        """Collect each key's elements in windows."""
+        """Collect each key's elements in windows.
+
+            >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+            >>> windows = pairs.window(TumblingProcessingTimeWindows.of(Time.minutes(1)))
+            >>> per_minute = windows.reduce(lambda x, y: (x[0], x[1] + y[1]))
+        """
         from millrace.datastream.windowed_stream import WindowedStream
 
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
-        """Windows of ``size`` elements of a key, one after the other or, with ``slide``, beginning every ``slide``."""
+        """Windows of ``size`` elements of a key, one after the other or, with ``slide``, beginning every ``slide``.
+
+            >>> pairs = env.from_collection([("a", 1), ("a", 2), ("a", 4)]).key_by(lambda pair: pair[0])
+            >>> list(pairs.count_window(2).sum(1).execute_and_collect())
+            [('a', 3)]
+        """
         assigner = CountSlidingWindowAssigner.of(size, slide) if slide else CountTumblingWindowAssigner.of(size)
         return self.window(assigner)
 
     def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
-        """Join with elements of the same key whose timestamps are near (an addition to PyFlink)."""
+        """Join with elements of the same key whose timestamps are near (an addition to PyFlink).
+
+            >>> clicks = env.from_collection([("a", 1)]).key_by(lambda row: row[0])
+            >>> near = clicks.interval_join(clicks).between(Time.seconds(-5), Time.seconds(5))
+        """
         from millrace.datastream.joins.interval_join import IntervalJoin
 
         return IntervalJoin(self, other_stream)
 
 
 class ConnectedStreams:
-    """Two streams, possibly of different types, that share one function (and, when keyed, its state)."""
+    """Two streams, possibly of different types, that share one function (and, when keyed, its state).
+
+        >>> class Tag(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return f"left {value}"
+        ...     def map2(self, value):
+        ...         return f"right {value}"
+        >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
+        >>> sorted(both.map(Tag()).execute_and_collect())
+        ['left 1', 'right x']
+    """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
         if stream1._env is not stream2._env:
@@ -673,7 +927,11 @@ class ConnectedStreams:
         key_selector2: Callable[[Any], Any] | KeySelector | str | int,
         key_type: TypeInformation | None = None,
     ) -> ConnectedStreams:
-        """Key both streams; equal keys meet in the same subtask and share state."""
+        """Key both streams; equal keys meet in the same subtask and share state.
+
+            >>> both = env.from_collection([("a", 1)]).connect(env.from_collection([("a", 2)]))
+            >>> keyed = both.key_by(lambda row: row[0], lambda row: row[0])
+        """
         return ConnectedStreams(
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         )
@@ -721,7 +979,12 @@ class ConnectedStreams:
 
 
 class DataStreamSink(_NodeHandle):
-    """The end of a stream."""
+    """The end of a stream.
+
+        >>> sink = env.from_collection([1]).print().name("shown").set_parallelism(1)
+        >>> result = env.execute()
+        1
+    """
 
     def __init__(self, env: StreamExecutionEnvironment, node_id: int) -> None:
         self._env = env
@@ -732,7 +995,12 @@ class DataStreamSink(_NodeHandle):
 
 
 class CloseableIterator(Iterator[Any]):
-    """The elements that a job collects, while it runs. Closing it before its end cancels the job."""
+    """The elements that a job collects, while it runs. Closing it before its end cancels the job.
+
+        >>> with env.from_collection([1, 2]).execute_and_collect() as numbers:
+        ...     print(next(numbers))
+        1
+    """
 
     def __init__(self, values: Iterator[Any], close: Callable[[], None]) -> None:
         self._values = values
@@ -749,6 +1017,7 @@ class CloseableIterator(Iterator[Any]):
         return next(self._values)
 
     def close(self) -> None:
+        """Stop the job whose elements these are, if it still runs."""
         self._close()
 
     def __enter__(self) -> CloseableIterator:

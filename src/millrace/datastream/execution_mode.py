@@ -8,7 +8,13 @@ __all__ = ["RuntimeExecutionMode"]
 
 
 class RuntimeExecutionMode(Enum):
-    """How a DataStream program is executed."""
+    """How a DataStream program is executed.
+
+        >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+        >>> list(words.reduce(lambda x, y: x + y).execute_and_collect())
+        ['aa']
+    """
 
     STREAMING = 0
     """Results go on as elements come, checkpoints are taken; for bounded and unbounded sources."""

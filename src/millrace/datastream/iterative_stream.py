@@ -31,6 +31,12 @@ class IterativeStream(DataStream):
     input has ended and an epoch brought nothing back, the last watermark passes the head: windows and event-time timers
     in the loop fire, and their results may go round again. When nothing comes back after that either, the loop has
     ended. Processing-time timers don't keep it alive.
+
+        >>> loop = env.from_collection([3]).iterate()
+        >>> lower = loop.map(lambda n: n - 1)
+        >>> back = loop.close_with(lower.filter(lambda n: n > 0))
+        >>> sorted(lower.execute_and_collect())
+        [0, 1, 2]
     """
 
     def __init__(

@@ -14,6 +14,9 @@ _UNITS = ((1024**4, "tb"), (1024**3, "gb"), (1024**2, "mb"), (1024, "kb"))
 class MemorySize:
     """A number of bytes. Immutable, ordered, hashable.
 
+        >>> MemorySize.of_mebi_bytes(64).get_bytes()
+        67108864
+
     :param bytes_size: the number, zero or more.
     :raises ValueError: a negative number.
     """
@@ -77,6 +80,10 @@ class SlotSharingGroup:
     """Name and resources of a slot sharing group; made by ``SlotSharingGroup.builder(name)``.
 
     Resources are None when none were specified. Spark assigns the resources of tasks: they are recorded, not enforced.
+
+        >>> group = SlotSharingGroup.builder("heavy").set_cpu_cores(2.0).set_task_heap_memory_mb(512).build()
+        >>> group.get_name(), group.get_cpu_cores()
+        ('heavy', 2.0)
     """
 
     name: str

@@ -28,7 +28,13 @@ DEFAULT_TRANSFER_THREADS = 4
 
 
 class PredefinedOptions(Enum):
-    """Flink's tuning profiles for RocksDB; recorded, without effect on Millrace's embedded backend."""
+    """Flink's tuning profiles for RocksDB; recorded, without effect on Millrace's embedded backend.
+
+        >>> backend = EmbeddedRocksDBStateBackend()
+        >>> backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
+        >>> backend.get_predefined_options()
+        <PredefinedOptions.FLASH_SSD_OPTIMIZED: 3>
+    """
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -37,7 +43,11 @@ class PredefinedOptions(Enum):
 
 
 class StateBackend(ABC):
-    """Describes where working state is kept. The choice never changes what a program computes."""
+    """Describes where working state is kept. The choice never changes what a program computes.
+
+        >>> isinstance(HashMapStateBackend(), StateBackend)
+        True
+    """
 
     identifier: ClassVar[str] = ""
     """The value of ``state.backend.type`` that names this backend."""
@@ -48,7 +58,12 @@ class StateBackend(ABC):
 
 
 class HashMapStateBackend(StateBackend):
-    """State as Python objects in the memory of the task: fastest, limited by memory."""
+    """State as Python objects in the memory of the task: fastest, limited by memory.
+
+        >>> backend = HashMapStateBackend()
+        >>> env.set_state_backend(backend).get_state_backend() is backend
+        True
+    """
 
     identifier = "hashmap"
 
@@ -62,6 +77,10 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     The name is Flink's; the store in Millrace is LMDB, which all worker processes of a machine share. It needs
     ``pip install 'millrace-streaming[disk]'``. The changes of one epoch are in memory. Batch jobs keep their state
     in memory.
+
+        >>> backend = EmbeddedRocksDBStateBackend(enable_incremental_checkpointing=True)
+        >>> env.set_state_backend(backend).get_state_backend() is backend
+        True
 
     :param enable_incremental_checkpointing: write only what changed; None leaves it to the configuration.
     :raises TypeError: ``enable_incremental_checkpointing`` is neither None nor a bool.
@@ -142,6 +161,10 @@ class KeyValueStateBackend(StateBackend):
 
     The backend is pickled into the tasks; what can't be pickled is made in ``open_store``. Checkpoints don't depend on
     it: a job may go on with another backend. ``millrace.testing.check_state_backend`` tests it.
+
+        >>> class InMyStore(KeyValueStateBackend):
+        ...     def open_store(self, place):
+        ...         raise OSError(f"no store for {place.name()}")
     """
 
     @classmethod
@@ -159,6 +182,13 @@ class KeyValueStateBackend(StateBackend):
 
 class CustomStateBackend(StateBackend):
     """A backend of the user's own. PyFlink wraps one written in Java here.
+
+        >>> class InMyStore(KeyValueStateBackend):
+        ...     def open_store(self, place):
+        ...         raise OSError("the store is not there")
+        >>> backend = CustomStateBackend(InMyStore)
+        >>> env.set_state_backend(backend).get_state_backend() is backend
+        True
 
     :param backend: a ``KeyValueStateBackend``, such a class, or the name of one as ``package.module:Class``.
     :raises TypeError: it is none, or lacks methods.

@@ -79,6 +79,12 @@ class StreamExecutionEnvironment(HasOlderNames):
     """The context of a streaming program.
 
     Handles made from it add to one program; ``execute`` submits that program to Spark and begins a new one.
+
+        >>> env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+        >>> sink = env.from_collection([1, 2]).map(lambda n: n * 2).print()
+        >>> result = env.execute("double")
+        2
+        4
     """
 
     _default_local_parallelism = os.cpu_count() or 1
@@ -107,7 +113,12 @@ class StreamExecutionEnvironment(HasOlderNames):
     def get_execution_environment(
         configuration: Configuration | None = None, spark: SparkSession | None = None
     ) -> StreamExecutionEnvironment:
-        """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one."""
+        """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one.
+
+            >>> env = StreamExecutionEnvironment.get_execution_environment()
+            >>> env.set_parallelism(2).get_parallelism()
+            2
+        """
         return StreamExecutionEnvironment(configuration, spark)
 
     @property
@@ -118,9 +129,19 @@ class StreamExecutionEnvironment(HasOlderNames):
     # -- settings -------------------------------------------------------------------------------------------------
 
     def get_config(self) -> ExecutionConfig:
+        """The settings of the environment.
+
+            >>> env.get_config().set_auto_watermark_interval(100).get_auto_watermark_interval()
+            100
+        """
         return self._config
 
     def get_checkpoint_config(self) -> CheckpointConfig:
+        """What is set about checkpoints.
+
+            >>> env.enable_checkpointing(5000).get_checkpoint_config().get_checkpoint_interval()
+            5000
+        """
         return self._checkpoint_config
 
     def configure(self, configuration: Configuration) -> None:
@@ -135,11 +156,16 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._dependencies = dependencies_of(configuration, self._dependencies)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """How many subtasks operators have that don't say otherwise."""
+        """How many subtasks operators have that don't say otherwise.
+
+            >>> env.set_parallelism(3).get_parallelism()
+            3
+        """
         self._config.set_parallelism(parallelism)
         return self
 
     def get_parallelism(self) -> int:
+        """How many subtasks operators have that say nothing else."""
         configured = self._config.get_parallelism()
         return configured if configured > 0 else self._default_local_parallelism
 
@@ -157,6 +183,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._config.get_max_parallelism()
 
     def get_default_local_parallelism(self) -> int:
+        """The parallelism where nothing is set: the cores of this machine."""
         return self._default_local_parallelism
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
@@ -164,7 +191,10 @@ class StreamExecutionEnvironment(HasOlderNames):
         StreamExecutionEnvironment._default_local_parallelism = parallelism
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC."""
+        """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC.
+
+            >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        """
         expect(execution_mode, RuntimeExecutionMode, "set_runtime_mode()")
         self._configuration.set_string(_MODE, execution_mode.name)
         return self
@@ -188,15 +218,21 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def is_chaining_enabled(self) -> bool:
+        """Whether operators may be chained."""
         return self._configuration.get_boolean(_CHAINING, True)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """Whether operators whose maximal parallelism differs may be chained."""
         return self._configuration.get_boolean(_CHAINING_DIFFERENT, True)
 
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
-        """Checkpoint every ``interval`` ms: the cadence of epochs."""
+        """Checkpoint every ``interval`` ms: the cadence of epochs.
+
+            >>> env.enable_checkpointing(10_000).get_checkpoint_interval()
+            10000
+        """
         self._checkpoint_config.set_checkpoint_interval(interval)
         if mode is not None:
             self._checkpoint_config.set_checkpointing_mode(mode)
@@ -207,15 +243,19 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._checkpoint_config.get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
+        """How often a record counts after a failure: exactly or at least once."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """The same under its newer name."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether unaligned checkpoints are asked for."""
         return self._checkpoint_config.is_unaligned_checkpoints_enabled()
 
     def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether unaligned checkpoints are asked for in all cases."""
         return self._checkpoint_config.is_force_unaligned_checkpoints()
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
@@ -236,17 +276,21 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Whether the changelog of state is asked for; None: nothing is set."""
         key = "state.changelog.enabled"
         return self._configuration.get_boolean(key, False) if self._configuration.contains_key(key) else None
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """The directory of savepoints that name none."""
         self._configuration.set_string(_SAVEPOINT_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
+        """The directory of savepoints that name none; None: nothing is set."""
         return self._configuration.get_string(_SAVEPOINT_DIRECTORY, "") or None
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
+        """Make the resources of a slot sharing group known."""
         self._slot_groups[slot_sharing_group.get_name()] = slot_sharing_group
         return self
 
@@ -258,13 +302,22 @@ class StreamExecutionEnvironment(HasOlderNames):
     # -- what the workers need ------------------------------------------------------------------------------------
 
     def add_python_file(self, file_path: str) -> None:
-        """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process."""
+        """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process.
+
+            >>> import pathlib
+            >>> _ = pathlib.Path("helpers.py").write_text("LIMIT = 3")
+            >>> env.add_python_file("helpers.py")
+        """
         self._dependencies = self._dependencies.with_file(file_path, "add_python_file()")
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
         """A zip or tar file that is unpacked on every worker, into ``target_dir`` (default: the archive's name).
 
         The working directory of functions is then the one with the archives in it: ``open("target_dir/data.txt")``.
+
+            >>> import shutil
+            >>> archive = shutil.make_archive("data", "zip", ".", ".")
+            >>> env.add_python_archive("data.zip", "data")
         """
         self._dependencies = self._dependencies.with_archive(archive_path, target_dir, "add_python_archive()")
 
@@ -313,7 +366,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Read a source; the strategy gives its elements timestamps and watermarks."""
+        """Read a source; the strategy gives its elements timestamps and watermarks.
+
+            >>> numbers = env.from_source(NumberSequenceSource(1, 3), WatermarkStrategy.no_watermarks(), "numbers")
+            >>> list(numbers.execute_and_collect())
+            [1, 2, 3]
+        """
         expect(source, Source, "from_source()")
         expect(watermark_strategy, WatermarkStrategy, "from_source()")
         return self._read(source, watermark_strategy, source_name, type_info)
@@ -335,14 +393,22 @@ class StreamExecutionEnvironment(HasOlderNames):
         return DataStream(self, (Port(node.id),), produced)
 
     def from_collection(self, collection: list[Any], type_info: TypeInformation | None = None) -> DataStream:
-        """The elements of a list, from one subtask, in order."""
+        """The elements of a list, from one subtask, in order.
+
+            >>> list(env.from_collection([1, 2], Types.INT()).execute_and_collect())
+            [1, 2]
+        """
         values = list(collection)
         source = CollectionSource(values, type_info)
         no_time = WatermarkStrategy.no_watermarks()
         return self._read(source, no_time, "Collection Source", type_info, non_parallel=True)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
-        """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks)."""
+        """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks).
+
+            >>> list(env.from_sequence(1, 3).execute_and_collect())
+            [1, 2, 3]
+        """
         source = NumberSequenceSource(start, end)
         return self._read(source, WatermarkStrategy.no_watermarks(), "Sequence Source", Types.LONG())
 
@@ -359,7 +425,14 @@ class StreamExecutionEnvironment(HasOlderNames):
         source_name: str = "Custom Source",
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has."""
+        """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has.
+
+            >>> class One(SourceFunction):
+            ...     def run(self, ctx):
+            ...         ctx.collect(1)
+            >>> list(env.add_source(One()).execute_and_collect())
+            [1]
+        """
         if isinstance(source_func, Source):
             return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
         expect(source_func, SourceFunction, "add_source()")
@@ -368,6 +441,8 @@ class StreamExecutionEnvironment(HasOlderNames):
 
     def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
         """Text from a server, cut at a delimiter, in one subtask (Flink's ``socketTextStream``, which PyFlink lacks).
+
+            >>> lines = env.socket_text_stream("localhost", 9999)
 
         :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
         """
@@ -543,7 +618,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         return job, settings
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
-        """Submit the program and go on; the client tells how it fares."""
+        """Submit the program and go on; the client tells how it fares.
+
+            >>> sink = env.from_collection([1]).print()
+            >>> client = env.execute_async()
+            1
+        """
         return self._submit(job_name)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
@@ -551,6 +631,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         only until it is submitted.
 
         Raises ``JobFailedError`` with the operator, the element and the user's line when a function fails.
+
+            >>> sink = env.from_collection(["a"]).print()
+            >>> env.execute("one letter").get_all_accumulator_results()
+            a
+            {}
         """
         client = self._submit(job_name)
         attached = self._configuration.get_string("execution.attached", "true").lower() != "false"
@@ -568,7 +653,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         return cache
 
     def close(self) -> None:
-        """Forget the program and the cached streams. The Spark session stays: other environments may use it."""
+        """Forget the program and the cached streams. The Spark session stays: other environments may use it.
+
+            >>> env = StreamExecutionEnvironment.get_execution_environment()
+            >>> env.close()
+        """
         self._program.clear()
         for cache in self._result_caches:
             cache.invalidate()

@@ -80,6 +80,7 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     _late_element: Callable[[Any], Any] | None = None
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
         return self._keyed.get_execution_environment()
 
     def get_input_type(self) -> TypeInformation:
@@ -87,7 +88,11 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         return self._keyed.get_type()
 
     def trigger(self: S, trigger: Trigger[Any, Any]) -> S:
-        """When windows are evaluated, in place of the assigner's own trigger."""
+        """When windows are evaluated, in place of the assigner's own trigger.
+
+            >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
+            >>> sums = windows.trigger(PurgingTrigger.of(CountTrigger.of(3))).reduce(lambda x, y: x + y)
+        """
         expect(trigger, Trigger, "trigger()")
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
             raise TypeError(
@@ -98,7 +103,11 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         return self
 
     def evictor(self: S, evictor: Evictor[Any, Any]) -> S:
-        """What leaves a window before or after it is evaluated. Elements are then kept, not folded."""
+        """What leaves a window before or after it is evaluated. Elements are then kept, not folded.
+
+            >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
+            >>> sums = windows.trigger(CountTrigger.of(1)).evictor(CountEvictor.of(2)).reduce(lambda x, y: x + y)
+        """
         expect(evictor, Evictor, "evictor()")
         self._evictor = evictor
         return self
@@ -107,6 +116,11 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         """How long (ms of event time) windows wait for late elements after they fired: each then fires them again.
 
         Processing time knows no late elements.
+
+            >>> late = OutputTag("late", Types.INT())
+            >>> minutes = TumblingEventTimeWindows.of(Time.minutes(1))
+            >>> windows = env.from_collection([1]).key_by(lambda n: n).window(minutes)
+            >>> sums = windows.allowed_lateness(30_000).side_output_late_data(late).reduce(lambda x, y: x + y)
         """
         lateness = time_ms if isinstance(time_ms, int) else to_millis(time_ms)
         if lateness < 0:
@@ -209,13 +223,35 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         accumulator_type: TypeInformation | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only."""
+        """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only.
+
+            >>> class Mean(AggregateFunction):
+            ...     def create_accumulator(self):
+            ...         return 0, 0
+            ...     def add(self, value, accumulator):
+            ...         return accumulator[0] + value, accumulator[1] + 1
+            ...     def get_result(self, accumulator):
+            ...         return accumulator[0] / accumulator[1]
+            ...     def merge(self, a, b):
+            ...         return a[0] + b[0], a[1] + b[1]
+            >>> numbers = env.from_collection([1, 2, 3, 6]).key_by(lambda n: "all")
+            >>> list(numbers.count_window(4).aggregate(Mean()).execute_and_collect())
+            [3.0]
+        """
         return self._aggregate(aggregate_function, window_function, accumulator_type, output_type)
 
     def apply(
         self, window_function: F, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Keep each window's elements and call ``window_function`` with them."""
+        """Keep each window's elements and call ``window_function`` with them.
+
+            >>> class Size(WindowFunction):
+            ...     def apply(self, key, window, inputs):
+            ...         yield key, len(list(inputs))
+            >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+            >>> list(words.count_window(2).apply(Size()).execute_and_collect())
+            [('a', 2)]
+        """
         return self._evaluate("apply", window_function, output_type)
 
     def process(
@@ -223,7 +259,15 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         process_window_function: P,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Keep each window's elements and call ``process_window_function`` with them, with access to time and state."""
+        """Keep each window's elements and call ``process_window_function`` with them, with access to time and state.
+
+            >>> class Span(ProcessWindowFunction):
+            ...     def process(self, key, context, elements):
+            ...         yield key, len(list(elements))
+            >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
+            >>> list(words.count_window(2).process(Span()).execute_and_collect())
+            [('a', 2)]
+        """
         return self._evaluate("process", process_window_function, output_type)
 
     # -- one field ------------------------------------------------------------------------------------------------
@@ -250,7 +294,13 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
 
 
 class WindowedStream(_Windows[WindowFunction[Any, Any, Any, Any], ProcessWindowFunction[Any, Any, Any, Any]]):
-    """A keyed stream in windows: every key has windows of its own. Made by ``KeyedStream.window``."""
+    """A keyed stream in windows: every key has windows of its own. Made by ``KeyedStream.window``.
+
+        >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+        >>> sums = pairs.window(CountTumblingWindowAssigner(2)).reduce(lambda x, y: (x[0], x[1] + y[1]))
+        >>> list(sums.execute_and_collect())
+        [('a', 3)]
+    """
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(keyed_stream, window_assigner, "window")
@@ -263,7 +313,12 @@ class WindowedStream(_Windows[WindowFunction[Any, Any, Any, Any], ProcessWindowF
 
 
 class AllWindowedStream(_Windows[AllWindowFunction[Any, Any, Any], ProcessAllWindowFunction[Any, Any, Any]]):
-    """A stream without keys in windows, evaluated in one subtask. Made by ``DataStream.window_all``."""
+    """A stream without keys in windows, evaluated in one subtask. Made by ``DataStream.window_all``.
+
+        >>> numbers = env.from_collection([1, 2, 3])
+        >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).reduce(lambda x, y: x + y).execute_and_collect())
+        [3]
+    """
 
     _non_parallel = True
 

@@ -14,7 +14,15 @@ from millrace.dbapi.errors import InterfaceError, NotSupportedError, translated
 
 
 class Connection:
-    """Threads may share it; its statements run one after the other."""
+    """Threads may share it; its statements run one after the other.
+
+        >>> try:
+        ...     with connect("http://localhost:1", timeout=1) as connection:
+        ...         rows = connection.execute("SHOW TABLES").fetchall()
+        ... except OperationalError:
+        ...     print("no gateway listens there")
+        no gateway listens there
+    """
 
     Warning, Error = errors.Warning, errors.Error
     InterfaceError, DatabaseError, DataError = errors.InterfaceError, errors.DatabaseError, errors.DataError
@@ -29,9 +37,11 @@ class Connection:
 
     @property
     def closed(self) -> bool:
+        """Whether it was closed."""
         return self._session.is_closed
 
     def cursor(self) -> Cursor:
+        """A cursor for statements on this connection."""
         self._require_open()
         return Cursor(self)
 
@@ -91,6 +101,11 @@ def connect(
     transport: Any = None,
 ) -> Connection:
     """Open a session at a gateway.
+
+        >>> connect("http://localhost:1/", timeout=1)
+        Traceback (most recent call last):
+            ...
+        millrace.dbapi.errors.OperationalError: ...
 
     :param url: ``http://host:port``, or ``host:port``.
     :param token: that the gateway asks for.

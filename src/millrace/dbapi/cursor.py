@@ -26,7 +26,17 @@ KIND = Field("op", t.VarCharType(2, False))
 
 
 class Cursor:
-    """Statements run one after the other; the rows of the last one are read."""
+    """Statements run one after the other; the rows of the last one are read.
+
+        >>> try:
+        ...     with connect("http://localhost:1", timeout=1).cursor() as cursor:
+        ...         cursor.execute("SELECT name FROM orders WHERE amount > ?", [3])
+        ...         first, others = cursor.fetchone(), cursor.fetchall()
+        ...         cursor.executemany("INSERT INTO names VALUES (?)", [first, *others])
+        ... except OperationalError:
+        ...     print("no gateway listens there")
+        no gateway listens there
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

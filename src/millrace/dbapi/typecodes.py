@@ -58,15 +58,27 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """The day of a moment, in this machine's time zone."""
+    """The day of a moment, in this machine's time zone.
+
+        >>> DateFromTicks(1_772_706_600) == __import__("datetime").date.fromtimestamp(1_772_706_600)
+        True
+    """
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """The time of day of a moment, in this machine's time zone."""
+    """The time of day of a moment, in this machine's time zone.
+
+        >>> TimeFromTicks(1_772_706_600).second
+        0
+    """
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """A moment, in this machine's time zone."""
+    """A moment, in this machine's time zone.
+
+        >>> TimestampFromTicks(1_772_706_600).year
+        2026
+    """
     return datetime.datetime.fromtimestamp(ticks)

@@ -28,6 +28,9 @@ _BROKEN = (
 class AvroInputFormat(InputFormat, FileSource[dict[str, Any]], ResultTypeQueryable):
     """The records of an Avro file, or of the files of a folder, for ``env.create_input``.
 
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> orders = AvroInputFormat("orders.avro", AvroSchema.parse_string(text))
+
     :param path: the file or folder.
     :param schema: of the records; files are read by the schema that they were written with.
     """
@@ -94,7 +97,14 @@ class _AvroRecords(SplitRecords[dict[str, Any]]):
 
 
 class AvroBulkWriters:
-    """Writers of Avro files for ``FileSink.for_bulk_format``."""
+    """Writers of Avro files for ``FileSink.for_bulk_format``.
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> schema = AvroSchema.parse_string(text)
+        >>> sink = FileSink.for_bulk_format("out", AvroBulkWriters.for_generic_record(schema)).build()
+        >>> written = env.from_collection([{"id": 1}], GenericRecordAvroTypeInfo(schema)).sink_to(sink)
+        >>> result = env.execute()
+    """
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> BulkWriterFactory:

@@ -19,6 +19,9 @@ _ORDER = ("type", "name", "namespace", "doc", "fields", "items", "values", "symb
 class AvroSchema:
     """A schema of Avro: ``AvroSchema.parse_string(...)`` or ``parse_file(...)``.
 
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> schema = AvroSchema.parse_string(text)
+
     :raises ValueError: the text is no Avro schema.
     """
 
@@ -41,7 +44,13 @@ class AvroSchema:
 
     @staticmethod
     def parse_file(file_path: str) -> AvroSchema:
-        """A schema from a file of JSON."""
+        """A schema from a file of JSON.
+
+            >>> import pathlib
+            >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+            >>> _ = pathlib.Path("order.avsc").write_text(text)
+            >>> schema = AvroSchema.parse_file("order.avsc")
+        """
         return AvroSchema(Path(file_path).read_text("utf-8"))
 
     @cached_property
@@ -91,7 +100,13 @@ def _ordered(schema: Any, is_field: bool = False) -> Any:
 
 
 class GenericRecordAvroTypeInfo(TypeInformation):
-    """The type of records of a schema; they are dicts."""
+    """The type of records of a schema; they are dicts.
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> orders = env.from_collection([{"id": 1}], GenericRecordAvroTypeInfo(AvroSchema.parse_string(text)))
+        >>> list(orders.execute_and_collect())
+        [{'id': 1}]
+    """
 
     __slots__ = ("_schema",)
 

@@ -24,7 +24,12 @@ SCHEMA_KEY = "parquet.avro.schema"
 
 
 class AvroParquetReaders:
-    """Readers of Parquet files for ``FileSource.for_record_stream_format``."""
+    """Readers of Parquet files for ``FileSource.for_record_stream_format``.
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> format = AvroParquetReaders.for_generic_record(AvroSchema.parse_string(text))
+        >>> builder = FileSource.for_record_stream_format(format, "orders.parquet")
+    """
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> StreamFormat[dict[str, Any]]:
@@ -63,7 +68,12 @@ class _AvroParquetRecords(ParquetBatches[dict[str, Any]]):
 
 
 class AvroParquetWriters:
-    """Writers of Parquet files for ``FileSink.for_bulk_format``."""
+    """Writers of Parquet files for ``FileSink.for_bulk_format``.
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> writers = AvroParquetWriters.for_generic_record(AvroSchema.parse_string(text))
+        >>> sink = FileSink.for_bulk_format("out", writers).build()
+    """
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> BulkWriterFactory:

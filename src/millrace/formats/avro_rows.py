@@ -143,6 +143,10 @@ def _to_record(fields: list[tuple[str, Convert]]) -> Convert:
 class AvroRowDeserializationSchema(DeserializationSchema):
     """Avro records as rows.
 
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> AvroRowDeserializationSchema(avro_schema_string=text).deserialize(b"\\x02")
+        Row(id=1)
+
     :param record_class: Java's; refused.
     :param avro_schema_string: the schema that messages were written with, as JSON.
     """
@@ -166,6 +170,7 @@ class AvroRowDeserializationSchema(DeserializationSchema):
         return row
 
     def get_produced_type(self) -> TypeInformation:
+        """The type of the rows."""
         return self._schema.type_of(self._schema.parsed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -174,6 +179,10 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
 class AvroRowSerializationSchema(SerializationSchema):
     """Rows, tuples or dicts as Avro records, fields by their position (those of dicts by their names).
+
+        >>> text = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+        >>> AvroRowSerializationSchema(avro_schema_string=text).serialize(Row(id=1))
+        b'\\x02'
 
     :param record_class: Java's; refused.
     :param avro_schema_string: the schema, as JSON.

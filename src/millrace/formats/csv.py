@@ -38,6 +38,13 @@ class CsvReaderFormat(StreamFormat[Row]):
 
     A file is one split, since a quoted field may contain line ends. A record that does not fit the schema is a
     ``RecordError`` (a ValueError) that names file and line.
+
+        >>> import pathlib
+        >>> _ = pathlib.Path("orders.csv").write_text("Ann,1\\nBob,2\\n")
+        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
+        >>> source = FileSource.for_record_stream_format(CsvReaderFormat.for_schema(schema), "orders.csv").build()
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "csv").execute_and_collect())
+        [Row(name='Ann', amount=1), Row(name='Bob', amount=2)]
     """
 
     def __init__(self, schema: CsvSchema, ignore_parse_errors: bool = False) -> None:
@@ -46,6 +53,7 @@ class CsvReaderFormat(StreamFormat[Row]):
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
+        """The format of files with these columns."""
         return CsvReaderFormat(schema)
 
     def with_ignore_parse_errors(self) -> CsvReaderFormat:
@@ -185,7 +193,17 @@ class _CsvRecords(SplitRecords[Row]):
 
 
 class CsvBulkWriters:
-    """Writers of CSV files for ``FileSink.for_bulk_format``."""
+    """Writers of CSV files for ``FileSink.for_bulk_format``.
+
+        >>> import pathlib
+        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
+        >>> sink = FileSink.for_bulk_format("out", CsvBulkWriters.for_schema(schema)).build()
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.LONG()])
+        >>> written = env.from_collection([Row("Ann", 1)], row).sink_to(sink)
+        >>> result = env.execute()
+        >>> [part.read_text() for part in pathlib.Path("out").rglob("part-*")]
+        ['Ann,1\\n']
+    """
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> BulkWriterFactory:

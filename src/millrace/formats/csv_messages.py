@@ -57,7 +57,12 @@ class _Builder:
 
 
 class CsvRowDeserializationSchema(DeserializationSchema):
-    """Reads a message as one CSV line and gives a ``Row``; make one with ``CsvRowDeserializationSchema.Builder``."""
+    """Reads a message as one CSV line and gives a ``Row``; make one with ``CsvRowDeserializationSchema.Builder``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> CsvRowDeserializationSchema.Builder(row).build().deserialize(b"Ann,1")
+        Row(name='Ann', amount=1)
+    """
 
     def __init__(self, schema: CsvSchema, ignore_parse_errors: bool) -> None:
         self._schema = schema
@@ -91,6 +96,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         return row_of([parse(text) for parse, text in zip(self._fields, record, strict=True)], self._names)
 
     def get_produced_type(self) -> Any:
+        """The type of the rows."""
         return row_type_info(self._schema.arrow_schema())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,7 +124,12 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 
 
 class CsvRowSerializationSchema(SerializationSchema):
-    """Writes a row as one CSV line; make one with ``CsvRowSerializationSchema.Builder``."""
+    """Writes a row as one CSV line; make one with ``CsvRowSerializationSchema.Builder``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> CsvRowSerializationSchema.Builder(row).build().serialize(Row("Ann", 1))
+        b'Ann,1\\n'
+    """
 
     def __init__(self, schema: CsvSchema) -> None:
         self._schema = schema

@@ -42,20 +42,28 @@ class CsvDialect:
 
 @dataclass(frozen=True)
 class CsvSchema:
-    """Columns and dialect; make one with ``CsvSchema.builder()``."""
+    """Columns and dialect; make one with ``CsvSchema.builder()``.
+
+        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
+        >>> schema.size(), schema.names
+        (2, ['name', 'amount'])
+    """
 
     columns: tuple[CsvColumn, ...]
     dialect: CsvDialect = field(default_factory=CsvDialect)
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:
+        """Begins a schema; ``build()`` ends it."""
         return CsvSchemaBuilder()
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     def arrow_schema(self) -> Any:
+        """The columns as a schema of Arrow."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     def size(self) -> int:
@@ -77,7 +85,12 @@ def _one_char(what: str, char: str) -> str:
 
 
 class CsvSchemaBuilder:
-    """Builds a ``CsvSchema``. The column and separator methods raise ValueError for what is not a single character."""
+    """Builds a ``CsvSchema``. The column and separator methods raise ValueError for what is not a single character.
+
+        >>> builder = CsvSchemaBuilder().add_string_column("name").add_number_column("amount", DataTypes.INT())
+        >>> builder.set_column_separator(";").set_use_header().build().names
+        ['name', 'amount']
+    """
 
     def __init__(self) -> None:
         self._columns: list[CsvColumn] = []
@@ -104,6 +117,7 @@ class CsvSchemaBuilder:
         return self._add(CsvColumn(name, pa.list_(element), separator))
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
+        """A column of ``true`` and ``false``."""
         return self._add(CsvColumn(name, pa.bool_()))
 
     def add_number_column(self, name: str, number_type: Any = None) -> CsvSchemaBuilder:
@@ -111,6 +125,7 @@ class CsvSchemaBuilder:
         return self._add(CsvColumn(name, pa.int64() if number_type is None else arrow_type(number_type)))
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
+        """A column of text."""
         return self._add(CsvColumn(name, pa.string()))
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
@@ -119,6 +134,7 @@ class CsvSchemaBuilder:
         return self
 
     def clear_columns(self) -> CsvSchemaBuilder:
+        """Forget the columns so far."""
         self._columns.clear()
         return self
 
@@ -148,6 +164,7 @@ class CsvSchemaBuilder:
         return self._set(column_separator=_one_char("Column separator", char))
 
     def disable_escape_char(self) -> CsvSchemaBuilder:
+        """No character escapes others."""
         return self._set(escape_char=None)
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
@@ -163,6 +180,7 @@ class CsvSchemaBuilder:
         return self._set(null_value=null_value)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
+        """No character quotes others."""
         return self._set(quote_char=None)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:

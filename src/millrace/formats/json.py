@@ -20,7 +20,13 @@ __all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema"
 
 
 class JsonRowDeserializationSchema(DeserializationSchema):
-    """Reads a message as a JSON object and gives a ``Row`` of its fields; make one with ``builder()``."""
+    """Reads a message as a JSON object and gives a ``Row`` of its fields; make one with ``builder()``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> schema = JsonRowDeserializationSchema.builder().type_info(row).build()
+        >>> schema.deserialize(b'{"name": "Ann", "amount": 1}')
+        Row(name='Ann', amount=1)
+    """
 
     def __init__(self, type_info: Any, fail_on_missing_field: bool, ignore_parse_errors: bool) -> None:
         self._type_info = type_info
@@ -46,6 +52,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             raise ValueError(f"Failed to deserialize JSON {message!r}: {error}") from error
 
     def get_produced_type(self) -> Any:
+        """The type of the rows."""
         return self._type_info
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -53,6 +60,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
+        """Begins a schema; ``build()`` ends it."""
         return JsonRowDeserializationSchema.Builder()
 
     class Builder:
@@ -95,7 +103,12 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
 
 class JsonRowSerializationSchema(SerializationSchema):
-    """Writes a row as a JSON object; make one with ``builder()``."""
+    """Writes a row as a JSON object; make one with ``builder()``.
+
+        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+        >>> JsonRowSerializationSchema.builder().with_type_info(row).build().serialize(Row("Ann", 1))
+        b'{"name":"Ann","amount":1}'
+    """
 
     def __init__(self, type_info: Any) -> None:
         self._type_info = type_info
@@ -110,6 +123,7 @@ class JsonRowSerializationSchema(SerializationSchema):
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
+        """Begins a schema; ``build()`` ends it."""
         return JsonRowSerializationSchema.Builder()
 
     class Builder:
@@ -133,6 +147,9 @@ class JsonRowSerializationSchema(SerializationSchema):
 class JsonLinesEncoder(Encoder):
     """For ``FileSink.for_row_format``: every element as JSON on a line of its own.
 
+        >>> JsonLinesEncoder().encode({"name": "Ann"})
+        b'{"name":"Ann"}\\n'
+
     :param type_info: the elements' type; by default that of the stream. Undeclared values are written as they are: Rows
         as objects, dates as ISO text.
     """
@@ -153,6 +170,12 @@ class JsonLinesEncoder(Encoder):
 
 class JsonLinesFormat(StreamFormat[Any]):
     """Reads files with one JSON value a line; blank lines are skipped, large uncompressed files split.
+
+        >>> import pathlib
+        >>> _ = pathlib.Path("orders.json").write_text('{"id": 1}\\n{"id": 2}\\n')
+        >>> source = FileSource.for_record_stream_format(JsonLinesFormat(), "orders.json").build()
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "json").execute_and_collect())
+        [{'id': 1}, {'id': 2}]
 
     :param type_info: with a row type elements are Rows of it; without, what the json module gives (mostly dicts).
     :param ignore_parse_errors: count and skip malformed lines, which are otherwise a ``RecordError`` (a ValueError)

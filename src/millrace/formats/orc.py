@@ -27,7 +27,13 @@ _PROPERTIES = {
 
 
 class OrcBulkWriters:
-    """Writers of ORC files for ``FileSink.for_bulk_format``."""
+    """Writers of ORC files for ``FileSink.for_bulk_format``.
+
+        >>> row = DataTypes.ROW([DataTypes.FIELD("id", DataTypes.INT())])
+        >>> sink = FileSink.for_bulk_format("out", OrcBulkWriters.for_row_type(row)).build()
+        >>> written = env.from_collection([Row(1)], Types.ROW_NAMED(["id"], [Types.INT()])).sink_to(sink)
+        >>> result = env.execute()
+    """
 
     @staticmethod
     def for_row_type(

@@ -29,6 +29,14 @@ ROW_GROUP = 1 << 17
 class ParquetColumnarRowInputFormat(BulkFormat[Row]):
     """Reads Parquet files as rows, nested types included. Large files are split at row groups.
 
+        >>> row = DataTypes.ROW([DataTypes.FIELD("id", DataTypes.INT())])
+        >>> sink = FileSink.for_bulk_format("out", ParquetBulkWriters.for_row_type(row)).build()
+        >>> written = env.from_collection([Row(1)], Types.ROW_NAMED(["id"], [Types.INT()])).sink_to(sink)
+        >>> result = env.execute()
+        >>> source = FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(row), "out").build()
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "ids").execute_and_collect())
+        [Row(id=1)]
+
     :param row_type: the columns to read: ``Types.ROW_NAMED``, ``DataTypes.ROW`` or a pyarrow schema; columns that a
         file lacks are None. None reads each file with the columns and types that it has.
     :param hadoop_config: ignored.
@@ -137,7 +145,13 @@ class _ParquetRecords(ParquetBatches[Row]):
 
 
 class ParquetBulkWriters:
-    """Writers of Parquet files for ``FileSink.for_bulk_format``."""
+    """Writers of Parquet files for ``FileSink.for_bulk_format``.
+
+        >>> row = DataTypes.ROW([DataTypes.FIELD("id", DataTypes.INT())])
+        >>> sink = FileSink.for_bulk_format("out", ParquetBulkWriters.for_row_type(row)).build()
+        >>> written = env.from_collection([Row(1)], Types.ROW_NAMED(["id"], [Types.INT()])).sink_to(sink)
+        >>> result = env.execute()
+    """
 
     @staticmethod
     def for_row_type(row_type: Any, hadoop_config: Any = None, utc_timestamp: bool = False) -> BulkWriterFactory:

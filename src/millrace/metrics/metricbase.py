@@ -29,7 +29,11 @@ M = TypeVar("M", bound="Metric")
 
 
 class Metric(ABC):
-    """Something that is measured."""
+    """Something that is measured.
+
+        >>> isinstance(MetricGroup().counter("seen"), Metric)
+        True
+    """
 
     kind: ClassVar[str] = "metric"
 
@@ -43,7 +47,14 @@ class Metric(ABC):
 
 
 class Counter(Metric):
-    """Counts up and down."""
+    """Counts up and down.
+
+        >>> counter = MetricGroup().counter("seen")
+        >>> counter.inc()
+        >>> counter.dec(3)
+        >>> counter.get_count()
+        -2
+    """
 
     kind = "counter"
 
@@ -71,6 +82,11 @@ class Counter(Metric):
 
 class Meter(Metric):
     """Counts events and measures their rate.
+
+        >>> meter = MetricGroup().meter("per_second")
+        >>> meter.mark_event(5)
+        >>> meter.get_count()
+        5
 
     :param time_span_in_seconds: the rate is the average over the last so many seconds.
     :param clock: seconds since the epoch: other processes and the driver go on from its slots of time.
@@ -126,7 +142,14 @@ class Meter(Metric):
 
 
 class Distribution(Metric):
-    """Count, sum, minimum and maximum of the values of a variable."""
+    """Count, sum, minimum and maximum of the values of a variable.
+
+        >>> sizes = MetricGroup().distribution("sizes")
+        >>> sizes.update(3)
+        >>> sizes.update(5)
+        >>> sizes.get_mean()
+        4.0
+    """
 
     kind = "distribution"
 
@@ -174,7 +197,12 @@ class Distribution(Metric):
 
 
 class Gauge(Metric):
-    """A value that is asked for when it is needed."""
+    """A value that is asked for when it is needed.
+
+        >>> gauge = Gauge(lambda: 7)
+        >>> gauge.get_value()
+        7
+    """
 
     kind = "gauge"
 
@@ -219,6 +247,15 @@ class MetricGroup:
     Registering a name again gives the metric that is there (a gauge is replaced), so that a function whose ``open``
     runs in every epoch goes on counting.
 
+        >>> class Counted(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_metrics_group().add_group("shop").counter("seen")
+        ...     def map(self, value):
+        ...         self.seen.inc()
+        ...         return value
+        >>> list(env.from_collection(["a"]).map(Counted()).execute_and_collect())
+        ['a']
+
     :param scope: the names from the root down to this group.
     :param variables: names and values set by ``add_group(key, value)`` on the way.
     :param clock: the time of its meters, in seconds since the epoch.
@@ -241,6 +278,9 @@ class MetricGroup:
 
         With ``extra`` they are key and value: the group is ``extra`` in ``name``, and ``name`` becomes a variable.
 
+            >>> MetricGroup().add_group("shop", "north").get_scope_components()
+            ('shop', 'north')
+
         :raises ValueError: there is a metric of this name.
         """
         if extra is None:
@@ -248,7 +288,13 @@ class MetricGroup:
         return self._group(name, {})._group(extra, {name: extra})
 
     def counter(self, name: str) -> Counter:
-        """The counter of this name; ValueError if the name is another kind of metric or a group."""
+        """The counter of this name; ValueError if the name is another kind of metric or a group.
+
+            >>> counter = MetricGroup().counter("seen")
+            >>> counter.inc(2)
+            >>> counter.get_count()
+            2
+        """
         return self._register(name, Counter, Counter)
 
     def gauge(self, name: str, obj: Callable[[], Any]) -> None:
@@ -280,7 +326,13 @@ class MetricGroup:
         return ".".join((*self._scope, name))
 
     def snapshot(self) -> dict[str, MetricSnapshot]:
-        """The numbers of this group and all groups in it, by metric identifier."""
+        """The numbers of this group and all groups in it, by metric identifier.
+
+            >>> group = MetricGroup()
+            >>> group.counter("seen").inc(2)
+            >>> len(list(group.snapshot()))
+            1
+        """
         return {measured.identifier: measured.value for measured in self.measured()}
 
     def measured(self) -> Iterator[Measured]:

@@ -20,6 +20,10 @@ _EXACT: dict[pa.DataType, type[Any]] = {row.arrow: kind for kind, row in ROWS.it
 def from_arrow_type(arrow_type: pa.DataType, nullable: bool = True) -> DataType:
     """The data type of an Arrow column.
 
+        >>> import pyarrow
+        >>> str(from_arrow_type(pyarrow.int32()))
+        'INT'
+
     :raises TypeError: there is none.
     """
     kind = _EXACT.get(arrow_type)

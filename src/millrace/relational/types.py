@@ -19,7 +19,11 @@ MAX_LENGTH = 2**31 - 1
 
 
 class DataType:
-    """Base of all types."""
+    """Base of all types.
+
+        >>> str(DataTypes.INT().not_null()), DataTypes.INT() == DataTypes.INT().not_null()
+        ('INT NOT NULL', False)
+    """
 
     def __init__(self, nullable: bool = True) -> None:
         self._nullable = nullable
@@ -27,6 +31,7 @@ class DataType:
 
     @property
     def is_nullable(self) -> bool:
+        """Whether NULL is among the values."""
         return self._nullable
 
     def nullable(self: _T) -> _T:
@@ -38,6 +43,7 @@ class DataType:
         return self._with_nullable(False)
 
     def with_nullable(self: _T, nullable: bool) -> _T:
+        """This type, with or without NULL among its values."""
         return self._with_nullable(nullable)
 
     def _with_nullable(self: _T, nullable: bool) -> _T:
@@ -55,6 +61,7 @@ class DataType:
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type, without parameters."""
         return cls.__name__.removesuffix("Type").upper()
 
     def need_conversion(self) -> bool:
@@ -80,7 +87,11 @@ class DataType:
         return ()
 
     def sql(self) -> str:
-        """The SQL text without NOT NULL."""
+        """The SQL text without NOT NULL.
+
+            >>> DataTypes.INT().not_null().sql()
+            'INT'
+        """
         return self.type_name()
 
     def is_same(self, other: DataType) -> bool:
@@ -102,56 +113,111 @@ class DataType:
 
 
 class AtomicType(DataType):
-    """A type without parts."""
+    """A type without parts.
+
+        >>> isinstance(IntType(), AtomicType), isinstance(ArrayType(IntType()), AtomicType)
+        (True, False)
+    """
 
 
 class NullType(AtomicType):
-    """The type of a bare NULL."""
+    """The type of a bare NULL.
+
+        >>> str(NullType())
+        'NULL'
+    """
 
     def __init__(self) -> None:
         super().__init__(True)
 
 
 class NumericType(AtomicType):
-    """Numbers."""
+    """Numbers.
+
+        >>> isinstance(DoubleType(), NumericType)
+        True
+    """
 
 
 class IntegralType(NumericType):
-    """Whole numbers of a fixed width; arithmetic wraps around as in Java."""
+    """Whole numbers of a fixed width; arithmetic wraps around as in Java.
+
+        >>> isinstance(BigIntType(), IntegralType)
+        True
+    """
 
     bits: int
 
 
 class FractionalType(NumericType):
-    """Numbers with a fraction."""
+    """Numbers with a fraction.
+
+        >>> isinstance(DecimalType(10, 2), FractionalType)
+        True
+    """
 
 
 class TinyIntType(IntegralType):
+    """Whole numbers of 8 bits.
+
+        >>> str(TinyIntType())
+        'TINYINT'
+    """
+
     bits = 8
 
 
 class SmallIntType(IntegralType):
+    """Whole numbers of 16 bits.
+
+        >>> str(SmallIntType())
+        'SMALLINT'
+    """
+
     bits = 16
 
 
 class IntType(IntegralType):
+    """Whole numbers of 32 bits.
+
+        >>> str(IntType())
+        'INT'
+    """
+
     bits = 32
 
 
 class BigIntType(IntegralType):
+    """Whole numbers of 64 bits.
+
+        >>> str(BigIntType())
+        'BIGINT'
+    """
+
     bits = 64
 
 
 class FloatType(FractionalType):
-    """4 bytes."""
+    """4 bytes.
+
+        >>> str(FloatType())
+        'FLOAT'
+    """
 
 
 class DoubleType(FractionalType):
-    """8 bytes."""
+    """8 bytes.
+
+        >>> str(DoubleType())
+        'DOUBLE'
+    """
 
 
 class DecimalType(FractionalType):
     """Exact numbers of ``precision`` digits, ``scale`` of them after the point.
+
+        >>> str(DecimalType(10, 2))
+        'DECIMAL(10, 2)'
 
     :raises ValueError: a precision outside 1 to 38, or a scale outside 0 to the precision.
     """
@@ -195,31 +261,55 @@ class _Sized(AtomicType):
 
 
 class CharType(_Sized):
-    """Text of exactly ``length`` characters, padded with blanks."""
+    """Text of exactly ``length`` characters, padded with blanks.
+
+        >>> str(CharType(3))
+        'CHAR(3)'
+    """
 
 
 class VarCharType(_Sized):
-    """Text of at most ``length`` characters; STRING is the longest."""
+    """Text of at most ``length`` characters; STRING is the longest.
+
+        >>> str(VarCharType(5)), str(VarCharType(2**31 - 1))
+        ('VARCHAR(5)', 'STRING')
+    """
 
     unbounded = "STRING"
 
 
 class BinaryType(_Sized):
-    """Exactly ``length`` bytes."""
+    """Exactly ``length`` bytes.
+
+        >>> str(BinaryType(3))
+        'BINARY(3)'
+    """
 
 
 class VarBinaryType(_Sized):
-    """At most ``length`` bytes; BYTES is the longest."""
+    """At most ``length`` bytes; BYTES is the longest.
+
+        >>> str(VarBinaryType(5))
+        'VARBINARY(5)'
+    """
 
     unbounded = "BYTES"
 
 
 class BooleanType(AtomicType):
-    """TRUE, FALSE, and UNKNOWN for NULL."""
+    """TRUE, FALSE, and UNKNOWN for NULL.
+
+        >>> str(BooleanType())
+        'BOOLEAN'
+    """
 
 
 class DateType(AtomicType):
-    """A day: ``datetime.date``."""
+    """A day: ``datetime.date``.
+
+        >>> str(DateType())
+        'DATE'
+    """
 
 
 class _Precise(AtomicType):
@@ -243,17 +333,28 @@ class _Precise(AtomicType):
 
 
 class TimeType(_Precise):
-    """A time of day: ``datetime.time``."""
+    """A time of day: ``datetime.time``.
+
+        >>> str(TimeType(0))
+        'TIME(0)'
+    """
 
     default_precision = 0
 
 
 class TimestampType(_Precise):
-    """A date and time without zone: ``datetime.datetime`` without tzinfo. Kept to the microsecond."""
+    """A date and time without zone: ``datetime.datetime`` without tzinfo. Kept to the microsecond.
+
+        >>> str(TimestampType(3))
+        'TIMESTAMP(3)'
+    """
 
 
 class LocalZonedTimestampType(_Precise):
     """An instant, shown in the zone of the session. Kept to the microsecond.
+
+        >>> str(LocalZonedTimestampType(3))
+        'TIMESTAMP_LTZ(3)'
 
     :cvar EPOCH_ORDINAL: the machine's zone at the epoch in microseconds, which ``to_sql_type`` adds, as in PyFlink.
     """
@@ -262,18 +363,27 @@ class LocalZonedTimestampType(_Precise):
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type, without parameters."""
         return "TIMESTAMP_LTZ"
 
 
 class ZonedTimestampType(_Precise):
-    """A date and time with its own zone: can be named, not computed with, as in Flink."""
+    """A date and time with its own zone: can be named, not computed with, as in Flink.
+
+        >>> str(ZonedTimestampType(3))
+        'TIMESTAMP(3) WITH TIME ZONE'
+    """
 
     def sql(self) -> str:
         return f"TIMESTAMP({self.precision}) WITH TIME ZONE"
 
 
 class Resolution:
-    """A unit of an interval: what ``DataTypes.DAY()`` and its like give."""
+    """A unit of an interval: what ``DataTypes.DAY()`` and its like give.
+
+        >>> DataTypes.SECOND(3).precision
+        3
+    """
 
     class IntervalUnit(enum.Enum):
         SECOND = 0
@@ -289,10 +399,12 @@ class Resolution:
 
     @property
     def unit(self) -> IntervalUnit:
+        """The unit."""
         return self._unit
 
     @property
     def precision(self) -> int:
+        """How many digits it has; -1: as usual."""
         return self._precision
 
     def __str__(self) -> str:
@@ -300,7 +412,11 @@ class Resolution:
 
 
 class YearMonthIntervalType(AtomicType):
-    """A number of months. In Python an ``int``."""
+    """A number of months. In Python an ``int``.
+
+        >>> str(DataTypes.INTERVAL(DataTypes.YEAR(), DataTypes.MONTH()))
+        'INTERVAL YEAR(2) TO MONTH'
+    """
 
     class YearMonthResolution(enum.Enum):
         YEAR = 1
@@ -314,10 +430,12 @@ class YearMonthIntervalType(AtomicType):
 
     @property
     def resolution(self) -> YearMonthResolution:
+        """From which unit to which the interval goes."""
         return self._resolution
 
     @property
     def precision(self) -> int:
+        """How many digits years have."""
         return self._precision
 
     def parameters(self) -> tuple[Any, ...]:
@@ -332,7 +450,11 @@ class YearMonthIntervalType(AtomicType):
 
 
 class DayTimeIntervalType(AtomicType):
-    """A span of time, kept to the microsecond: ``datetime.timedelta``."""
+    """A span of time, kept to the microsecond: ``datetime.timedelta``.
+
+        >>> str(DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)))
+        'INTERVAL DAY(2) TO SECOND(3)'
+    """
 
     class DayTimeResolution(enum.Enum):
         DAY = 1
@@ -360,14 +482,17 @@ class DayTimeIntervalType(AtomicType):
 
     @property
     def resolution(self) -> DayTimeResolution:
+        """From which unit to which the interval goes."""
         return self._resolution
 
     @property
     def day_precision(self) -> int:
+        """How many digits days have."""
         return self._day_precision
 
     @property
     def fractional_precision(self) -> int:
+        """How many digits seconds have behind the point."""
         return self._fractional_precision
 
     def parameters(self) -> tuple[Any, ...]:
@@ -386,7 +511,11 @@ class DayTimeIntervalType(AtomicType):
 
 
 class ArrayType(DataType):
-    """A list of values of one type."""
+    """A list of values of one type.
+
+        >>> str(ArrayType(IntType()))
+        'ARRAY<INT>'
+    """
 
     def __init__(self, element_type: DataType, nullable: bool = True) -> None:
         super().__init__(nullable)
@@ -400,7 +529,11 @@ class ArrayType(DataType):
 
 
 class ListViewType(DataType):
-    """A list in the accumulator of an aggregate function, kept in state entry by entry."""
+    """A list in the accumulator of an aggregate function, kept in state entry by entry.
+
+        >>> str(DataTypes.LIST_VIEW(DataTypes.INT()))
+        'LIST_VIEW<INT> NOT NULL'
+    """
 
     def __init__(self, element_type: DataType) -> None:
         super().__init__(False)
@@ -408,6 +541,7 @@ class ListViewType(DataType):
 
     @property
     def element_type(self) -> DataType:
+        """The type of the elements."""
         return self._element_type
 
     def parameters(self) -> tuple[Any, ...]:
@@ -421,7 +555,11 @@ class ListViewType(DataType):
 
 
 class MapType(DataType):
-    """A ``dict`` of keys of one type to values of one type."""
+    """A ``dict`` of keys of one type to values of one type.
+
+        >>> str(MapType(VarCharType(5), IntType()))
+        'MAP<VARCHAR(5), INT>'
+    """
 
     def __init__(self, key_type: DataType, value_type: DataType, nullable: bool = True) -> None:
         super().__init__(nullable)
@@ -436,7 +574,11 @@ class MapType(DataType):
 
 
 class MapViewType(DataType):
-    """A dict in the accumulator of an aggregate function, kept in state entry by entry."""
+    """A dict in the accumulator of an aggregate function, kept in state entry by entry.
+
+        >>> str(DataTypes.MAP_VIEW(DataTypes.STRING(), DataTypes.INT()))
+        'MAP_VIEW<STRING, INT> NOT NULL'
+    """
 
     def __init__(self, key_type: DataType, value_type: DataType) -> None:
         super().__init__(False)
@@ -445,10 +587,12 @@ class MapViewType(DataType):
 
     @property
     def key_type(self) -> DataType:
+        """The type of the keys."""
         return self._key_type
 
     @property
     def value_type(self) -> DataType:
+        """The type of the values."""
         return self._value_type
 
     def parameters(self) -> tuple[Any, ...]:
@@ -462,7 +606,11 @@ class MapViewType(DataType):
 
 
 class MultisetType(DataType):
-    """Values with how often each occurs: a ``dict`` of value to count."""
+    """Values with how often each occurs: a ``dict`` of value to count.
+
+        >>> str(MultisetType(IntType()))
+        'MULTISET<INT>'
+    """
 
     def __init__(self, element_type: DataType, nullable: bool = True) -> None:
         super().__init__(nullable)
@@ -476,7 +624,11 @@ class MultisetType(DataType):
 
 
 class RowField:
-    """A field of a row type."""
+    """A field of a row type.
+
+        >>> RowField("n", IntType()).name
+        'n'
+    """
 
     def __init__(self, name: str, data_type: DataType, description: str | None = None) -> None:
         self.name = name
@@ -498,7 +650,11 @@ class RowField:
 
 
 class RowType(DataType):
-    """Named fields: values are ``Row``."""
+    """Named fields: values are ``Row``.
+
+        >>> str(RowType([RowField("n", IntType()), RowField("name", VarCharType(9))]))
+        'ROW<`n` INT, `name` VARCHAR(9)>'
+    """
 
     def __init__(self, fields: Sequence[RowField] | None = None, nullable: bool = True) -> None:
         super().__init__(nullable)
@@ -506,6 +662,7 @@ class RowType(DataType):
 
     @property
     def names(self) -> list[str]:
+        """The names of the fields."""
         return [field.name for field in self.fields]
 
     def add(self, field: RowField | str, data_type: DataType | None = None) -> RowType:
@@ -521,9 +678,11 @@ class RowType(DataType):
         return self
 
     def field_names(self) -> list[str]:
+        """The names of the fields."""
         return self.names
 
     def field_types(self) -> list[DataType]:
+        """The types of the fields."""
         return [field.data_type for field in self.fields]
 
     def parameters(self) -> tuple[Any, ...]:
@@ -561,7 +720,11 @@ class RowType(DataType):
 
 
 class RawType(DataType):
-    """Any Python object, kept as a pickle."""
+    """Any Python object, kept as a pickle.
+
+        >>> str(RawType())
+        "RAW('[B', '...')"
+    """
 
     def sql(self) -> str:
         return "RAW('[B', '...')"
@@ -580,10 +743,21 @@ class DescriptorType(AtomicType):
 
 
 class UserDefinedType(DataType):
-    """A class of the user with a representation in SQL types. Subclass it."""
+    """A class of the user with a representation in SQL types. Subclass it.
+
+        >>> class Point(UserDefinedType):
+        ...     @classmethod
+        ...     def sql_type(cls):
+        ...         return DataTypes.ROW([DataTypes.FIELD("x", DataTypes.INT())])
+        ...     def serialize(self, obj):
+        ...         return Row(obj.x)
+        ...     def deserialize(self, datum):
+        ...         return datum[0]
+    """
 
     @classmethod
     def type_name(cls) -> str:
+        """The name of the type."""
         return cls.__name__
 
     @classmethod
@@ -593,6 +767,7 @@ class UserDefinedType(DataType):
 
     @classmethod
     def module(cls) -> str:
+        """The module that has the class."""
         return cls.__module__
 
     @classmethod
@@ -604,9 +779,11 @@ class UserDefinedType(DataType):
         return True
 
     def serialize(self, obj: Any) -> Any:
+        """A value as a value of ``sql_type()``."""
         raise NotImplementedError(f"{type(self).__name__} must implement serialize()")
 
     def deserialize(self, datum: Any) -> Any:
+        """A value from a value of ``sql_type()``."""
         raise NotImplementedError(f"{type(self).__name__} must implement deserialize()")
 
     def to_sql_type(self, obj: Any) -> Any:

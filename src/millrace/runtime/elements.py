@@ -14,7 +14,11 @@ MAX_WATERMARK = 2**63 - 1
 
 
 class Status(enum.Enum):
-    """What a channel says about itself, besides watermarks."""
+    """What a channel says about itself, besides watermarks.
+
+        >>> Status.IDLE.name
+        'IDLE'
+    """
 
     IDLE = "IDLE"
     """takes no part in the minimum over channels until it is active again"""

@@ -31,6 +31,12 @@ class KeyedStateBootstrapFunction(Function):
             def process_element(self, value, ctx):
                 self.total.update(value["total"])
                 ctx.timer_service().register_event_time_timer(value["expires"])
+
+        >>> class Totals(KeyedStateBootstrapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.total.update(value["total"])
     """
 
     class Context(KeyedProcessFunction.Context, ABC):
@@ -55,7 +61,10 @@ class BootstrapTransformation:
 
 
 class OperatorTransformation:
-    """``OperatorTransformation.bootstrap_with(rows).key_by(key).transform(function)``."""
+    """``OperatorTransformation.bootstrap_with(rows).key_by(key).transform(function)``.
+
+        >>> transformation = OperatorTransformation.bootstrap_with([("Ann", 3)])
+    """
 
     @staticmethod
     def bootstrap_with(rows: Any, parallelism: int | None = None) -> Rows:

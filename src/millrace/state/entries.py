@@ -20,14 +20,22 @@ Change = Callable[[Any, Any], Any]
 
 
 class Slice(NamedTuple):
-    """A part of several windows, which they share."""
+    """A part of several windows, which they share.
+
+        >>> Slice(60_000).end
+        60000
+    """
 
     end: int
     """ms"""
 
 
 class Timer(NamedTuple):
-    """A timer that is set."""
+    """A timer that is set.
+
+        >>> Timer("event_time", 5000).timestamp
+        5000
+    """
 
     domain: str
     """``event`` or ``processing``"""

@@ -24,7 +24,11 @@ KeyedChunk = tuple[list[Any], list[int | None] | None, list[Any]]
 
 
 class BootstrapError(Exception):
-    """State could not be made: the text names the operator, the row and the user's line."""
+    """State could not be made: the text names the operator, the row and the user's line.
+
+        >>> issubclass(BootstrapError, Exception)
+        True
+    """
 
 
 class Recipe:

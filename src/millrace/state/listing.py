@@ -21,7 +21,11 @@ KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadc
 
 @dataclass(frozen=True)
 class StateEntry:
-    """One state of an operator."""
+    """One state of an operator.
+
+        >>> StateEntry("n", "value", "keyed", "Integer", False, 1, 20).rows
+        1
+    """
 
     name: str
     kind: str
@@ -40,7 +44,11 @@ class StateEntry:
 
 @dataclass(frozen=True)
 class OperatorEntry:
-    """One operator."""
+    """One operator.
+
+        >>> OperatorEntry("counts", "Count", 1, 128, ()).uid
+        'counts'
+    """
 
     uid: str
     name: str

@@ -31,7 +31,11 @@ Described = dict[str, Any]
 
 
 class NotInSavepointError(LookupError):
-    """There is no operator or state of this name in the savepoint; the text tells which there are."""
+    """There is no operator or state of this name in the savepoint; the text tells which there are.
+
+        >>> issubclass(NotInSavepointError, Exception)
+        True
+    """
 
 
 @dataclass(frozen=True)

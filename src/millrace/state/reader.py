@@ -22,7 +22,13 @@ _TIMERS = (EVENT_TIMERS, PROCESSING_TIMERS)
 
 @dataclass(frozen=True)
 class SavepointMetadata:
-    """A savepoint or checkpoint as a whole."""
+    """A savepoint or checkpoint as a whole.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> SavepointReader.read(writer.write("begin")).metadata.kind
+        'savepoint'
+    """
 
     path: str
     kind: str
@@ -39,7 +45,11 @@ class SavepointMetadata:
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """How far a source had read."""
+    """How far a source had read.
+
+        >>> SourcePosition("numbers", "Source", {0: (5,)}, None, frozenset(), {0: 1000}).splits
+        {0: (5,)}
+    """
 
     uid: str
     name: str
@@ -62,6 +72,12 @@ class SavepointReader:
         reader.keyed_state("totals", "total").to_pandas()
 
     Operators go by their uid, or by their name if no other has it.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> reader = SavepointReader.read(writer.write("begin"))
+        >>> list(reader.keyed_state("counts", "n").items())
+        [('Ann', 3)]
     """
 
     def __init__(self, opened: Opened) -> None:
@@ -90,7 +106,14 @@ class SavepointReader:
         )
 
     def operators(self) -> list[OperatorEntry]:
-        """All operators with their states. Of a checkpoint this reads all state, of a savepoint none."""
+        """All operators with their states. Of a checkpoint this reads all state, of a savepoint none.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> [operator.uid for operator in SavepointReader.read(path).operators()]
+            ['counts']
+        """
         return [operator_entry(self._opened, place) for place in self._opened.metadata.operators]
 
     def states(self, uid: str) -> tuple[StateEntry, ...]:
@@ -149,7 +172,14 @@ class SavepointReader:
         return self._operator_state(uid, name, Distribution.BROADCAST)
 
     def sources(self) -> list[SourcePosition]:
-        """How far the sources had read. Without trust, splits are ``PickledObject``."""
+        """How far the sources had read. Without trust, splits are ``PickledObject``.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> list(SavepointReader.read(path).sources())
+            []
+        """
         places = self._opened.metadata.by_uid
         return [
             SourcePosition(uid, places[uid].name, left.splits, left.enumerator, left.finished, left.watermarks)

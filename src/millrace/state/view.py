@@ -37,6 +37,12 @@ class StateView:
     Numbers, text, bytes and times have their Arrow types, tuples, rows and dataclasses are structs. Integers beyond 64
     bits, decimals and UUIDs are text. What Arrow has no type for is text, too, as ``repr`` gives it, and its pickles
     are in a column of their own: ``value_pickle``.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> view = SavepointReader.read(writer.write("begin")).keyed_state("counts", "n")
+        >>> view.to_arrow().to_pylist()
+        [{'key': 'Ann', 'value': 3}]
     """
 
     def __init__(self, title: str, opened: Opened, find: Find) -> None:
@@ -53,7 +59,15 @@ class StateView:
         return pa.schema(fields_of(shapes_of(self._find())))
 
     def tables(self) -> Iterator[Any]:
-        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole."""
+        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole.
+
+            >>> counts = ValueStateDescriptor("n", Types.INT())
+            >>> rows = [{"name": "Ann", "n": 3}]
+            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+            >>> view = SavepointReader.read(path).keyed_state("counts", "n")
+            >>> sum(part.num_rows for part in view.tables())
+            1
+        """
         pieces = list(self._find())
         shapes = shapes_of(pieces)
         schema = pa.schema(fields_of(shapes))

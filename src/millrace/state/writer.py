@@ -43,6 +43,13 @@ class SavepointWriter:
         SavepointWriter.from_savepoint("/savepoints/old").change("totals", "total", halve).write("/savepoints/new")
 
     An operator of a job takes over what has its uid. Methods that add or change give the writer itself.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> path = writer.write("begin")
+        >>> changed = SavepointWriter.from_savepoint(path).change_operator_uid("counts", "totals").write("next")
+        >>> [operator.uid for operator in SavepointReader.read(changed).operators()]
+        ['totals']
     """
 
     def __init__(self, base: Opened | None, max_parallelism: int) -> None:

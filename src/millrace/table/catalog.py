@@ -62,7 +62,13 @@ __all__ = [
 
 
 class HiveCatalog(Catalog):
-    """Not there yet: raises NotImplementedError."""
+    """Not there yet: raises NotImplementedError.
+
+        >>> HiveCatalog("hive")
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...
+    """
 
     def __init__(
         self,

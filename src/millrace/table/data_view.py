@@ -14,28 +14,44 @@ V = TypeVar("V")
 
 
 class DataView(ABC):
-    """A collection in an accumulator whose type says LIST_VIEW or MAP_VIEW."""
+    """A collection in an accumulator whose type says LIST_VIEW or MAP_VIEW.
+
+        >>> issubclass(ListView, DataView), issubclass(MapView, DataView)
+        (True, True)
+    """
 
     @abstractmethod
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Remove everything."""
 
 
 class ListView(DataView, Generic[T]):
-    """A list. In memory here; the runtime puts one in its place that reads and writes state."""
+    """A list. In memory here; the runtime puts one in its place that reads and writes state.
+
+        >>> view = ListView()
+        >>> view.add("a")
+        >>> view.add_all(["b", "c"])
+        >>> list(view.get())
+        ['a', 'b', 'c']
+    """
 
     def __init__(self) -> None:
         self._list: list[T] = []
 
     def get(self) -> Iterable[T]:
+        """The elements."""
         return self._list
 
     def add(self, value: T) -> None:
+        """Add one element."""
         self._list.append(value)
 
     def add_all(self, values: list[T]) -> None:
+        """Add several elements."""
         self._list.extend(values)
 
     def clear(self) -> None:
+        """Remove all elements."""
         self._list = []
 
     def __eq__(self, other: object) -> bool:
@@ -84,7 +100,13 @@ class RemovingIterator(Iterator[T]):
 
 
 class MapView(DataView, Generic[K, V]):
-    """A dict. In memory here; the runtime puts one in its place that reads and writes state."""
+    """A dict. In memory here; the runtime puts one in its place that reads and writes state.
+
+        >>> view = MapView()
+        >>> view.put("ink", 3)
+        >>> view.get("ink"), view.contains("pen"), list(view.items())
+        (3, False, [('ink', 3)])
+    """
 
     def __init__(self) -> None:
         self._dict: dict[K, V] = {}
@@ -94,16 +116,26 @@ class MapView(DataView, Generic[K, V]):
         return self._dict[key]
 
     def put(self, key: K, value: V) -> None:
+        """Set the value of a key."""
         self._dict[key] = value
 
     def put_all(self, dict_value: dict[K, V]) -> None:
+        """Set the values of several keys."""
         self._dict.update(dict_value)
 
     def remove(self, key: K) -> None:
-        """:raises KeyError: it is not there."""
+        """:raises KeyError: it is not there.
+
+            >>> view = MapView()
+            >>> view.put("ink", 3)
+            >>> view.remove("ink")
+            >>> view.is_empty()
+            True
+        """
         del self._dict[key]
 
     def contains(self, key: K) -> bool:
+        """Whether there is a value for the key."""
         return key in self._dict
 
     def items(self) -> Iterable[tuple[K, V]]:
@@ -111,15 +143,19 @@ class MapView(DataView, Generic[K, V]):
         return _Entries(self._dict, lambda key: (key, self._dict[key]))
 
     def keys(self) -> Iterable[K]:
+        """All keys."""
         return _Entries(self._dict, lambda key: key)
 
     def values(self) -> Iterable[V]:
+        """All values."""
         return _Entries(self._dict, lambda key: self._dict[key])
 
     def is_empty(self) -> bool:
+        """Whether there is no entry."""
         return not any(True for _ in self.keys())
 
     def clear(self) -> None:
+        """Remove all entries."""
         self._dict.clear()
 
     def __contains__(self, key: Any) -> bool:

@@ -54,6 +54,17 @@ class TableEnvironment:
     """The context of a table program: its catalogs, tables, functions and settings; it runs queries and statements.
 
     Objects are found by names of one to three parts, ``catalog.database.name``; odd names are in backticks.
+
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("parallelism.default", "1")
+        >>> t_env.execute_sql("SELECT name FROM (VALUES ('Ann'), ('Bob')) AS t (name)").print()
+        +----+--------------------------------+
+        | op |                           name |
+        +----+--------------------------------+
+        | +I |                            Ann |
+        | +I |                            Bob |
+        +----+--------------------------------+
+        2 rows in set
     """
 
     def __init__(self, settings: EnvironmentSettings, stream_environment: StreamExecutionEnvironment) -> None:
@@ -61,6 +72,10 @@ class TableEnvironment:
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
+        """An environment with these settings.
+
+            >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        """
         from millrace.datastream import StreamExecutionEnvironment
 
         if isinstance(environment_settings, Configuration):
@@ -87,6 +102,10 @@ class TableEnvironment:
         return self._session.streams
 
     def get_config(self) -> TableConfig:
+        """The configuration of the environment.
+
+            >>> _ = t_env.get_config().set("parallelism.default", "1")
+        """
         return self._session.config
 
     # -- tables of Python values --------------------------------------------------------------------------------
@@ -96,6 +115,10 @@ class TableEnvironment:
     ) -> Table:
         """A table of Python values: tuples, lists, dicts, Rows, values of one column with a type, expressions:
         ``row(1, lit("a"))``.
+
+            >>> table = t_env.from_elements([("Ann", 1), ("Bob", 2)], ["name", "amount"])
+            >>> list(table.execute().collect())
+            [<Row('Ann', 1)>, <Row('Bob', 2)>]
 
         :param schema: a ROW type, or names of columns.
         :param verify_schema: whether the values are checked against the types.
@@ -108,6 +131,10 @@ class TableEnvironment:
     def from_pandas(self, pdf: pd.DataFrame, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of a frame.
 
+            >>> import pandas
+            >>> list(t_env.from_pandas(pandas.DataFrame({"n": [1, 2]})).execute().collect())
+            [<Row(1)>, <Row(2)>]
+
         :param schema: a ROW type, names of columns, or types; default: those of the frame.
         :param splits_num: in how many parts it is read.
         """
@@ -116,6 +143,10 @@ class TableEnvironment:
     def from_arrow(self, data: Any, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of whatever gives an Arrow stream: a ``pyarrow.Table``, a frame of polars, a relation of DuckDB.
         PyFlink has nothing like it.
+
+            >>> import pyarrow
+            >>> list(t_env.from_arrow(pyarrow.table({"n": [1, 2]})).execute().collect())
+            [<Row(1)>, <Row(2)>]
 
         :param schema: a ROW type, names of columns, or types; default: those of the data.
         :param splits_num: in how many parts it is read.
@@ -136,6 +167,9 @@ class TableEnvironment:
     def from_path(self, path: str) -> Table:
         """A table or view by its name.
 
+            >>> t_env.from_path("orders").get_schema().get_field_names()
+            ['name', 'product', 'amount']
+
         :raises TableException: there is none.
         """
         names = split_path(path)
@@ -150,11 +184,21 @@ class TableEnvironment:
         return Table(plan, self, whole_schema(plan, descriptor.get_schema() or TableColumns()))
 
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
+        """A table in the catalog.
+
+            >>> schema = Schema.new_builder().column("name", "STRING").build()
+            >>> t_env.create_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        """
         self._create(path, table_of(descriptor), ignoreIfExists, False)
 
     def create_temporary_table(
         self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
     ) -> None:
+        """A table for this session.
+
+            >>> schema = Schema.new_builder().column("name", "STRING").build()
+            >>> t_env.create_temporary_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        """
         self._create(path, table_of(descriptor), ignoreIfExists, True)
 
     def create_temporary_view(
@@ -163,7 +207,12 @@ class TableEnvironment:
         table_or_data_stream: Table | DataStream,
         *fields_or_schema: str | Expression[Any] | TableColumns,
     ) -> None:
-        """A name for a table, as long as the session lives."""
+        """A name for a table, as long as the session lives.
+
+            >>> t_env.create_temporary_view("few", orders.filter(col("amount") < 2))
+            >>> t_env.list_temporary_views()
+            ['few', 'orders']
+        """
         table = table_or_data_stream
         if not isinstance(table, Table):
             raise problem(
@@ -176,19 +225,30 @@ class TableEnvironment:
         self._create(view_path, CatalogBaseTable.of_plan(table._plan, table._declared), ignore_if_exists, False)
 
     def register_connector(self, factory: type[TableFactory]) -> None:
-        """Let tables of this environment name a connector of the program's own, by its ``identifier``."""
+        """Let tables of this environment name a connector of the program's own, by its ``identifier``.
+
+            >>> from millrace.connectors.tables.blackhole import BlackholeFactory
+            >>> class Nowhere(BlackholeFactory):
+            ...     identifier = "nowhere"
+            >>> t_env.register_connector(Nowhere)
+            >>> _ = t_env.execute_sql("CREATE TABLE gone (name STRING) WITH ('connector' = 'nowhere')")
+        """
         self._session.connectors.register(factory)
 
     def drop_temporary_table(self, table_path: str) -> bool:
+        """Drop a temporary table; whether it was there."""
         return self._session.catalogs.drop_temporary_table(self._identifier(table_path), False)
 
     def drop_temporary_view(self, view_path: str) -> bool:
+        """Drop a temporary view; whether it was there."""
         return self._session.catalogs.drop_temporary_table(self._identifier(view_path), True)
 
     def drop_table(self, table_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a table from the catalog; whether it was there."""
         return self._session.catalogs.drop_table(self._identifier(table_path), bool(ignore_if_not_exists), False)
 
     def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a view from the catalog; whether it was there."""
         return self._session.catalogs.drop_table(self._identifier(view_path), bool(ignore_if_not_exists), True)
 
     def list_tables(self) -> list[str]:
@@ -196,9 +256,15 @@ class TableEnvironment:
         return self._session.catalogs.list_tables()
 
     def list_views(self) -> list[str]:
+        """The views of the current database, temporary ones too.
+
+            >>> t_env.list_views()
+            ['orders']
+        """
         return self._session.catalogs.list_views()
 
     def list_materialized_tables(self) -> list[str]:
+        """Always empty: materialized tables are not there."""
         return self._session.catalogs.current.list_materialized_tables(self._session.catalogs.current_database)
 
     def list_temporary_tables(self) -> list[str]:
@@ -206,6 +272,7 @@ class TableEnvironment:
         return self._session.catalogs.list_temporary(views=False)
 
     def list_temporary_views(self) -> list[str]:
+        """The temporary views of the current database."""
         return self._session.catalogs.list_temporary(views=True)
 
     def _create(self, path: str, table: CatalogBaseTable, ignore: bool | None, temporary: bool) -> None:
@@ -217,6 +284,7 @@ class TableEnvironment:
     # -- catalogs and databases ---------------------------------------------------------------------------------
 
     def register_catalog(self, catalog_name: str, catalog: Catalog) -> None:
+        """Make a catalog known under a name."""
         self._session.catalogs.register(catalog_name, catalog)
 
     def create_catalog(self, catalog_name: str, catalog_descriptor: CatalogDescriptor) -> None:
@@ -228,40 +296,59 @@ class TableEnvironment:
         return self._session.catalogs.find_catalog(catalog_name)
 
     def list_catalogs(self) -> list[str]:
+        """The names of the catalogs."""
         return self._session.catalogs.catalogs()
 
     def list_databases(self) -> list[str]:
+        """The databases of the current catalog."""
         return self._session.catalogs.current.list_databases()
 
     def get_current_catalog(self) -> str:
+        """The catalog that names without one are looked for in."""
         return self._session.catalogs.current_catalog
 
     def use_catalog(self, catalog_name: str) -> None:
+        """Look for names without a catalog in this one."""
         self._session.catalogs.use_catalog(catalog_name)
 
     def get_current_database(self) -> str:
+        """The database that names without one are looked for in."""
         return self._session.catalogs.current_database
 
     def use_database(self, database_name: str) -> None:
+        """Look for names without a database in this one."""
         self._session.catalogs.use_database(database_name)
 
     # -- functions and modules ----------------------------------------------------------------------------------
 
     def create_temporary_system_function(self, name: str, function: Any) -> None:
-        """A function without catalog and database; it takes the place of a built-in one with its name."""
+        """A function without catalog and database; it takes the place of a built-in one with its name.
+
+            >>> t_env.create_temporary_system_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+            <Row(2)>
+        """
         made = CatalogFunction.of_function(wrapped(function))
         self._session.catalogs.temporary_system_functions[name.lower()] = made
 
     def drop_temporary_system_function(self, name: str) -> bool:
+        """Drop a temporary system function; whether it was there."""
         return self._session.catalogs.temporary_system_functions.pop(name.lower(), None) is not None
 
     def create_temporary_function(self, path: str, function: Any) -> None:
+        """A function under a name of the current database, for this session.
+
+            >>> t_env.create_temporary_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+            <Row(2)>
+        """
         identifier = self._identifier(path)
         if identifier in self._session.catalogs.temporary_functions:
             raise problem(f"there is a temporary function {identifier} already")
         self._session.catalogs.temporary_functions[identifier] = CatalogFunction.of_function(wrapped(function))
 
     def drop_temporary_function(self, path: str) -> bool:
+        """Drop a temporary function; whether it was there."""
         return self._session.catalogs.temporary_functions.pop(self._identifier(path), None) is not None
 
     def drop_function(self, path: str) -> bool:
@@ -273,27 +360,35 @@ class TableEnvironment:
         return there
 
     def create_java_function(self, path: str, function_class_name: str, ignore_if_exists: bool | None = None) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_function", _JAVA)
 
     def create_java_temporary_function(self, path: str, function_class_name: str) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_temporary_function", _JAVA)
 
     def create_java_temporary_system_function(self, name: str, function_class_name: str) -> None:
+        """Not there: functions are Python."""
         raise not_yet("TableEnvironment.create_java_temporary_system_function", _JAVA)
 
     def list_functions(self) -> list[str]:
+        """The names of all functions."""
         return self._session.functions.list_all()
 
     def list_user_defined_functions(self) -> list[str]:
+        """The names of the program's own functions."""
         return self._session.functions.list_user_defined()
 
     def load_module(self, module_name: str, module: Module) -> None:
+        """Use the functions of a module."""
         self._session.functions.load_module(module_name, module)
 
     def unload_module(self, module_name: str) -> None:
+        """Use the functions of a module no more."""
         self._session.functions.unload_module(module_name)
 
     def use_modules(self, *module_names: str) -> None:
+        """Which modules are used, in this order."""
         self._session.functions.use_modules(module_names)
 
     def list_modules(self) -> list[str]:
@@ -301,6 +396,7 @@ class TableEnvironment:
         return self._session.functions.list_modules()
 
     def list_full_modules(self) -> list[ModuleEntry]:
+        """All modules that are loaded, and whether they are used."""
         return self._session.functions.list_full_modules()
 
     # -- models -------------------------------------------------------------------------------------------------
@@ -308,6 +404,7 @@ class TableEnvironment:
     def create_model(
         self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
     ) -> None:
+        """Keep a model in the catalog."""
         identifier = self._identifier(model_path)
         catalog = self._session.catalogs.catalog(identifier.get_catalog_name())
         catalog.create_model(identifier.to_object_path(), _model(model_descriptor), bool(ignore_if_exists))
@@ -315,12 +412,14 @@ class TableEnvironment:
     def create_temporary_model(
         self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
     ) -> None:
+        """Keep a model for this session."""
         identifier = self._identifier(model_path)
         if identifier in self._session.catalogs.temporary_models and not ignore_if_exists:
             raise problem(f"there is a temporary model {identifier} already")
         self._session.catalogs.temporary_models.setdefault(identifier, _model(model_descriptor))
 
     def drop_model(self, model_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Drop a model from the catalog; whether it was there."""
         identifier = self._identifier(model_path)
         catalog, where = self._session.catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
         there = catalog.model_exists(where)
@@ -328,12 +427,15 @@ class TableEnvironment:
         return there
 
     def drop_temporary_model(self, model_path: str) -> bool:
+        """Drop a temporary model; whether it was there."""
         return self._session.catalogs.temporary_models.pop(self._identifier(model_path), None) is not None
 
     def list_models(self) -> list[str]:
+        """The models of the current database."""
         return self._session.catalogs.list_models()
 
     def list_temporary_models(self) -> list[str]:
+        """The temporary models of the current database."""
         return self._session.catalogs.list_temporary_models()
 
     # -- SQL and plans ------------------------------------------------------------------------------------------
@@ -341,12 +443,26 @@ class TableEnvironment:
     def execute_sql(self, stmt: str) -> TableResult:
         """Run one statement: a query, INSERT, CREATE, SHOW, ...
 
+            >>> t_env.execute_sql("SELECT name, SUM(amount) AS total FROM orders GROUP BY name").print()
+            +----+--------------------------------+----------------------+
+            | op |                           name |                total |
+            +----+--------------------------------+----------------------+
+            | +I |                            Ann |                    4 |
+            | +I |                            Bob |                    2 |
+            +----+--------------------------------+----------------------+
+            2 rows in set
+
         :raises SqlError: it cannot be read, or means nothing; the message shows the place.
         """
         return settled(execute_statement(stmt, self._session), self._session)
 
     def sql_query(self, query: str) -> Table:
-        """A query as a table."""
+        """A query as a table.
+
+            >>> large = t_env.sql_query("SELECT * FROM orders WHERE amount > 2")
+            >>> list(large.execute().collect())
+            [<Row('Ann', 'pen', 3)>]
+        """
         return Table(query_plan(query, self._session), self)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
@@ -359,6 +475,10 @@ class TableEnvironment:
         return explain([query_plan(stmt, session)] if query else insert_plans(stmt, session), session, extra_details)
 
     def create_statement_set(self) -> StatementSet:
+        """Begins a set of INSERTs that is one job.
+
+            >>> statements = t_env.create_statement_set()
+        """
         return StatementSet(self._session)
 
     def compile_plan_sql(self, stmt: str) -> CompiledPlan:
@@ -370,6 +490,7 @@ class TableEnvironment:
         return loaded(plan_reference, self._session)
 
     def execute_plan(self, plan_reference: PlanReference) -> TableResult:
+        """Run a compiled plan."""
         return self.load_plan(plan_reference).execute()
 
     # -- what the workers need ----------------------------------------------------------------------------------
@@ -379,9 +500,11 @@ class TableEnvironment:
         self._session.streams.add_python_file(file_path)
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Ship an archive, unpacked in the working folder of functions."""
         self._session.streams.add_python_archive(archive_path, target_dir)
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        """Ship packages that functions need."""
         self._session.streams.set_python_requirements(requirements_file_path, requirements_cache_dir)
 
 

@@ -23,13 +23,23 @@ __all__ = ["StatementSet"]
 
 
 class StatementSet:
-    """Collects inserts and runs them as one job: what they have in common is computed once."""
+    """Collects inserts and runs them as one job: what they have in common is computed once.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> statements = t_env.create_statement_set().add_insert("shown", orders.select(col("name")))
+        >>> statements.add_insert_sql("INSERT INTO shown VALUES ('Eve')").execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+        +I[Eve]
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._plans: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        """Add what a pipeline writes."""
         self._session.runs([table_pipeline._plan])
         self._plans.append(table_pipeline._plan)
         return self
@@ -45,6 +55,7 @@ class StatementSet:
     def add_insert(
         self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
     ) -> StatementSet:
+        """Add an INSERT of a table's rows into a table."""
         return self.add(table.insert_into(target_path_or_descriptor, overwrite))
 
     def execute(self) -> TableResult:
@@ -64,9 +75,11 @@ class StatementSet:
         self._plans = []
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of all INSERTs as text."""
         return explain(self._plans, self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan of all INSERTs as text."""
         print(self.explain(*extra_details))
 
     def compile_plan(self) -> CompiledPlan:

@@ -24,7 +24,13 @@ __all__ = ["StreamTableEnvironment"]
 
 
 class StreamTableEnvironment(TableEnvironment):
-    """A table environment over a StreamExecutionEnvironment: DataStreams become tables, and tables DataStreams."""
+    """A table environment over a StreamExecutionEnvironment: DataStreams become tables, and tables DataStreams.
+
+        >>> t_env = StreamTableEnvironment.create(env)
+        >>> words = t_env.from_data_stream(env.from_collection([("a", 1)], Types.ROW([Types.STRING(), Types.INT()])))
+        >>> list(words.execute().collect())
+        [<Row('a', 1)>]
+    """
 
     @staticmethod
     @takes_older_arguments
@@ -40,6 +46,10 @@ class StreamTableEnvironment(TableEnvironment):
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Expression[Any] | Schema) -> Table:
         """A stream of insertions as a table: one column a field of its type, or one column ``f0``.
+
+            >>> numbers = env.from_collection([1, 2], Types.INT())
+            >>> list(t_env.from_data_stream(numbers).execute().collect())
+            [<Row(1)>, <Row(2)>]
 
         :param fields_or_schema: a schema (with metadata ``rowtime`` and a watermark, if need be), or columns: by name
             or position, ``col("ts").rowtime`` for a time attribute.
@@ -64,14 +74,23 @@ class StreamTableEnvironment(TableEnvironment):
         table_or_data_stream: Table | DataStream,
         *fields_or_schema: str | Expression[Any] | Schema,
     ) -> None:
-        """A name for a table or a DataStream, as long as the session lives."""
+        """A name for a table or a DataStream, as long as the session lives.
+
+            >>> t_env.create_temporary_view("few", orders.filter(col("amount") < 2))
+            >>> list(t_env.sql_query("SELECT name FROM few").execute().collect())
+            [<Row('Ann')>]
+        """
         if not isinstance(table_or_data_stream, Table):
             fields: Any = fields_or_schema
             table_or_data_stream = self.from_data_stream(table_or_data_stream, *fields)
         super().create_temporary_view(view_path, table_or_data_stream)
 
     def to_data_stream(self, table: Table) -> DataStream:
-        """The rows of a table of insertions as ``Row``."""
+        """The rows of a table of insertions as ``Row``.
+
+            >>> list(t_env.to_data_stream(orders).map(lambda row: row[0]).execute_and_collect())
+            ['Ann', 'Bob', 'Ann']
+        """
         return self._stream(table, mode=ChangelogMode.insert_only())
 
     def to_changelog_stream(

@@ -86,6 +86,16 @@ class Table(_Query, _Rows):
     (``f"SELECT * FROM {table}"``) a table is its name in SQL.
 
     Every method raises ``TableException`` with the line of the program for unknown columns and types that do not fit.
+
+        >>> large = orders.filter(col("amount") > 1).select(col("name"), col("amount"))
+        >>> large.execute().print()
+        +----+--------------------------------+----------------------+
+        | op |                           name |               amount |
+        +----+--------------------------------+----------------------+
+        | +I |                            Bob |                    2 |
+        | +I |                            Ann |                    3 |
+        +----+--------------------------------+----------------------+
+        2 rows in set
     """
 
     def __str__(self) -> str:
@@ -104,7 +114,11 @@ class Table(_Query, _Rows):
     # -- columns ------------------------------------------------------------------------------------------------
 
     def select(self, *fields: Expression[Any]) -> Table:
-        """Compute columns. With aggregates: one row over all rows."""
+        """Compute columns. With aggregates: one row over all rows.
+
+            >>> list(orders.select(col("name"), col("amount") + 1).execute().collect())
+            [<Row('Ann', 2)>, <Row('Bob', 3)>, <Row('Ann', 4)>]
+        """
         columns = expressions_of(fields)
         if any(has_aggregate(column, self._block) for column in columns):
             return self._table(Grouping(self._plan, self._block, ()).select(columns))
@@ -112,7 +126,11 @@ class Table(_Query, _Rows):
 
     @takes_older_arguments
     def alias(self, field: str, *fields: str) -> Table:
-        """Rename the first columns."""
+        """Rename the first columns.
+
+            >>> orders.alias("who", "what", "pieces").get_schema().get_field_names()
+            ['who', 'what', 'pieces']
+        """
         names = [_text(each) for each in (field, *fields)]
         if len(names) > len(self._plan.schema):
             raise problem(f"alias gives {len(names)} names to {len(self._plan.schema)} columns")
@@ -120,11 +138,19 @@ class Table(_Query, _Rows):
         return self._table(renamed(self._plan, named([Item(nodes.Var(name), name) for name in every])))
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
-        """Columns behind those that are there; their names are new."""
+        """Columns behind those that are there; their names are new.
+
+            >>> orders.add_columns((col("amount") * 2).alias("twice")).get_schema().get_field_names()
+            ['name', 'product', 'amount', 'twice']
+        """
         return self._table(added(self._plan, expressions_of(fields), self._block))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
-        """Columns in place of those with the same name, or behind."""
+        """Columns in place of those with the same name, or behind.
+
+            >>> orders.add_or_replace_columns(lit("x").alias("name")).get_schema().get_field_names()
+            ['name', 'product', 'amount']
+        """
         return self._table(replaced_or_added(self._plan, expressions_of(fields), self._block))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
@@ -132,14 +158,29 @@ class Table(_Query, _Rows):
         return self._table(with_new_names(self._plan, expressions_of(fields), self._block))
 
     def drop_columns(self, *fields: Expression[Any]) -> Table:
+        """Without these columns.
+
+            >>> orders.drop_columns(col("product")).get_schema().get_field_names()
+            ['name', 'amount']
+        """
         return self._table(dropped(self._plan, expressions_of(fields), self._block))
 
     def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
-        """The result of a scalar function as all columns. A function without arguments is given the whole row."""
+        """The result of a scalar function as all columns. A function without arguments is given the whole row.
+
+            >>> both = udf(lambda row: Row(row[0], row[2] * 2), result_type="ROW<name STRING, twice BIGINT>")
+            >>> next(orders.map(both).execute().collect())
+            <Row('Ann', 2)>
+        """
         return self._table(mapped(self._plan, self._row_call(func), self._block))
 
     def flat_map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
-        """The rows that a table function makes of each row: columns ``f0``, ``f1``, ... unless ``alias`` names them."""
+        """The rows that a table function makes of each row: columns ``f0``, ``f1``, ... unless ``alias`` names them.
+
+            >>> letters = udtf(lambda row: iter(row[1]), result_types=["STRING"])
+            >>> next(orders.flat_map(letters).execute().collect())
+            <Row('i')>
+        """
         node = self._row_call(func)
         produced = correlated(self._plan, node, False, self._block)
         width = len(self._plan.schema)
@@ -152,21 +193,37 @@ class Table(_Query, _Rows):
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def filter(self, predicate: Expression[bool]) -> Table:
-        """The rows for which the condition is TRUE."""
+        """The rows for which the condition is TRUE.
+
+            >>> list(orders.filter(col("amount") > 2).execute().collect())
+            [<Row('Ann', 'pen', 3)>]
+        """
         condition = bind_condition(expression_of(predicate), self._block.at("a condition"))
         return self._table(unnest(Filter(self._plan, condition)))
 
     def where(self, predicate: Expression[bool]) -> Table:
-        """As ``filter``."""
+        """As ``filter``.
+
+            >>> list(orders.where(col("product") == "ink").execute().collect())
+            [<Row('Ann', 'ink', 1)>]
+        """
         return self.filter(predicate)
 
     def distinct(self) -> Table:
-        """Without equal rows."""
+        """Without equal rows.
+
+            >>> list(orders.select(col("name")).distinct().execute().collect())
+            [<Row('Ann')>, <Row('Bob')>]
+        """
         every = expand([nodes.Star()], self._block)
         return self._table(Grouping(self._plan, self._block, tuple(every)).select([nodes.Star()]))
 
     def order_by(self, *fields: Expression[Any]) -> Table:
-        """In order: ``order_by(col("a").desc)``. NULL counts as smallest."""
+        """In order: ``order_by(col("a").desc)``. NULL counts as smallest.
+
+            >>> list(orders.order_by(col("amount").desc).fetch(1).execute().collect())
+            [<Row('Ann', 'pen', 3)>]
+        """
         keys = []
         for node in expressions_of(fields):
             ordered = node if isinstance(node, nodes.Ordered) else nodes.Ordered(node)
@@ -190,6 +247,12 @@ class Table(_Query, _Rows):
 
         Flink's Table API has no such method. Conditions and measures are SQL text (``"B.price > A.price"``) or
         expressions with columns of a ``MatchVariable``.
+
+            >>> a, b = MatchVariable("A"), MatchVariable("B")
+            >>> pairs = clicks.match_recognize(
+            ...     "A B", order_by="at", measures={"a": a.n, "b": b.n}, define={"B": b.n > a.n}, after="PAST LAST ROW")
+            >>> list(pairs.execute().collect())
+            [<Row(1, 2)>, <Row(3, 4)>]
 
         :param pattern: as in SQL: ``"A B+ C"``.
         :param order_by: the time attribute, perhaps with more columns in a list: names or expressions.
@@ -216,14 +279,21 @@ class Table(_Query, _Rows):
         return self._table(plan)
 
     def offset(self, offset: int) -> Table:
-        """Without the first rows, behind ``order_by``."""
+        """Without the first rows, behind ``order_by``.
+
+            >>> page = orders.order_by(col("amount")).offset(1).fetch(1)
+        """
         plan = self._plan
         if isinstance(plan, Sort) and plan.fetch is None:
             return self._table(replace(plan, offset=plan.offset + offset))
         return self._table(Sort(plan, (), offset))
 
     def fetch(self, fetch: int) -> Table:
-        """The first rows only."""
+        """The first rows only.
+
+            >>> len(list(orders.fetch(1).execute().collect()))
+            1
+        """
         plan = self._plan
         if fetch < 0:
             raise problem(f"fetch takes a number of rows, not {fetch}")
@@ -232,22 +302,41 @@ class Table(_Query, _Rows):
         return self._table(Sort(plan, (), 0, fetch))
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
-        """``offset(offset).fetch(fetch)``"""
+        """``offset(offset).fetch(fetch)``
+
+            >>> len(list(orders.limit(2).execute().collect()))
+            2
+        """
         return self.offset(offset).fetch(fetch)
 
     # -- two tables ---------------------------------------------------------------------------------------------
 
     def join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
-        """Pairs of rows for which the condition is TRUE; the sides have no name in common."""
+        """Pairs of rows for which the condition is TRUE; the sides have no name in common.
+
+            >>> prices = t_env.from_elements([("ink", 5), ("pen", 2)], ["what", "price"])
+            >>> joined = orders.join(prices, col("product") == col("what")).select(col("name"), col("price"))
+            >>> sorted(tuple(row) for row in joined.execute().collect())
+            [('Ann', 2), ('Ann', 5), ('Bob', 2)]
+        """
         return self._join(right, "INNER", join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        """The rows of this table with those of another that fit, or NULLs.
+
+            >>> prices = t_env.from_elements([("ink", 5)], ["what", "price"])
+            >>> joined = orders.left_outer_join(prices, col("product") == col("what"))
+            >>> sorted({(row[1], row[4] or 0) for row in joined.execute().collect()})
+            [('ink', 0), ('ink', 5), ('pen', 0)]
+        """
         return self._join(right, "LEFT", join_predicate)
 
     def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The rows of another table with those of this one that fit, or NULLs."""
         return self._join(right, "RIGHT", join_predicate)
 
     def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        """The rows of both tables with those that fit, or NULLs."""
         return self._join(right, "FULL", join_predicate)
 
     def join_lateral(
@@ -255,7 +344,13 @@ class Table(_Query, _Rows):
         table_function_call: Expression[Any] | UserDefinedFunctionWrapper,
         join_predicate: Expression[bool] | None = None,
     ) -> Table:
-        """Each row with the rows that a table function makes of it."""
+        """Each row with the rows that a table function makes of it.
+
+            >>> letters = udtf(lambda word: iter(word), result_types=["STRING"])
+            >>> spelt = orders.filter(col("amount") == 1).join_lateral(letters(col("product")).alias("letter"))
+            >>> [row[3] for row in spelt.execute().collect()]
+            ['i', 'n', 'k']
+        """
         return self._lateral(table_function_call, False, join_predicate)
 
     def left_outer_join_lateral(
@@ -267,22 +362,35 @@ class Table(_Query, _Rows):
         return self._lateral(table_function_call, True, join_predicate)
 
     def union(self, right: Table) -> Table:
-        """The rows of both, without equal ones."""
+        """The rows of both, without equal ones.
+
+            >>> len(list(orders.union(orders).execute().collect()))
+            3
+        """
         return self._combine("UNION", False, right)
 
     def union_all(self, right: Table) -> Table:
+        """Rows of both, as often as they are there.
+
+            >>> len(list(orders.union_all(orders).execute().collect()))
+            6
+        """
         return self._combine("UNION", True, right)
 
     def intersect(self, right: Table) -> Table:
+        """Rows of both tables, once."""
         return self._combine("INTERSECT", False, right)
 
     def intersect_all(self, right: Table) -> Table:
+        """Rows of both tables, as often as they are in both."""
         return self._combine("INTERSECT", True, right)
 
     def minus(self, right: Table) -> Table:
+        """Rows of this table that another has not, once."""
         return self._combine("EXCEPT", False, right)
 
     def minus_all(self, right: Table) -> Table:
+        """Rows of this table, less those of another as often as it has them."""
         return self._combine("EXCEPT", True, right)
 
     def _join(self, right: Table, kind: str, predicate: Expression[bool] | None) -> Table:
@@ -305,12 +413,22 @@ class Table(_Query, _Rows):
     # -- groups -------------------------------------------------------------------------------------------------
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
-        """Rows with equal keys together; ``select`` or ``aggregate`` comes next."""
+        """Rows with equal keys together; ``select`` or ``aggregate`` comes next.
+
+            >>> totals = orders.group_by(col("name")).select(col("name"), col("amount").sum.alias("total"))
+            >>> list(totals.execute().collect())
+            [<Row('Ann', 4)>, <Row('Bob', 2)>]
+        """
         keys = expand(expressions_of(fields), self._block)
         return GroupedTable(Grouping(self._plan, self._block, tuple(keys)), self._t_env)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
-        """Rows of equal times together; ``group_by`` with the alias of the window comes next."""
+        """Rows of equal times together; ``group_by`` with the alias of the window comes next.
+
+            >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+            >>> list(hours.group_by(col("w")).select(col("w").end, col("n").count).execute().collect())
+            [<Row(datetime.datetime(1970, 1, 1, 1, 0), 2)>, <Row(datetime.datetime(1970, 1, 1, 2, 0), 2)>]
+        """
         if not isinstance(window, GroupWindow):
             raise problem(
                 "a group window needs a size, a time attribute and a name: Tumble.over(...).on(...).alias('w')"
@@ -318,11 +436,28 @@ class Table(_Query, _Rows):
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
-        """Windows around each row; ``select`` with ``over`` comes next."""
+        """Windows around each row; ``select`` with ``over`` comes next.
+
+            >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+            >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+            [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+        """
         return OverWindowedTable(self, over_windows)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
-        """One aggregate over all rows; its fields are columns of the next ``select``."""
+        """One aggregate over all rows; its fields are columns of the next ``select``.
+
+            >>> class Total(AggregateFunction):
+            ...     def create_accumulator(self):
+            ...         return [0]
+            ...     def accumulate(self, accumulator, row):
+            ...         accumulator[0] += row[2]
+            ...     def get_value(self, accumulator):
+            ...         return Row(accumulator[0])
+            >>> total = udaf(Total(), result_type="ROW<total BIGINT>", accumulator_type="ARRAY<BIGINT>")
+            >>> list(orders.aggregate(total).select(col("total")).execute().collect())
+            [<Row(6)>]
+        """
         return AggregatedTable(Grouping(self._plan, self._block, ()), self._row_call(func), self._t_env)
 
     def flat_aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> FlatAggregateTable:
@@ -342,11 +477,28 @@ class Table(_Query, _Rows):
     # -- results ------------------------------------------------------------------------------------------------
 
     def execute(self) -> TableResult:
-        """Run the query; the result is fetched with ``collect`` or ``print``."""
+        """Run the query; the result is fetched with ``collect`` or ``print``.
+
+            >>> orders.select(col("name")).distinct().execute().print()
+            +----+--------------------------------+
+            | op |                           name |
+            +----+--------------------------------+
+            | +I |                            Ann |
+            | +I |                            Bob |
+            +----+--------------------------------+
+            2 rows in set
+        """
         return self._t_env._session.engine.execute([self._plan], self._t_env._session)
 
     def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
-        """Write the rows into a table; the job is submitted, not awaited."""
+        """Write the rows into a table; the job is submitted, not awaited.
+
+            >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+            >>> orders.select(col("name")).execute_insert("shown").wait()
+            +I[Ann]
+            +I[Bob]
+            +I[Ann]
+        """
         return self.insert_into(table_path_or_descriptor, overwrite).execute()
 
     @takes_older_arguments
@@ -359,7 +511,12 @@ class Table(_Query, _Rows):
         return pipeline
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows; of a changing table what is left at the end."""
+        """All rows; of a changing table what is left at the end.
+
+            >>> frame = orders.to_pandas()
+            >>> list(frame["amount"])
+            [1, 2, 3]
+        """
         result = self.execute()
         with result.collect():
             return frame_of(self._plan.schema, result._batches, self._t_env._session.zone)
@@ -368,6 +525,9 @@ class Table(_Query, _Rows):
         """All rows as columns of Arrow; of a changing table what is left at the end. PyFlink has nothing like it.
 
         TIMESTAMP_LTZ becomes a time with the session's zone.
+
+            >>> orders.select(col("amount")).to_arrow().to_pylist()[0]
+            {'amount': 1}
         """
         result = self.execute()
         with result.collect():
@@ -404,14 +564,23 @@ class Table(_Query, _Rows):
         return table_html(self)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        """The plan as text."""
+        """The plan as text.
+
+            >>> print(orders.select(col("name")).explain().splitlines()[0])
+            == Abstract Syntax Tree ==
+        """
         return explain([self._plan], self._t_env._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def get_schema(self) -> TableSchema:
-        """The columns, in PyFlink's older form."""
+        """The columns, in PyFlink's older form.
+
+            >>> orders.get_schema().get_field_names()
+            ['name', 'product', 'amount']
+        """
         return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
@@ -421,6 +590,15 @@ class Table(_Query, _Rows):
         return resolved_schema(self._plan.schema)
 
     def print_schema(self) -> None:
+        """Print the columns.
+
+            >>> orders.print_schema()
+            (
+              `name` STRING,
+              `product` STRING,
+              `amount` BIGINT
+            )
+        """
         print(self.get_resolved_schema())
 
 
@@ -435,7 +613,11 @@ class _Unfinished:
 
 
 class GroupedTable(_Unfinished):
-    """A table grouped by keys."""
+    """A table grouped by keys.
+
+        >>> list(orders.group_by(col("name")).select(col("name"), col("amount").sum).execute().collect())
+        [<Row('Ann', 4)>, <Row('Bob', 2)>]
+    """
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
         self._grouping = grouping
@@ -456,7 +638,12 @@ class GroupedTable(_Unfinished):
 
 
 class GroupWindowedTable(_Unfinished):
-    """A table with a group window."""
+    """A table with a group window.
+
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+        >>> list(hours.group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
+        [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
+    """
 
     def __init__(self, table: Table, window: GroupWindow) -> None:
         self._table = table
@@ -476,7 +663,12 @@ class GroupWindowedTable(_Unfinished):
 
 
 class WindowGroupedTable(_Unfinished):
-    """A table grouped by a window and keys."""
+    """A table grouped by a window and keys.
+
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
+        >>> [row[1] for row in hours.select(col("w").rowtime, col("n").max).execute().collect()]
+        [2, 4]
+    """
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
         self._grouping = grouping
@@ -487,12 +679,18 @@ class WindowGroupedTable(_Unfinished):
         return Table(self._grouping.select(expressions_of(fields)), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
+        """One aggregate function with several columns, for each group."""
         call = _Query(self._grouping.plan, self._t_env)._row_call(func)
         return AggregatedTable(self._grouping, call, self._t_env)
 
 
 class OverWindowedTable(_Unfinished):
-    """A table with over windows."""
+    """A table with over windows.
+
+        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+        >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+        [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+    """
 
     def __init__(self, table: Table, windows: tuple[OverWindow, ...]) -> None:
         self._table = table

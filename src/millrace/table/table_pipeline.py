@@ -19,7 +19,14 @@ __all__ = ["TablePipeline"]
 
 
 class TablePipeline:
-    """A query into a table: execute it, or add it to a statement set."""
+    """A query into a table: execute it, or add it to a statement set.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> orders.select(col("name")).insert_into("shown").execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+    """
 
     def __init__(self, plan: Sink, session: Session) -> None:
         self._plan = plan
@@ -34,9 +41,11 @@ class TablePipeline:
         return settled(self._session.engine.execute([self._plan], self._session), self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as text."""
         return explain([self._plan], self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def get_sink_identifier(self) -> ObjectIdentifier | None:

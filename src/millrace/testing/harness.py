@@ -66,6 +66,15 @@ _NO_NAMESPACE = object()
 class OperatorHarness:
     """Drives one subtask of one operator and keeps what it puts out.
 
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value
+        ...         yield value
+        >>> with OperatorHarness.for_function(Twice()) as harness:
+        ...     harness.process_element("a", 1000)
+        ...     print(harness.output)
+        [Record(value='a', timestamp=1000), Record(value='a', timestamp=1000)]
+
     :param operator_factory: makes a fresh operator; called once by every harness, also by ``restored``.
     :param key_selectors: one per input for a keyed operator (None for a broadcast input), none otherwise.
     :param channels: how many senders each input has: the watermark is the minimum over all of them.
@@ -217,6 +226,16 @@ class OperatorHarness:
         element that they were reduced to, or the accumulator; with an evictor the elements as ``TimestampedValue``. The
         key of ``window_all`` is 0. State that the function keeps for a window is ``state_of(key, name, window)``.
         Windows with the trigger that they come with mostly need no timers: don't count these.
+
+            >>> windows = TumblingEventTimeWindows.of(Time.seconds(1))
+            >>> class Total(ProcessWindowFunction):
+            ...     def process(self, key, context, elements):
+            ...         yield sum(elements)
+            >>> with OperatorHarness.for_windows(windows, Total(), key_selector=lambda n: "all") as harness:
+            ...     harness.process_elements([(1, 0), (2, 10)])
+            ...     harness.process_watermark(999)
+            ...     print(harness.values)
+            [3]
         """
         spec = window_spec(
             assigner,
@@ -271,7 +290,16 @@ class OperatorHarness:
         self.process_elements([(value, timestamp)], input)
 
     def process_elements(self, elements: Iterable[tuple[Any, int | None]], input: int = 0) -> None:
-        """(value, timestamp) pairs, all in one chunk."""
+        """(value, timestamp) pairs, all in one chunk.
+
+            >>> class Twice(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield value * 2
+            >>> with OperatorHarness.for_function(Twice()) as harness:
+            ...     harness.process_elements([(1, 0), (2, 10)])
+            ...     print([record.value for record in harness.output])
+            [2, 4]
+        """
         self._begin()
         pairs = list(elements)
         values = [value for value, _ in pairs]
@@ -287,7 +315,21 @@ class OperatorHarness:
         self._gate.chunk(Chunk(values, known, keys), input)
 
     def process_watermark(self, timestamp: int, input: int = 0, channel: int = 0) -> None:
-        """A watermark (ms) of one channel; the operator sees the minimum over all channels of all inputs."""
+        """A watermark (ms) of one channel; the operator sees the minimum over all channels of all inputs.
+
+            >>> class Wait(KeyedProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         ctx.timer_service().register_event_time_timer(1000)
+            ...     def on_timer(self, timestamp, ctx):
+            ...         yield timestamp
+            >>> with OperatorHarness.for_function(Wait(), key_selector=lambda word: word) as harness:
+            ...     harness.process_element("a", 0)
+            ...     print(harness.num_event_time_timers())
+            ...     harness.process_watermark(1000)
+            ...     print(harness.values)
+            1
+            [1000]
+        """
         self._begin()
         self._gate.mark(self._channel(input, channel), timestamp)
 
@@ -300,6 +342,17 @@ class OperatorHarness:
         """Set the clock (ms), as if no element had come since: timers that are due fire, quiet streams become idle.
 
         Right after ``snapshot_delta`` they fire before the next epoch begins.
+
+            >>> class Wait(KeyedProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         ctx.timer_service().register_processing_time_timer(1000)
+            ...     def on_timer(self, timestamp, ctx):
+            ...         yield timestamp
+            >>> with OperatorHarness.for_function(Wait(), key_selector=lambda word: word) as harness:
+            ...     harness.process_element("a", 0)
+            ...     harness.set_processing_time(1000)
+            ...     print(harness.values)
+            [1000]
         """
         self._check_open()
         if type(self.operator).next_due is Operator.next_due:
@@ -400,7 +453,17 @@ class OperatorHarness:
         return [record.value for record in self.records]
 
     def side_output(self, tag: OutputTag | str) -> list[Record]:
-        """The elements of a side output."""
+        """The elements of a side output.
+
+            >>> odd = OutputTag("odd", Types.INT())
+            >>> class Split(ProcessFunction):
+            ...     def process_element(self, value, ctx):
+            ...         yield (odd, value) if value % 2 else value
+            >>> with OperatorHarness.for_function(Split()) as harness:
+            ...     harness.process_element(1, 0)
+            ...     print([record.value for record in harness.side_output(odd)])
+            [1]
+        """
         return list(self._captured.sides.get(tag if isinstance(tag, str) else tag.tag_id, ()))
 
     def take_side_outputs(self) -> dict[str, list[Record]]:
@@ -433,6 +496,16 @@ class OperatorHarness:
 
         Entries that have expired are left out, unless they may be returned until they are cleaned up. The namespace of
         a window's state is the window.
+
+            >>> class Last(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.last.update(value)
+            >>> with OperatorHarness.for_function(Last(), key_selector=lambda n: "all") as harness:
+            ...     harness.process_element(7, 0)
+            ...     print(harness.state_of("all", "last"))
+            7
         """
         keyed = self._keyed()
         if state_name == CONTENTS and namespace is not _NO_NAMESPACE and isinstance(self.operator, WindowOperatorBase):
@@ -480,7 +553,16 @@ class OperatorHarness:
         return self.operator.context.runtime.measures
 
     def metrics(self) -> dict[str, MetricSnapshot]:
-        """The operator's own metrics by name, with their groups before them: ``"my_group.my_counter"``."""
+        """The operator's own metrics by name, with their groups before them: ``"my_group.my_counter"``.
+
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         runtime_context.get_metrics_group().counter("seen").inc()
+            ...     def map(self, value):
+            ...         return value
+            >>> with OperatorHarness.for_function(Counted()) as harness:
+            ...     counters = harness.metrics
+        """
         return self._measures.metrics.snapshot()
 
     def counter(self, name: str) -> int:
@@ -491,7 +573,19 @@ class OperatorHarness:
         return metric.count
 
     def accumulators(self) -> dict[str, Any]:
-        """Accumulator -> its value in this subtask."""
+        """Accumulator -> its value in this subtask.
+
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = runtime_context.get_int_counter("seen")
+            ...     def map(self, value):
+            ...         self.seen.add(1)
+            ...         return value
+            >>> with OperatorHarness.for_function(Counted()) as harness:
+            ...     harness.process_element("a", 0)
+            ...     print(harness.accumulators())
+            {'seen': 1}
+        """
         return {name: accumulator.get_local_value() for name, accumulator in self._measures.accumulators.items()}
 
     # -- snapshots ------------------------------------------------------------------------------------------------

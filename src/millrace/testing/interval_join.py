@@ -29,6 +29,15 @@ def interval_join_harness(
 
     Input 0 is the left stream, input 1 the right one; both bounds are inclusive. Without ``key_selector2`` both inputs
     use ``key_selector``. ``settings`` are those of ``OperatorHarness``.
+
+        >>> class Pair(ProcessJoinFunction):
+        ...     def process_element(self, left, right, ctx):
+        ...         yield left, right
+        >>> with interval_join_harness(Pair(), Time.seconds(-1), Time.seconds(1), lambda n: n) as harness:
+        ...     harness.process_element(7, 1000, 0)
+        ...     harness.process_element(7, 1500, 1)
+        ...     print(harness.output)
+        [Record(value=(7, 7), timestamp=1500)]
     """
     tags = [None if tag is None else tag.tag_id for tag in (left_late_tag, right_late_tag)]
     spec = specs.IntervalJoin(to_millis(lower_bound), to_millis(upper_bound), function, *tags)

@@ -25,7 +25,11 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One transaction: what one subtask wrote in one epoch."""
+    """One transaction: what one subtask wrote in one epoch.
+
+        >>> LedgerEntry("a", epoch=1, subtask=0, records=(1, 2)).records
+        (1, 2)
+    """
 
     name: str
     epoch: int
@@ -35,7 +39,13 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a ``LedgerSink`` has committed so far, by epoch and subtask."""
+    """What a ``LedgerSink`` has committed so far, by epoch and subtask.
+
+        >>> sink = env.from_collection([1, 2]).sink_to(LedgerSink("ledger"))
+        >>> result = env.execute()
+        >>> sorted(read_ledger("ledger").records)
+        [1, 2]
+    """
 
     entries: tuple[LedgerEntry, ...]
     prepared: tuple[str, ...]
@@ -43,6 +53,7 @@ class Ledger:
 
     @property
     def records(self) -> list[Any]:
+        """All records of all entries, in the order of their commits."""
         return [record for entry in self.entries for record in entry.records]
 
     def lost(self, expected: Iterable[Any]) -> list[Any]:
@@ -85,7 +96,11 @@ def _some(records: Sequence[Any]) -> str:
 
 
 def read_ledger(directory: str | os.PathLike[str]) -> Ledger:
-    """What is committed in a directory, be it while a job runs; nothing if the directory is not there."""
+    """What is committed in a directory, be it while a job runs; nothing if the directory is not there.
+
+        >>> read_ledger("empty").records
+        []
+    """
     place = Path(directory)
     entries = []
     for path in place.glob(f"*{COMMITTED}"):
@@ -103,6 +118,10 @@ class LedgerSink(NamedSink[Any]):
 
     It survives ``kill -9`` at any moment, but not an engine that breaks the rules: committing what was aborted, or
     aborting what is committed, is an error.
+
+        >>> sink = env.from_collection(["a"]).sink_to(LedgerSink("ledger"))
+        >>> result = env.execute()
+        >>> read_ledger("ledger").check(["a"])
 
     :param on_commit: called on the driver with the name of a transaction right after it was committed, for tests that
         want to fail there.

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class LocalRun:
-    """What a program did."""
+    """What a program did.
+
+        >>> sink = env.from_collection([1, 2]).print()
+        >>> run_locally(env).printed
+        ['1', '2']
+    """
 
     printed: list[str] = field(default_factory=list)
     collected: list[Any] = field(default_factory=list)
@@ -153,6 +158,10 @@ def run_locally(
 
     ``epoch_records`` splits the input into epochs of at most about so many records per source subtask, ``workers`` and
     ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
+
+        >>> sink = env.from_collection(["a", "b"]).print()
+        >>> run_locally(env).printed
+        ['a', 'b']
     """
     job = job_of(program)
     if epoch_records is not None:

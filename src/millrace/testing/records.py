@@ -10,14 +10,22 @@ __all__ = ["Captured", "Item", "Record", "Status", "Watermark"]
 
 
 class Record(NamedTuple):
-    """An element, with its timestamp (ms) or None."""
+    """An element, with its timestamp (ms) or None.
+
+        >>> Record("a", 1000).timestamp
+        1000
+    """
 
     value: Any
     timestamp: int | None = None
 
 
 class Watermark(NamedTuple):
-    """A watermark (ms)."""
+    """A watermark (ms).
+
+        >>> Watermark(1000)
+        Watermark(timestamp=1000)
+    """
 
     timestamp: int
 

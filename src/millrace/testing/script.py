@@ -11,7 +11,11 @@ __all__ = ["Element", "EndInput", "EpochEnd", "ProcessingTime", "StatusStep", "S
 
 
 class Element(NamedTuple):
-    """An element arrives."""
+    """An element arrives.
+
+        >>> Element("a", timestamp=1000)
+        Element(value='a', timestamp=1000, input=0)
+    """
 
     value: Any
     timestamp: int | None = None
@@ -19,38 +23,62 @@ class Element(NamedTuple):
 
 
 class WatermarkStep(NamedTuple):
-    """A watermark (ms) arrives."""
+    """A watermark (ms) arrives.
+
+        >>> WatermarkStep(1000)
+        WatermarkStep(timestamp=1000, input=0)
+    """
 
     timestamp: int
     input: int = 0
 
 
 class StatusStep(NamedTuple):
-    """An input becomes idle or active."""
+    """An input becomes idle or active.
+
+        >>> StatusStep(Status.IDLE)
+        StatusStep(status=<Status.IDLE: 'IDLE'>, input=0)
+    """
 
     status: Status
     input: int = 0
 
 
 class ProcessingTime(NamedTuple):
-    """The clock (ms) moves on."""
+    """The clock (ms) moves on.
+
+        >>> ProcessingTime(5000)
+        ProcessingTime(now=5000)
+    """
 
     now: int
 
 
 class EpochEnd(NamedTuple):
-    """An epoch ends here in every variant."""
+    """An epoch ends here in every variant.
+
+        >>> EpochEnd() == EpochEnd()
+        True
+    """
 
 
 class EndInput(NamedTuple):
-    """Bounded input ends, with MAX_WATERMARK."""
+    """Bounded input ends, with MAX_WATERMARK.
+
+        >>> EndInput() == EndInput()
+        True
+    """
 
 
 Step = Element | WatermarkStep | StatusStep | ProcessingTime | EpochEnd | EndInput
 
 
 def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:
-    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each."""
+    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each.
+
+        >>> steps([("a", 1000)], watermark_lag=10)
+        [Element(value='a', timestamp=1000, input=0), WatermarkStep(timestamp=990, input=0), EndInput()]
+    """
     script: list[Step] = []
     for value, timestamp in values:
         script.append(Element(value, timestamp))

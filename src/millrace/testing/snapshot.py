@@ -12,7 +12,11 @@ from millrace.runtime.tasks.member import OperatorDeltas
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State between two epochs, whole or as a change. Held as bytes, so nothing is shared with the operator."""
+    """State between two epochs, whole or as a change. Held as bytes, so nothing is shared with the operator.
+
+        >>> Snapshot.of([], epoch=3, processing_time=0, whole=True).epoch
+        3
+    """
 
     payload: bytes = field(repr=False)
     epoch: int

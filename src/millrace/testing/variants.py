@@ -31,7 +31,14 @@ Group = list[Element] | Step
 
 @dataclass
 class Outcome:
-    """Everything that a run put out."""
+    """Everything that a run put out.
+
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value * 2
+        >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
+        [2, 4]
+    """
 
     items: list[Item] = field(default_factory=list)
     sides: dict[str, list[Record]] = field(default_factory=dict)
@@ -43,10 +50,12 @@ class Outcome:
 
     @property
     def records(self) -> list[Record]:
+        """The records, without watermarks."""
         return [item for item in self.items if isinstance(item, Record)]
 
     @property
     def values(self) -> list[Any]:
+        """The values of the records."""
         return [record.value for record in self.records]
 
     def take(self, harness: OperatorHarness) -> None:
@@ -83,6 +92,12 @@ def check_variants(
 
     An operator with keyed state runs with its state on disk, too, where ``lmdb`` is installed: always with a given
     seed, else in one call of ``ON_DISK_ONE_IN``, since these variants take longer than all others together.
+
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value * 2
+        >>> check_variants(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
+        [2, 4]
 
     :param make_harness: makes a new harness with a new operator.
     :param expected: what must come out: values, or ``Record``, ``Watermark`` and ``Status`` objects for everything.
@@ -143,7 +158,14 @@ def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run
 
 
 def run_script(make_harness: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
-    """Run a script in one go: as few chunks and epochs as it allows."""
+    """Run a script in one go: as few chunks and epochs as it allows.
+
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value * 2
+        >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
+        [2, 4]
+    """
     outcome = Outcome()
     with make_harness() as harness:
         for group in _groups(script, lambda: False):

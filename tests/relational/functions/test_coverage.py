@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 from scripts.functions.absent import ABSENT
-from scripts.functions.listed import COLUMNS, LOG, SQL
-from scripts.functions.page import COMMAND, TARGET, listed, page
+from scripts.functions.entries import ENTRIES
+from scripts.functions.page import BEYOND, COMMAND, TARGET, listed, page, unmentioned
+from scripts.functions.results import query_of
 from scripts.functions.table_api import API
+from scripts.functions.tables import environment as with_tables
 from tests.relational.functions.test_spark_text import examples
 
 from millrace import table
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values import clear_values
 from millrace.relational.functions.registry import find_scalar, scalar_names
-from millrace.table import EnvironmentSettings, Table, TableEnvironment, expression, expressions
+from millrace.table import Table, TableEnvironment, expression, expressions
 from millrace.table.expressions import UNBOUNDED_RANGE, col, lit
 from millrace.table.window import Over, Tumble
 
@@ -34,12 +36,7 @@ NO_EXAMPLE = {
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[TableEnvironment]:
-    made = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    register_values("coverage", [])
-    options = "WITH ('connector' = 'values', 'data-id' = 'coverage')"
-    made.execute_sql(f"CREATE TABLE t ({', '.join(COLUMNS)}, WATERMARK FOR ts AS ts) {options}")
-    made.execute_sql(f"CREATE TABLE log ({', '.join(LOG)}) {options}")
-    yield made
+    yield with_tables()
     clear_values()
 
 
@@ -52,17 +49,21 @@ def scope(environment: TableEnvironment) -> dict[str, Any]:
 
 def test_the_list_is_complete() -> None:
     assert len(listed()) == LISTED
-    assert not ABSENT.keys() & {*SQL, *API}
-    assert set(SQL) - set(API) == SQL_ONLY
-    assert set(API) - set(SQL) == API_ONLY
+    in_sql = ENTRIES.keys() - BEYOND
+    assert ENTRIES.keys() > BEYOND
+    assert not ABSENT.keys() & {*ENTRIES, *API}
+    assert in_sql - API.keys() == SQL_ONLY
+    assert API.keys() - in_sql == API_ONLY
     assert LISTED - len(ABSENT) >= 240
 
 
-@pytest.mark.parametrize("name", SQL)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_is_called_in_sql(environment: TableEnvironment, name: str) -> None:
-    text = SQL[name]
-    query = text if text.startswith("SELECT ") else f"SELECT {text} FROM t"
-    assert environment.sql_query(query).get_schema().get_field_count() > 0
+    assert environment.sql_query(query_of(ENTRIES[name])).get_schema().get_field_count() > 0
+
+
+def test_every_function_is_on_the_page() -> None:
+    assert not unmentioned()
 
 
 @pytest.mark.parametrize("name", API)

@@ -12,6 +12,9 @@ class PickledObject:
     nothing of that name was imported or called.
 
     Two are equal if their pickles say the same.
+
+        >>> PickledObject("shop.Order").name
+        'shop.Order'
     """
 
     __slots__ = ("args", "items", "name", "state")

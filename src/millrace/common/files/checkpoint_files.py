@@ -26,6 +26,9 @@ class CheckpointFiles(ABC):
     Paths are relative, with ``/`` between their parts. What one process has written others read at once. A location may
     go on with a path: ``Files("a/b").read("c")`` reads what ``Files("a").write("b/c", ...)`` wrote.
 
+        >>> sorted(CheckpointFiles.__abstractmethods__)
+        ['delete', 'files', 'read', 'write']
+
     :param location: what the program gave as the place of its checkpoints, without ``/`` at its end.
     """
 

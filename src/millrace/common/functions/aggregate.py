@@ -15,6 +15,19 @@ class AggregateFunction(Function):
 
     An average, for instance: the accumulator is ``(sum, count)``, the result ``sum / count``. One instance serves any
     number of accumulators, so what is being aggregated belongs in the accumulator and not in ``self``.
+
+        >>> class Total(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0
+        ...     def add(self, value, accumulator):
+        ...         return accumulator + value
+        ...     def get_result(self, accumulator):
+        ...         return accumulator
+        ...     def merge(self, a, b):
+        ...         return a + b
+        >>> numbers = env.from_collection([1, 2]).key_by(lambda n: "all")
+        >>> list(numbers.count_window(2).aggregate(Total()).execute_and_collect())
+        [3]
     """
 
     @abstractmethod

@@ -22,7 +22,14 @@ OUT = TypeVar("OUT")
 
 
 class AsyncRetryPredicate(ABC, Generic[OUT]):
-    """Which outcomes of an attempt call for another one."""
+    """Which outcomes of an attempt call for another one.
+
+        >>> class IfEmpty(AsyncRetryPredicate):
+        ...     def result_predicate(self):
+        ...         return lambda results: not results
+        ...     def exception_predicate(self):
+        ...         return lambda error: isinstance(error, OSError)
+    """
 
     @abstractmethod
     def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
@@ -34,7 +41,12 @@ class AsyncRetryPredicate(ABC, Generic[OUT]):
 
 
 class AsyncRetryStrategy(ABC, Generic[OUT]):
-    """Whether and when to try again."""
+    """Whether and when to try again.
+
+        >>> strategy = AsyncRetryStrategy.fixed_delay(3, 100, lambda results: not results, lambda error: True)
+        >>> strategy.can_retry(2), strategy.can_retry(4)
+        (True, False)
+    """
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
@@ -90,6 +102,12 @@ class AsyncFunction(Function, Generic[IN, OUT]):
     ``open`` and ``close`` may be coroutines, too (an addition): they are awaited in the event loop that runs
     ``async_invoke``, so that is where to make and close a client that belongs to its loop. As plain methods they run
     in the thread of the task, as in PyFlink.
+
+        >>> class Ask(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value + 1]
+        ...     def timeout(self, value):
+        ...         return [-1]
     """
 
     @abstractmethod
@@ -99,6 +117,15 @@ class AsyncFunction(Function, Generic[IN, OUT]):
     def timeout(self, value: IN) -> list[OUT]:
         """The results for an element whose time ran out.
 
+            >>> import asyncio
+            >>> class Slow(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         await asyncio.sleep(60)
+            ...     def timeout(self, value):
+            ...         return [f"{value} took too long"]
+            >>> Slow().timeout(1)
+            ['1 took too long']
+
         :raises TimeoutError: unless overridden, which fails the job.
         """
         raise TimeoutError(f"Async function call has timed out for input: {value}")
@@ -106,7 +133,15 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 
 @dataclass(eq=False)
 class AsyncFunctionDescriptor:
-    """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``."""
+    """An async function and how to run it: ``capacity`` elements at a time, each for at most ``timeout``.
+
+        >>> class Ask(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value]
+        >>> mode = AsyncFunctionDescriptor.OutputMode.UNORDERED
+        >>> AsyncFunctionDescriptor(Ask(), Time.seconds(5), 10, AsyncRetryStrategy.no_restart(), mode).capacity
+        10
+    """
 
     class OutputMode(Enum):
         """Whether results keep the order of the elements."""

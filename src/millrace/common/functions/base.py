@@ -33,6 +33,16 @@ class KeyedStateStore(ABC):
 
     A handle always shows the value that belongs to the key of the element (or timer) at hand. Only functions on a
     keyed stream have keyed state; each state of a function needs a name of its own.
+
+        >>> class Seen(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.words = runtime_context.get_list_state(ListStateDescriptor("words", Types.STRING()))
+        ...         self.sums = runtime_context.get_map_state(MapStateDescriptor("sums", Types.STRING(), Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.words.add(value)
+        ...         yield list(self.words.get())
+        >>> list(env.from_collection(["a", "b"]).key_by(len).process(Seen()).execute_and_collect())
+        [['a'], ['a', 'b']]
     """
 
     def get_any(self, state_descriptor: StateDescriptor) -> Any:
@@ -69,7 +79,11 @@ class KeyedStateStore(ABC):
 
 
 class GlobalAggregateManager(ABC):
-    """Values that all subtasks of an operator make together."""
+    """Values that all subtasks of an operator make together.
+
+        >>> sorted(GlobalAggregateManager.__abstractmethods__)
+        ['get_global_aggregate', 'update_global_aggregate']
+    """
 
     @abstractmethod
     def update_global_aggregate(
@@ -91,6 +105,15 @@ class RuntimeContext(KeyedStateStore):
     """What a function can know about the subtask it runs in, its state and its metrics.
 
     From ``get_job_info`` on it has what Flink's has in Java and PyFlink's lacks.
+
+        >>> class Where(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.name = runtime_context.get_task_name()
+        ...         self.subtask = runtime_context.get_index_of_this_subtask()
+        ...     def map(self, value):
+        ...         return value, self.name, self.subtask
+        >>> list(env.from_collection(["a"]).map(Where()).execute_and_collect())
+        [('a', 'Source: Collection Source -> Map -> Sink: Collect', 0)]
     """
 
     @abstractmethod
@@ -145,7 +168,19 @@ class RuntimeContext(KeyedStateStore):
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
         """Let the job's result have what this accumulator gathers in all subtasks.
 
-        :raises ValueError: the function has added one of this name already.
+            >>> from millrace.common.accumulators import IntCounter
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = IntCounter()
+            ...         runtime_context.add_accumulator("seen", self.seen)
+            ...     def map(self, value):
+            ...         self.seen.add(1)
+            ...         return value
+            >>> sink = env.from_collection(["a", "b"]).map(Counted()).print()
+            >>> env.execute().get_accumulator_result("seen")
+            a
+            b
+            2
         """
 
     @abstractmethod
@@ -170,10 +205,31 @@ class RuntimeContext(KeyedStateStore):
 
 
 class Function(ABC):
-    """Base of all user-defined functions. Instances are pickled into the tasks."""
+    """Base of all user-defined functions. Instances are pickled into the tasks.
+
+        >>> class Opened(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.suffix = "!"
+        ...     def map(self, value):
+        ...         return value + self.suffix
+        >>> list(env.from_collection(["a"]).map(Opened()).execute_and_collect())
+        ['a!']
+    """
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Called once in each subtask before the first element: get state, open connections."""
 
     def close(self) -> None:
-        """Called once in each subtask at the end, after success and after failure."""
+        """Called once in each subtask at the end, after success and after failure.
+
+            >>> class Lines(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.file = open("seen.txt", "w")
+            ...     def map(self, value):
+            ...         self.file.write(value)
+            ...         return value
+            ...     def close(self):
+            ...         self.file.close()
+            >>> list(env.from_collection(["a"]).map(Lines()).execute_and_collect())
+            ['a']
+        """

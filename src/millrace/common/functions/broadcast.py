@@ -26,7 +26,11 @@ OUT = TypeVar("OUT")
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both kinds of broadcast process functions have in common."""
+    """What both kinds of broadcast process functions have in common.
+
+        >>> issubclass(BroadcastProcessFunction, BaseBroadcastProcessFunction)
+        True
+    """
 
     class BaseContext(ABC):
         """Time and the element's timestamp; valid only during the call."""
@@ -62,7 +66,18 @@ class BaseBroadcastProcessFunction(Function):
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """Processes a stream that is not keyed together with a broadcast stream."""
+    """Processes a stream that is not keyed together with a broadcast stream.
+
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> class Known(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value, ctx.get_broadcast_state(rules).get(value)
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(rules).put(*value)
+        >>> told = env.from_collection([("a", 1)]).broadcast(rules)
+        >>> list(env.from_collection(["a", "b"]).connect(told).process(Known()).execute_and_collect())
+        [('a', 1), ('b', None)]
+    """
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The context of a broadcast element."""
@@ -80,7 +95,18 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
 
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
-    """Processes a keyed stream together with a broadcast stream; the keyed side has keyed state and timers."""
+    """Processes a keyed stream together with a broadcast stream; the keyed side has keyed state and timers.
+
+        >>> class Limit(KeyedBroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield ctx.get_current_key(), value
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         pass
+        >>> rules = env.from_collection([1]).broadcast(MapStateDescriptor("rules", Types.STRING(), Types.INT()))
+        >>> words = env.from_collection(["a"]).key_by(lambda word: word)
+        >>> list(words.connect(rules).process(Limit()).execute_and_collect())
+        [('a', 'a')]
+    """
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The context of a broadcast element. There is no current key."""

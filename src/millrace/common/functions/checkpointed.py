@@ -13,7 +13,18 @@ __all__ = ["CheckpointedFunction", "FunctionInitializationContext", "FunctionSna
 
 
 class FunctionInitializationContext:
-    """What a function begins with: where its state is, and whether there is any from before."""
+    """What a function begins with: where its state is, and whether there is any from before.
+
+        >>> class Restored(MapFunction, CheckpointedFunction):
+        ...     def initialize_state(self, context):
+        ...         self.restored = context.is_restored()
+        ...     def snapshot_state(self, context):
+        ...         pass
+        ...     def map(self, value):
+        ...         return value, self.restored
+        >>> list(env.from_collection(["a"]).map(Restored()).execute_and_collect())
+        [('a', False)]
+    """
 
     def __init__(
         self, restored: bool, operator_state: OperatorStateStore, keyed_state: KeyedStateStore | None = None
@@ -41,7 +52,12 @@ class FunctionInitializationContext:
 
 
 class FunctionSnapshotContext:
-    """The snapshot that is being taken."""
+    """The snapshot that is being taken.
+
+        >>> context = FunctionSnapshotContext(7, 1_772_706_600_000)
+        >>> context.get_checkpoint_id(), context.get_checkpoint_timestamp()
+        (7, 1772706600000)
+    """
 
     def __init__(self, checkpoint_id: int, checkpoint_timestamp: int) -> None:
         self._checkpoint_id = checkpoint_id
@@ -71,6 +87,17 @@ class CheckpointedFunction(ABC):
     then gets a new instance of the function, as it was when the program was submitted, whose ``initialize_state`` finds
     the state that the other copy saved: that is Flink's restore, only that it may happen between any two epochs. Of an
     instance that is replaced ``close`` is called: don't write out there what is saved in state, do that in ``finish``.
+
+        >>> class Buffer(MapFunction, CheckpointedFunction):
+        ...     def initialize_state(self, context):
+        ...         kept = ListStateDescriptor("kept", Types.INT())
+        ...         self.kept = context.get_operator_state_store().get_list_state(kept)
+        ...     def snapshot_state(self, context):
+        ...         self.kept.update([1, 2])
+        ...     def map(self, value):
+        ...         return value, list(self.kept.get())
+        >>> list(env.from_collection(["a"]).map(Buffer()).execute_and_collect())
+        [('a', [])]
     """
 
     @abstractmethod

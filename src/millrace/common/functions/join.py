@@ -12,7 +12,12 @@ __all__ = ["JoinFunction", "FlatJoinFunction", "CoGroupFunction", "ProcessJoinFu
 
 
 class JoinFunction(Function):
-    """Turns each pair of a window join into exactly one result."""
+    """Turns each pair of a window join into exactly one result.
+
+        >>> class Pair(JoinFunction):
+        ...     def join(self, first, second):
+        ...         return first, second
+    """
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Any:
@@ -20,7 +25,13 @@ class JoinFunction(Function):
 
 
 class FlatJoinFunction(Function):
-    """Turns each pair of a window join into any number of results."""
+    """Turns each pair of a window join into any number of results.
+
+        >>> class Pairs(FlatJoinFunction):
+        ...     def join(self, first, second):
+        ...         yield first
+        ...         yield second
+    """
 
     @abstractmethod
     def join(self, first: Any, second: Any) -> Iterable[Any] | None:
@@ -28,7 +39,12 @@ class FlatJoinFunction(Function):
 
 
 class CoGroupFunction(Function):
-    """Sees all elements of a key and window at once, those of each stream for themselves."""
+    """Sees all elements of a key and window at once, those of each stream for themselves.
+
+        >>> class Sizes(CoGroupFunction):
+        ...     def co_group(self, first, second):
+        ...         yield len(list(first)), len(list(second))
+    """
 
     @abstractmethod
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any] | None:
@@ -40,6 +56,10 @@ class ProcessJoinFunction(Function):
 
     Results are what ``process_element`` yields, with the later timestamp of the two; ``yield tag, value`` with an
     ``OutputTag`` goes to a side output.
+
+        >>> class Delay(ProcessJoinFunction):
+        ...     def process_element(self, left, right, ctx):
+        ...         yield left, ctx.get_right_timestamp() - ctx.get_left_timestamp()
     """
 
     class Context(ABC):

@@ -38,6 +38,12 @@ class ProcessFunction(Function):
 
     Results are what the methods ``yield``; ``yield tag, value`` with an ``OutputTag`` goes to a side output. A
     context is valid only until the method that was given it returns.
+
+        >>> class Timed(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value, ctx.timestamp()
+        >>> list(env.from_collection(["a"]).process(Timed()).execute_and_collect())
+        [('a', None)]
     """
 
     class Context(_Context, ABC):
@@ -49,7 +55,16 @@ class ProcessFunction(Function):
 
 
 class KeyedProcessFunction(Function):
-    """Sees one element at a time of a keyed stream, with keyed state and timers."""
+    """Sees one element at a time of a keyed stream, with keyed state and timers.
+
+        >>> class Remind(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(1000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield ctx.get_current_key(), timestamp
+        >>> list(env.from_collection(["a", "b"]).key_by(lambda word: word).process(Remind()).execute_and_collect())
+        [('a', 1000), ('b', 1000)]
+    """
 
     class Context(_KeyedContext, ABC):
         """Time, timers, the element's timestamp and key."""
@@ -71,7 +86,16 @@ class KeyedProcessFunction(Function):
 
 
 class CoProcessFunction(Function):
-    """A ``ProcessFunction`` of two connected streams; one instance sees both."""
+    """A ``ProcessFunction`` of two connected streams; one instance sees both.
+
+        >>> class Both(CoProcessFunction):
+        ...     def process_element1(self, value, ctx):
+        ...         yield value
+        ...     def process_element2(self, value, ctx):
+        ...         yield -value
+        >>> sorted(env.from_collection([1]).connect(env.from_collection([2])).process(Both()).execute_and_collect())
+        [-2, 1]
+    """
 
     class Context(_Context, ABC):
         """Time and the element's timestamp."""
@@ -86,7 +110,18 @@ class CoProcessFunction(Function):
 
 
 class KeyedCoProcessFunction(Function):
-    """A ``KeyedProcessFunction`` of two connected keyed streams, which share state and timers key by key."""
+    """A ``KeyedProcessFunction`` of two connected keyed streams, which share state and timers key by key.
+
+        >>> class Both(KeyedCoProcessFunction):
+        ...     def process_element1(self, value, ctx):
+        ...         yield ctx.get_current_key(), "left"
+        ...     def process_element2(self, value, ctx):
+        ...         yield ctx.get_current_key(), "right"
+        >>> both = env.from_collection(["a"]).connect(env.from_collection(["a"]))
+        >>> keyed = both.key_by(lambda word: word, lambda word: word)
+        >>> sorted(keyed.process(Both()).execute_and_collect())
+        [('a', 'left'), ('a', 'right')]
+    """
 
     class Context(_KeyedContext, ABC):
         """Time, timers, the element's timestamp and key."""

@@ -22,7 +22,14 @@ __all__ = [
 
 
 class MapFunction(Function):
-    """Turns each element into exactly one other: ``stream.map(MyMap())``."""
+    """Turns each element into exactly one other: ``stream.map(MyMap())``.
+
+        >>> class Upper(MapFunction):
+        ...     def map(self, value):
+        ...         return value.upper()
+        >>> list(env.from_collection(["a"]).map(Upper()).execute_and_collect())
+        ['A']
+    """
 
     @abstractmethod
     def map(self, value: Any) -> Any:
@@ -30,7 +37,16 @@ class MapFunction(Function):
 
 
 class CoMapFunction(Function):
-    """Maps two connected streams; one instance sees both, so they can share state."""
+    """Maps two connected streams; one instance sees both, so they can share state.
+
+        >>> class Tag(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return 1, value
+        ...     def map2(self, value):
+        ...         return 2, value
+        >>> sorted(env.from_collection(["a"]).connect(env.from_collection(["b"])).map(Tag()).execute_and_collect())
+        [(1, 'a'), (2, 'b')]
+    """
 
     @abstractmethod
     def map1(self, value: Any) -> Any:
@@ -42,7 +58,14 @@ class CoMapFunction(Function):
 
 
 class FlatMapFunction(Function):
-    """Turns each element into any number of others: ``stream.flat_map(MyFlatMap())``."""
+    """Turns each element into any number of others: ``stream.flat_map(MyFlatMap())``.
+
+        >>> class Words(FlatMapFunction):
+        ...     def flat_map(self, value):
+        ...         yield from value.split()
+        >>> list(env.from_collection(["a b"]).flat_map(Words()).execute_and_collect())
+        ['a', 'b']
+    """
 
     @abstractmethod
     def flat_map(self, value: Any) -> Iterable[Any] | None:
@@ -50,7 +73,17 @@ class FlatMapFunction(Function):
 
 
 class CoFlatMapFunction(Function):
-    """Flat-maps two connected streams; one instance sees both, so they can share state."""
+    """Flat-maps two connected streams; one instance sees both, so they can share state.
+
+        >>> class Words(CoFlatMapFunction):
+        ...     def flat_map1(self, value):
+        ...         return value.split()
+        ...     def flat_map2(self, value):
+        ...         yield value
+        >>> both = env.from_collection(["a b"]).connect(env.from_collection(["c d"]))
+        >>> sorted(both.flat_map(Words()).execute_and_collect())
+        ['a', 'b', 'c d']
+    """
 
     @abstractmethod
     def flat_map1(self, value: Any) -> Iterable[Any] | None:
@@ -62,7 +95,15 @@ class CoFlatMapFunction(Function):
 
 
 class ReduceFunction(Function):
-    """Combines two values of a type into one of the same type; must be associative."""
+    """Combines two values of a type into one of the same type; must be associative.
+
+        >>> class Longest(ReduceFunction):
+        ...     def reduce(self, value1, value2):
+        ...         return max(value1, value2, key=len)
+        >>> words = env.from_collection(["a", "abc", "ab"]).key_by(lambda word: word[0])
+        >>> list(words.reduce(Longest()).execute_and_collect())
+        ['a', 'abc', 'abc']
+    """
 
     @abstractmethod
     def reduce(self, value1: Any, value2: Any) -> Any:
@@ -70,7 +111,15 @@ class ReduceFunction(Function):
 
 
 class KeySelector(Function):
-    """Finds the key of an element: ``stream.key_by(MySelector())``."""
+    """Finds the key of an element: ``stream.key_by(MySelector())``.
+
+        >>> class ByLength(KeySelector):
+        ...     def get_key(self, value):
+        ...         return len(value)
+        >>> words = env.from_collection(["a", "b", "cc"]).key_by(ByLength())
+        >>> list(words.reduce(lambda x, y: x + y).execute_and_collect())
+        ['a', 'ab', 'cc']
+    """
 
     @abstractmethod
     def get_key(self, value: Any) -> Any:
@@ -78,14 +127,25 @@ class KeySelector(Function):
 
 
 class NullByteKeySelector(KeySelector):
-    """Gives every element the same key, so that a keyed operator can serve a stream that is not keyed."""
+    """Gives every element the same key, so that a keyed operator can serve a stream that is not keyed.
+
+        >>> NullByteKeySelector().get_key("any")
+        0
+    """
 
     def get_key(self, value: Any) -> Any:
         return 0
 
 
 class FilterFunction(Function):
-    """Decides which elements stay: ``stream.filter(MyFilter())``."""
+    """Decides which elements stay: ``stream.filter(MyFilter())``.
+
+        >>> class Long(FilterFunction):
+        ...     def filter(self, value):
+        ...         return len(value) > 2
+        >>> list(env.from_collection(["a", "abc"]).filter(Long()).execute_and_collect())
+        ['abc']
+    """
 
     @abstractmethod
     def filter(self, value: Any) -> bool:
@@ -93,7 +153,14 @@ class FilterFunction(Function):
 
 
 class Partitioner(Function):
-    """Chooses the subtask for a key: ``stream.partition_custom(MyPartitioner(), key_selector)``."""
+    """Chooses the subtask for a key: ``stream.partition_custom(MyPartitioner(), key_selector)``.
+
+        >>> class Last(Partitioner):
+        ...     def partition(self, key, num_partitions):
+        ...         return num_partitions - 1
+        >>> Last().partition("any", 4)
+        3
+    """
 
     @abstractmethod
     def partition(self, key: Any, num_partitions: int) -> int:

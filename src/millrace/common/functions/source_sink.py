@@ -30,6 +30,15 @@ def _java_error(name: str, method: str, args: tuple[Any, ...]) -> TypeError:
 class SourceFunction(Function, Generic[T]):
     """A source that emits elements until it is cancelled, or has no more.
 
+        >>> class Letters(SourceFunction):
+        ...     def run(self, ctx):
+        ...         for letter in "ab":
+        ...             ctx.collect(letter)
+        ...     def cancel(self):
+        ...         pass
+        >>> list(env.add_source(Letters()).execute_and_collect())
+        ['a', 'b']
+
     :raises TypeError: called with an argument, which in PyFlink names a Java class.
     """
 
@@ -71,11 +80,26 @@ class SourceFunction(Function, Generic[T]):
 
 class ParallelSourceFunction(SourceFunction[T], Generic[T]):
     """A source function that runs in every subtask, each with an instance of its own (Java's name; also for what Java
-    calls ``RichParallelSourceFunction``). ``open`` tells each which one it is."""
+    calls ``RichParallelSourceFunction``). ``open`` tells each which one it is.
+
+        >>> class Numbers(ParallelSourceFunction):
+        ...     def run(self, ctx):
+        ...         for number in range(2):
+        ...             ctx.collect(number)
+        >>> list(env.add_source(Numbers()).execute_and_collect())
+        [0, 1]
+    """
 
 
 class SinkFunction(Function, Generic[T]):
     """A sink that is handed one element at a time.
+
+        >>> class Show(SinkFunction):
+        ...     def invoke(self, value, context=None):
+        ...         print("seen:", value)
+        >>> sink = env.from_collection(["a"]).add_sink(Show())
+        >>> result = env.execute()
+        seen: a
 
     :raises TypeError: called with an argument, which in PyFlink names a Java class.
     """
@@ -105,4 +129,15 @@ class SinkFunction(Function, Generic[T]):
         """Write one element. After a recovery it may be handed in again."""
 
     def finish(self) -> None:
-        """The input has ended: write out what is buffered. Not called when the job fails or is cancelled."""
+        """The input has ended: write out what is buffered. Not called when the job fails or is cancelled.
+
+            >>> class Counted(SinkFunction):
+            ...     seen = 0
+            ...     def invoke(self, value, context=None):
+            ...         self.seen += 1
+            ...     def finish(self):
+            ...         print(self.seen, "elements")
+            >>> sink = env.from_collection(["a", "b"]).add_sink(Counted())
+            >>> result = env.execute()
+            2 elements
+        """

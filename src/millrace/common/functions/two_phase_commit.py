@@ -40,6 +40,18 @@ class TwoPhaseCommitSinkFunction(SinkFunction[T], Generic[T, TXN]):
     A task that is killed can tell nobody about its transaction. A store that can list its open transactions should do
     so in ``list_open_transactions``; one that cannot must let them time out, or take them back (fence them) when a
     transaction of the same name is begun.
+
+        >>> class Files(TwoPhaseCommitSinkFunction):
+        ...     def begin_transaction(self):
+        ...         return []
+        ...     def invoke(self, transaction, value, context=None):
+        ...         transaction.append(value)
+        ...     def pre_commit(self, transaction):
+        ...         pass
+        ...     def commit(self, transaction):
+        ...         print("committed", transaction)
+        ...     def abort(self, transaction):
+        ...         pass
     """
 
     _name: str | None = None

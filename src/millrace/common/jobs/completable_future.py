@@ -17,6 +17,10 @@ class CompletableFuture(Generic[T]):
 
     ``future`` is what completes it (None: a fresh one, completed by whoever holds ``future()``); ``py_class``, when
     given, converts its result.
+
+        >>> future = CompletableFuture.of(3)
+        >>> future.done(), future.result()
+        (True, 3)
     """
 
     def __init__(
@@ -37,10 +41,15 @@ class CompletableFuture(Generic[T]):
         return self._future
 
     def cancel(self) -> bool:
-        """Try to cancel; whether the future is cancelled now."""
+        """Try to cancel; whether the future is cancelled now.
+
+            >>> CompletableFuture.of(3).cancel()
+            False
+        """
         return self._future.cancel()
 
     def cancelled(self) -> bool:
+        """Whether it was cancelled."""
         return self._future.cancelled()
 
     def done(self) -> bool:

@@ -17,13 +17,22 @@ __all__ = ["JobClient"]
 
 
 class JobClient(ABC):
-    """A handle on one job; ``StreamExecutionEnvironment.execute_async`` returns one."""
+    """A handle on one job; ``StreamExecutionEnvironment.execute_async`` returns one.
+
+        >>> sink = env.from_collection([1]).print()
+        >>> client = env.execute_async("one")
+        1
+        >>> client.get_job_execution_result().result().get_all_accumulator_results()
+        {}
+    """
 
     @abstractmethod
-    def get_job_id(self) -> JobID: ...
+    def get_job_id(self) -> JobID:
+        """The id of the job."""
 
     @abstractmethod
-    def get_job_status(self) -> CompletableFuture[JobStatus]: ...
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """The status of the job, as a future."""
 
     @abstractmethod
     def cancel(self) -> CompletableFuture[Any]:

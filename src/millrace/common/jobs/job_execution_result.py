@@ -14,7 +14,14 @@ __all__ = ["DetachedJobExecutionResult", "JobExecutionResult"]
 
 
 class JobExecutionResult:
-    """Id, run time, accumulators and metrics of a finished job."""
+    """Id, run time, accumulators and metrics of a finished job.
+
+        >>> sink = env.from_collection([1]).print()
+        >>> result = env.execute()
+        1
+        >>> result.get_net_runtime() >= 0
+        True
+    """
 
     def __init__(
         self,
@@ -29,6 +36,7 @@ class JobExecutionResult:
         self._metrics = metrics
 
     def get_job_id(self) -> JobID:
+        """The id of the job."""
         return self._job_id
 
     def get_net_runtime(self) -> int:
@@ -36,7 +44,20 @@ class JobExecutionResult:
         return self._net_runtime_ms
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Value of one accumulator, None when the job had no such accumulator."""
+        """Value of one accumulator, None when the job had no such accumulator.
+
+            >>> class Counted(MapFunction):
+            ...     def open(self, runtime_context):
+            ...         self.seen = runtime_context.get_int_counter("seen")
+            ...     def map(self, value):
+            ...         self.seen.add(1)
+            ...         return value
+            >>> sink = env.from_collection(["a", "b"]).map(Counted()).print()
+            >>> env.execute().get_accumulator_result("seen")
+            a
+            b
+            2
+        """
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
@@ -44,7 +65,12 @@ class JobExecutionResult:
         return {name: value for name, value in self._accumulators.items() if not name.startswith("millrace.")}
 
     def get_metrics(self) -> MetricsReport:
-        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered."""
+        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered.
+
+            >>> sink = env.from_collection([1]).print()
+            >>> metrics = env.execute().get_metrics()
+            1
+        """
         if self._metrics is None:
             raise RuntimeError(f"no metrics of job {self._job_id} were gathered")
         return self._metrics

@@ -13,7 +13,11 @@ _HEX = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class JobID:
-    """32 hexadecimal characters; raises ``ValueError`` on anything else."""
+    """32 hexadecimal characters; raises ``ValueError`` on anything else.
+
+        >>> len(str(JobID.generate()))
+        32
+    """
 
     value: str
 

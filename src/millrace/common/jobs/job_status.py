@@ -8,7 +8,11 @@ __all__ = ["JobStatus"]
 
 
 class JobStatus(enum.Enum):
-    """States of a job once it has been accepted."""
+    """States of a job once it has been accepted.
+
+        >>> JobStatus.FINISHED.is_globally_terminal_state()
+        True
+    """
 
     CREATED = 0
     RUNNING = 1

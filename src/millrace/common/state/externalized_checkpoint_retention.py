@@ -8,7 +8,11 @@ __all__ = ["ExternalizedCheckpointRetention"]
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """Whether checkpoints outlive the job that wrote them."""
+    """Whether checkpoints outlive the job that wrote them.
+
+        >>> config = env.get_checkpoint_config()
+        >>> _ = config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+    """
 
     DELETE_ON_CANCELLATION = 0
     """Kept when the job fails, deleted when it is cancelled."""

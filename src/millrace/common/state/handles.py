@@ -45,6 +45,18 @@ class OperatorStateStore(ABC):
     """Hands out state that belongs to a subtask of the operator, not to a key.
 
     The methods differ in what becomes of the state when the number of subtasks changes. A name stands for one state.
+
+        >>> class Kept(MapFunction, CheckpointedFunction):
+        ...     def initialize_state(self, context):
+        ...         store = context.get_operator_state_store()
+        ...         self.kept = store.get_list_state(ListStateDescriptor("kept", Types.INT()))
+        ...         self.names = store.get_registered_state_names()
+        ...     def snapshot_state(self, context):
+        ...         self.kept.update([1])
+        ...     def map(self, value):
+        ...         return sorted(self.names)
+        >>> list(env.from_collection(["a"]).map(Kept()).execute_and_collect())
+        [['kept']]
     """
 
     @abstractmethod
@@ -69,15 +81,40 @@ class OperatorStateStore(ABC):
 
 
 class State(ABC):
-    """A handle of keyed state. It shows the entry of the current key (and window); do not keep what it returns."""
+    """A handle of keyed state. It shows the entry of the current key (and window); do not keep what it returns.
+
+        >>> issubclass(ValueState, State)
+        True
+    """
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove the current key's entry."""
+        """Remove the current key's entry.
+
+            >>> class Once(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.kept = runtime_context.get_state(ValueStateDescriptor("kept", Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.kept.update(value)
+            ...         self.kept.clear()
+            ...         yield self.kept.value()
+            >>> list(env.from_collection([1]).key_by(lambda n: n).process(Once()).execute_and_collect())
+            [None]
+        """
 
 
 class ValueState(State, Generic[T]):
-    """One value per key."""
+    """One value per key.
+
+        >>> class Count(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.count.update((self.count.value() or 0) + 1)
+        ...         yield self.count.value()
+        >>> list(env.from_collection(["a", "a"]).key_by(lambda word: word).process(Count()).execute_and_collect())
+        [1, 2]
+    """
 
     @abstractmethod
     def value(self) -> T | None:
@@ -89,7 +126,11 @@ class ValueState(State, Generic[T]):
 
 
 class AppendingState(State, Generic[IN, OUT]):
-    """State that elements are added to."""
+    """State that elements are added to.
+
+        >>> issubclass(ListState, AppendingState)
+        True
+    """
 
     @abstractmethod
     def get(self) -> OUT | None:
@@ -101,19 +142,64 @@ class AppendingState(State, Generic[IN, OUT]):
 
 
 class MergingState(AppendingState[IN, OUT], Generic[IN, OUT]):
-    """Appending state that can be merged, as the windows of a session are."""
+    """Appending state that can be merged, as the windows of a session are.
+
+        >>> issubclass(ReducingState, MergingState)
+        True
+    """
 
 
 class ReducingState(MergingState[T, T], Generic[T]):
-    """Added elements are combined by a ``ReduceFunction``."""
+    """Added elements are combined by a ``ReduceFunction``.
+
+        >>> class Total(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         total = ReducingStateDescriptor("total", lambda x, y: x + y, Types.INT())
+        ...         self.total = runtime_context.get_reducing_state(total)
+        ...     def process_element(self, value, ctx):
+        ...         self.total.add(value)
+        ...         yield self.total.get()
+        >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Total()).execute_and_collect())
+        [1, 3]
+    """
 
 
 class AggregatingState(MergingState[IN, OUT], Generic[IN, OUT]):
-    """Added elements are combined by an ``AggregateFunction``; ``get`` gives its result."""
+    """Added elements are combined by an ``AggregateFunction``; ``get`` gives its result.
+
+        >>> class Length(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0
+        ...     def add(self, value, accumulator):
+        ...         return accumulator + len(value)
+        ...     def get_result(self, accumulator):
+        ...         return accumulator
+        ...     def merge(self, a, b):
+        ...         return a + b
+        >>> class Lengths(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         lengths = AggregatingStateDescriptor("lengths", Length(), Types.INT())
+        ...         self.lengths = runtime_context.get_aggregating_state(lengths)
+        ...     def process_element(self, value, ctx):
+        ...         self.lengths.add(value)
+        ...         yield self.lengths.get()
+        >>> list(env.from_collection(["a", "bc"]).key_by(lambda word: "all").process(Lengths()).execute_and_collect())
+        [1, 3]
+    """
 
 
 class ListState(MergingState[T, Iterable[T]], Generic[T]):
-    """One list per key. ``get`` gives an iterable, an empty one if nothing was added."""
+    """One list per key. ``get`` gives an iterable, an empty one if nothing was added.
+
+        >>> class Keep(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.kept = runtime_context.get_list_state(ListStateDescriptor("kept", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.kept.add(value)
+        ...         yield list(self.kept.get())
+        >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Keep()).execute_and_collect())
+        [[1], [1, 2]]
+    """
 
     @abstractmethod
     def get(self) -> Iterable[T]:
@@ -181,7 +267,18 @@ class _MutableMapping(_Mapping[K, V], Generic[K, V]):
 
     @abstractmethod
     def remove(self, key: K) -> None:
-        """Remove ``key``; nothing happens if it is not there."""
+        """Remove ``key``; nothing happens if it is not there.
+
+            >>> class Last(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.kept = runtime_context.get_map_state(MapStateDescriptor("kept", Types.INT(), Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.kept.put(value, value)
+            ...         self.kept.remove(value - 1)
+            ...         yield list(self.kept.keys())
+            >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Last()).execute_and_collect())
+            [[1], [2]]
+        """
 
     def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)
@@ -194,19 +291,57 @@ class MapState(_MutableMapping[K, V], Generic[K, V]):
     """One map per key, read and written entry by entry; also usable as ``state[k]``, ``k in state``, ``del state[k]``.
 
     Unlike a dictionary, ``state[k]`` is None for a key that is not there.
+
+        >>> class Prices(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.prices = runtime_context.get_map_state(MapStateDescriptor("p", Types.STRING(), Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.prices.put(*value)
+        ...         yield sorted(self.prices.items()), self.prices.contains("pen")
+        >>> sold = env.from_collection([("ink", 5), ("pen", 2)]).key_by(lambda pair: "shop")
+        >>> list(sold.process(Prices()).execute_and_collect())
+        [([('ink', 5)], False), ([('ink', 5), ('pen', 2)], True)]
     """
 
 
 class ReadOnlyBroadcastState(_Mapping[K, V], Generic[K, V]):
-    """Broadcast state as the side that is not broadcast sees it. What it returns must not be changed."""
+    """Broadcast state as the side that is not broadcast sees it. What it returns must not be changed.
+
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> class Look(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield ctx.get_broadcast_state(rules).get(value)
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(rules).put(*value)
+        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+        >>> list(env.from_collection(["limit"]).connect(told).process(Look()).execute_and_collect())
+        [3]
+    """
 
 
 class BroadcastState(_MutableMapping[K, V], ReadOnlyBroadcastState[K, V], Generic[K, V]):
-    """A map that every subtask holds a copy of, written by the broadcast side."""
+    """A map that every subtask holds a copy of, written by the broadcast side.
+
+        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+        >>> class Rules(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         pass
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         state = ctx.get_broadcast_state(rules)
+        ...         state.put(*value)
+        ...         yield sorted(state.items())
+        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+        >>> list(env.from_collection([1]).connect(told).process(Rules()).execute_and_collect())
+        [[('limit', 3)]]
+    """
 
 
 class StateDescriptor(ABC):
     """Name and type of a state; the runtime context turns it into a handle.
+
+        >>> descriptor = ValueStateDescriptor("last", Types.INT())
+        >>> isinstance(descriptor, StateDescriptor), descriptor.get_name()
+        (True, 'last')
 
     :raises ValueError: empty name.
     :raises TypeError: the name is no string, a type is no ``TypeInformation``.
@@ -240,21 +375,39 @@ class StateDescriptor(ABC):
 
 
 class ValueStateDescriptor(StateDescriptor):
-    """Describes a ``ValueState``."""
+    """Describes a ``ValueState``.
+
+        >>> class Last(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         yield self.last.value(), value
+        ...         self.last.update(value)
+        >>> list(env.from_collection([1, 3]).key_by(lambda n: n % 2).process(Last()).execute_and_collect())
+        [(None, 1), (1, 3)]
+    """
 
     def __init__(self, name: str, value_type_info: TypeInformation) -> None:
         super().__init__(name, value_type_info)
 
 
 class ListStateDescriptor(StateDescriptor):
-    """Describes a ``ListState`` by the type of its elements."""
+    """Describes a ``ListState`` by the type of its elements.
+
+        >>> ListStateDescriptor("words", Types.STRING()).get_name()
+        'words'
+    """
 
     def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
         super().__init__(name, Types.LIST(_checked(elem_type_info, "element type", name)))
 
 
 class MapStateDescriptor(StateDescriptor):
-    """Describes a ``MapState`` or a ``BroadcastState`` by the types of its keys and values."""
+    """Describes a ``MapState`` or a ``BroadcastState`` by the types of its keys and values.
+
+        >>> MapStateDescriptor("prices", Types.STRING(), Types.DOUBLE()).get_name()
+        'prices'
+    """
 
     def __init__(self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
         super().__init__(
@@ -264,6 +417,9 @@ class MapStateDescriptor(StateDescriptor):
 
 class ReducingStateDescriptor(StateDescriptor):
     """Describes a ``ReducingState``.
+
+        >>> ReducingStateDescriptor("total", lambda x, y: x + y, Types.INT()).get_name()
+        'total'
 
     :param reduce_function: a ``ReduceFunction`` or a callable of two values.
     :raises TypeError: ``reduce_function`` is neither.
@@ -280,6 +436,18 @@ class ReducingStateDescriptor(StateDescriptor):
 
 class AggregatingStateDescriptor(StateDescriptor):
     """Describes an ``AggregatingState``.
+
+        >>> class Largest(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0
+        ...     def add(self, value, accumulator):
+        ...         return max(value, accumulator)
+        ...     def get_result(self, accumulator):
+        ...         return accumulator
+        ...     def merge(self, a, b):
+        ...         return max(a, b)
+        >>> AggregatingStateDescriptor("largest", Largest(), Types.INT()).get_name()
+        'largest'
 
     :param state_type_info: the type of the accumulator.
     :raises TypeError: ``agg_function`` is no ``AggregateFunction``.

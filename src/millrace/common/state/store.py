@@ -15,7 +15,12 @@ __all__ = ["KeyValueStore", "StorePlace"]
 
 @dataclass(frozen=True)
 class StorePlace:
-    """Which task a store is for. No two stores have the same place."""
+    """Which task a store is for. No two stores have the same place.
+
+        >>> place = StorePlace("job", stage=1, partition=0, copy="a")
+        >>> place.name
+        'job-1-0-a'
+    """
 
     job_id: str
     stage: int
@@ -35,6 +40,9 @@ class KeyValueStore(ABC):
     One task uses a store, one call at a time, from one thread after another. It begins empty, and what it holds may go
     when it is closed or its process dies: after that the task is built anew, in another store. Any exception fails the
     epoch.
+
+        >>> sorted(KeyValueStore.__abstractmethods__)
+        ['get', 'last_before', 'scan', 'write']
     """
 
     @abstractmethod

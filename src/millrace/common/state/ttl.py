@@ -18,6 +18,12 @@ class StateTtlConfig:
 
     Made by ``StateTtlConfig.new_builder(Time.hours(1))....build()``.
 
+        >>> ttl = StateTtlConfig.new_builder(Time.hours(1)).never_return_expired().build()
+        >>> descriptor = ValueStateDescriptor("last", Types.INT())
+        >>> descriptor.enable_time_to_live(ttl)
+        >>> descriptor.get_ttl_config().get_ttl().to_milliseconds()
+        3600000
+
     :raises ValueError: the time-to-live is not positive.
     """
 

@@ -23,7 +23,12 @@ W = TypeVar("W")
 
 
 class WindowAssigner(ABC, Generic[T, W]):
-    """Assigns each element to any number of windows."""
+    """Assigns each element to any number of windows.
+
+        >>> assigner = TumblingEventTimeWindows.of(Time.minutes(1))
+        >>> isinstance(assigner, WindowAssigner), assigner.is_event_time()
+        (True, True)
+    """
 
     class WindowAssignerContext(ABC):
         """What an assigner can ask for."""
@@ -62,7 +67,11 @@ class WindowAssigner(ABC, Generic[T, W]):
 
 
 class MergingWindowAssigner(WindowAssigner[T, W]):
-    """Assigns windows that may become one later, as sessions do when an element comes between them."""
+    """Assigns windows that may become one later, as sessions do when an element comes between them.
+
+        >>> isinstance(EventTimeSessionWindows.with_gap(Time.minutes(5)), MergingWindowAssigner)
+        True
+    """
 
     MergeCallback: TypeAlias = _windows.MergeCallback
 

@@ -105,6 +105,10 @@ class ContinuousEventTimeTrigger(ContinuousTrigger[T, W]):
     """Fires whenever the watermark passes a multiple of the interval, and at the end of the window.
 
     After that it fires at once for every late element. A window without end fires when the input ends.
+
+        >>> trigger = ContinuousEventTimeTrigger.of(Time.seconds(10))
+        >>> trigger.interval
+        10000
     """
 
     def _register(self, time: int, ctx: Trigger.TriggerContext) -> None:
@@ -133,7 +137,12 @@ class ContinuousEventTimeTrigger(ContinuousTrigger[T, W]):
 
 
 class ContinuousProcessingTimeTrigger(ContinuousTrigger[T, W]):
-    """Fires whenever the wall clock of the task passes a multiple of the interval, and at the end of the window."""
+    """Fires whenever the wall clock of the task passes a multiple of the interval, and at the end of the window.
+
+        >>> trigger = ContinuousProcessingTimeTrigger.of(Time.seconds(10))
+        >>> trigger.interval
+        10000
+    """
 
     def _register(self, time: int, ctx: Trigger.TriggerContext) -> None:
         ctx.register_processing_time_timer(time)

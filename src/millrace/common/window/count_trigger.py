@@ -22,7 +22,12 @@ def _add(a: int, b: int) -> int:
 
 
 class CountTrigger(QuietTrigger[T, W]):
-    """Fires whenever ``window_size`` elements have come since it fired last."""
+    """Fires whenever ``window_size`` elements have come since it fired last.
+
+        >>> numbers = env.from_collection([1, 2, 3, 4]).window_all(GlobalWindows.create())
+        >>> list(numbers.trigger(CountTrigger.of(2)).reduce(lambda x, y: x + y).execute_and_collect())
+        [3, 10]
+    """
 
     def __init__(self, window_size: int) -> None:
         self.window_size: Final = window_size

@@ -58,7 +58,12 @@ class CountAssigner(WindowAssigner[T, CountWindow]):
 
 
 class CountTumblingWindowAssigner(CountAssigner[T]):
-    """Every ``window_size`` elements of a key are a window."""
+    """Every ``window_size`` elements of a key are a window.
+
+        >>> numbers = env.from_collection([1, 2, 3, 4]).window_all(CountTumblingWindowAssigner.of(2))
+        >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
+        [3, 7]
+    """
 
     def __init__(self, window_size: int) -> None:
         super().__init__(window_size, "tumble-count-assigner")
@@ -76,7 +81,12 @@ class CountTumblingWindowAssigner(CountAssigner[T]):
 
 
 class CountSlidingWindowAssigner(CountAssigner[T]):
-    """With every ``window_slide``-th element of a key begins a window of ``window_size`` elements."""
+    """With every ``window_slide``-th element of a key begins a window of ``window_size`` elements.
+
+        >>> numbers = env.from_collection([1, 2, 3]).window_all(CountSlidingWindowAssigner.of(2, 1))
+        >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
+        [3, 5]
+    """
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         super().__init__(window_size, "slide-count-assigner")

@@ -56,6 +56,10 @@ class CumulativeEventTimeWindows(EventTimeAssigner[T], CumulativeWindows[T]):
     """Cumulative windows in event time, here the day so far, every hour:
 
     ``stream.window(CumulativeEventTimeWindows.of(Time.days(1), Time.hours(1)))``.
+
+        >>> windows = CumulativeEventTimeWindows.of(Time.seconds(10), Time.seconds(5))
+        >>> sorted(windows.assign_windows("element", 2_000, None))
+        [TimeWindow(start=0, end=5000), TimeWindow(start=0, end=10000)]
     """
 
 
@@ -63,4 +67,7 @@ class CumulativeProcessingTimeWindows(ProcessingTimeAssigner[T], CumulativeWindo
     """Cumulative windows in processing time, here the day so far, every hour:
 
     ``stream.window(CumulativeProcessingTimeWindows.of(Time.days(1), Time.hours(1)))``.
+
+        >>> CumulativeProcessingTimeWindows.of(Time.days(1), Time.hours(1)).is_event_time()
+        False
     """

@@ -13,7 +13,14 @@ T = TypeVar("T")
 
 
 class DeltaFunction(ABC, Generic[T]):
-    """Tells how far apart two elements are. A plain function of two elements will do in its place."""
+    """Tells how far apart two elements are. A plain function of two elements will do in its place.
+
+        >>> class Rise(DeltaFunction):
+        ...     def get_delta(self, old_data_point, new_data_point):
+        ...         return new_data_point - old_data_point
+        >>> Rise().get_delta(1, 5)
+        4
+    """
 
     @abstractmethod
     def get_delta(self, old_data_point: T, new_data_point: T) -> float:

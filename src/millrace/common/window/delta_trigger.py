@@ -23,6 +23,11 @@ class DeltaTrigger(QuietTrigger[T, W]):
 
     The first element of a window does not fire: the ones after it are compared with it.
 
+        >>> rises = DeltaTrigger.of(10, lambda last, new: new - last)
+        >>> numbers = env.from_collection([1, 5, 20]).window_all(GlobalWindows.create())
+        >>> list(numbers.trigger(rises).reduce(lambda x, y: x + y).execute_and_collect())
+        [26]
+
     :raises TypeError: ``delta_function`` is no function.
     """
 

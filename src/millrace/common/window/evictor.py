@@ -22,7 +22,12 @@ W = TypeVar("W")
 
 @dataclass(slots=True)
 class TimestampedValue(Generic[T]):
-    """An element of a window and its event time, ms; None if it has none."""
+    """An element of a window and its event time, ms; None if it has none.
+
+        >>> value = TimestampedValue("a", 1000)
+        >>> value.get_value(), value.get_timestamp()
+        ('a', 1000)
+    """
 
     value: T
     timestamp: int | None = None
@@ -46,6 +51,12 @@ class Evictor(ABC, Generic[T, W]):
     """Takes elements out of a window that fires. What is taken out is gone for good.
 
     With an evictor, a window keeps all its elements, even if it is reduced or aggregated.
+
+        >>> class Odd(Evictor):
+        ...     def evict_before(self, elements, size, window, ctx):
+        ...         return [each for each in elements if each.get_value() % 2]
+        ...     def evict_after(self, elements, size, window, ctx):
+        ...         return elements
     """
 
     class EvictorContext(ABC):
@@ -103,7 +114,12 @@ class BuiltInEvictor(Evictor[T, W]):
 
 
 class CountEvictor(BuiltInEvictor[T, W]):
-    """Keeps the last ``max_count`` elements."""
+    """Keeps the last ``max_count`` elements.
+
+        >>> numbers = env.from_collection([1, 2, 3]).window_all(GlobalWindows.create()).trigger(CountTrigger.of(1))
+        >>> list(numbers.evictor(CountEvictor.of(2)).reduce(lambda x, y: x + y).execute_and_collect())
+        [1, 3, 5]
+    """
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         super().__init__(do_evict_after)
@@ -125,6 +141,10 @@ class TimeEvictor(BuiltInEvictor[T, W]):
     """Keeps the elements of the last ``window_size`` ms: those less than that before the latest one.
 
     Elements without timestamps are all kept.
+
+        >>> evictor = TimeEvictor.of(Time.seconds(10))
+        >>> evictor.window_size
+        10000
     """
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
@@ -148,6 +168,11 @@ class TimeEvictor(BuiltInEvictor[T, W]):
 
 class DeltaEvictor(BuiltInEvictor[T, W]):
     """Keeps the elements that are less than ``threshold`` away from the last one.
+
+        >>> numbers = env.from_collection([1, 2, 30]).window_all(GlobalWindows.create()).trigger(CountTrigger.of(3))
+        >>> near = numbers.evictor(DeltaEvictor.of(10, lambda old, last: abs(last - old)))
+        >>> list(near.reduce(lambda x, y: x + y).execute_and_collect())
+        [30]
 
     :raises TypeError: ``delta_function`` is no function.
     """

@@ -22,7 +22,12 @@ T = TypeVar("T")
 
 
 class EndOfStreamTrigger(QuietTrigger[T, GlobalWindow]):
-    """Fires once, when the input ends (with the watermark after which there is none). Unbounded input never does."""
+    """Fires once, when the input ends (with the watermark after which there is none). Unbounded input never does.
+
+        >>> windows = GlobalWindows.create_with_end_of_stream_trigger()
+        >>> isinstance(windows.get_default_trigger(env), EndOfStreamTrigger)
+        True
+    """
 
     def on_element(
         self, element: T, timestamp: int, window: GlobalWindow, ctx: Trigger.TriggerContext
@@ -38,7 +43,13 @@ class EndOfStreamTrigger(QuietTrigger[T, GlobalWindow]):
 
 
 class GlobalWindows(WindowAssigner[T, GlobalWindow]):
-    """Assigns all elements of a key to one window. It has no end, so it needs a trigger: by default it never fires."""
+    """Assigns all elements of a key to one window. It has no end, so it needs a trigger: by default it never fires.
+
+        >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+        >>> windows = words.window(GlobalWindows.create()).trigger(CountTrigger.of(2))
+        >>> list(windows.reduce(lambda x, y: x + y).execute_and_collect())
+        ['aa']
+    """
 
     def __init__(self) -> None:
         self._default_trigger: Trigger[T, GlobalWindow] = NeverTrigger()
@@ -50,7 +61,13 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
 
     @staticmethod
     def create_with_end_of_stream_trigger() -> GlobalWindows[Any]:
-        """One window, which by default fires when the input ends."""
+        """One window, which by default fires when the input ends.
+
+            >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
+            >>> windows = words.window(GlobalWindows.create_with_end_of_stream_trigger())
+            >>> sorted(windows.reduce(lambda x, y: x + y).execute_and_collect())
+            ['aa', 'b']
+        """
         assigner: GlobalWindows[Any] = GlobalWindows()
         assigner._default_trigger = EndOfStreamTrigger()
         return assigner

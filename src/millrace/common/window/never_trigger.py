@@ -15,7 +15,11 @@ T = TypeVar("T")
 
 
 class NeverTrigger(QuietTrigger[T, GlobalWindow]):
-    """Never fires: the default of ``GlobalWindows``, which therefore need another trigger."""
+    """Never fires: the default of ``GlobalWindows``, which therefore need another trigger.
+
+        >>> isinstance(GlobalWindows.create().get_default_trigger(env), NeverTrigger)
+        True
+    """
 
     def on_merge(self, window: GlobalWindow, ctx: Trigger.OnMergeContext) -> None:
         return None

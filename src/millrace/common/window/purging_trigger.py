@@ -15,7 +15,13 @@ W = TypeVar("W")
 
 
 class PurgingTrigger(Trigger[T, W]):
-    """Does what ``nested_trigger`` does; where that fires, it fires and purges."""
+    """Does what ``nested_trigger`` does; where that fires, it fires and purges.
+
+        >>> numbers = env.from_collection([1, 2, 3, 4]).window_all(GlobalWindows.create())
+        >>> pairs = numbers.trigger(PurgingTrigger.of(CountTrigger.of(2)))
+        >>> list(pairs.reduce(lambda x, y: x + y).execute_and_collect())
+        [3, 7]
+    """
 
     def __init__(self, nested_trigger: Trigger[T, W]) -> None:
         self.nested_trigger: Final = nested_trigger

@@ -32,7 +32,14 @@ D = TypeVar("D", bound="DynamicSessions[Any]")
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Tells from an element how long its session lasts after it."""
+    """Tells from an element how long its session lasts after it.
+
+        >>> class Gap(SessionWindowTimeGapExtractor):
+        ...     def extract(self, element):
+        ...         return 60_000 if element == "slow" else 1_000
+        >>> EventTimeSessionWindows.with_dynamic_gap(Gap()).assign_windows("slow", 0, None)
+        [TimeWindow(start=0, end=60000)]
+    """
 
     @abstractmethod
     def extract(self, element: Any) -> int:
@@ -126,15 +133,29 @@ class DynamicSessions(Sessions[T]):
 
 
 class DynamicEventTimeSessionWindows(EventTimeAssigner[T], DynamicSessions[T]):
-    """Sessions in event time with a gap of each element's own."""
+    """Sessions in event time with a gap of each element's own.
+
+        >>> windows = EventTimeSessionWindows.with_dynamic_gap(lambda element: element["gap"])
+        >>> windows.assign_windows({"gap": 3_000}, 1_000, None)
+        [TimeWindow(start=1000, end=4000)]
+    """
 
 
 class DynamicProcessingTimeSessionWindows(ProcessingTimeAssigner[T], DynamicSessions[T]):
-    """Sessions in processing time with a gap of each element's own."""
+    """Sessions in processing time with a gap of each element's own.
+
+        >>> windows = ProcessingTimeSessionWindows.with_dynamic_gap(lambda element: element["gap"])
+        >>> isinstance(windows, DynamicProcessingTimeSessionWindows)
+        True
+    """
 
 
 class EventTimeSessionWindows(EventTimeAssigner[T], StaticSessions[T]):
-    """Sessions in event time: ``stream.window(EventTimeSessionWindows.with_gap(Time.minutes(1)))``."""
+    """Sessions in event time: ``stream.window(EventTimeSessionWindows.with_gap(Time.minutes(1)))``.
+
+        >>> EventTimeSessionWindows.with_gap(Time.seconds(5)).assign_windows("element", 1_000, None)
+        [TimeWindow(start=1000, end=6000)]
+    """
 
     @staticmethod
     def with_dynamic_gap(
@@ -145,7 +166,11 @@ class EventTimeSessionWindows(EventTimeAssigner[T], StaticSessions[T]):
 
 
 class ProcessingTimeSessionWindows(ProcessingTimeAssigner[T], StaticSessions[T]):
-    """Sessions in processing time: ``stream.window(ProcessingTimeSessionWindows.with_gap(Time.minutes(1)))``."""
+    """Sessions in processing time: ``stream.window(ProcessingTimeSessionWindows.with_gap(Time.minutes(1)))``.
+
+        >>> ProcessingTimeSessionWindows.with_gap(Time.minutes(10)).is_event_time()
+        False
+    """
 
     @staticmethod
     def with_dynamic_gap(

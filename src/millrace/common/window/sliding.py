@@ -64,6 +64,10 @@ class SlidingEventTimeWindows(EventTimeAssigner[T], SlidingWindows[T]):
     """Sliding windows in event time, here of a minute, every ten seconds:
 
     ``stream.window(SlidingEventTimeWindows.of(Time.minutes(1), Time.seconds(10)))``.
+
+        >>> windows = SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(5))
+        >>> sorted(windows.assign_windows("element", 7_000, None))
+        [TimeWindow(start=0, end=10000), TimeWindow(start=5000, end=15000)]
     """
 
 
@@ -71,4 +75,7 @@ class SlidingProcessingTimeWindows(ProcessingTimeAssigner[T], SlidingWindows[T])
     """Sliding windows in processing time, here of a minute, every ten seconds:
 
     ``stream.window(SlidingProcessingTimeWindows.of(Time.minutes(1), Time.seconds(10)))``.
+
+        >>> SlidingProcessingTimeWindows.of(Time.minutes(10), Time.minutes(5)).is_event_time()
+        False
     """

@@ -15,7 +15,12 @@ T = TypeVar("T")
 
 
 class EventTimeTrigger(QuietTrigger[T, TimeWindow]):
-    """Fires when the watermark passes the end of the window, and then at once for every late element."""
+    """Fires when the watermark passes the end of the window, and then at once for every late element.
+
+        >>> windows = TumblingEventTimeWindows.of(Time.minutes(1))
+        >>> isinstance(windows.get_default_trigger(env), EventTimeTrigger)
+        True
+    """
 
     @staticmethod
     def create() -> EventTimeTrigger[Any]:
@@ -44,7 +49,12 @@ class EventTimeTrigger(QuietTrigger[T, TimeWindow]):
 
 
 class ProcessingTimeTrigger(QuietTrigger[T, TimeWindow]):
-    """Fires when the wall clock of the task passes the end of the window."""
+    """Fires when the wall clock of the task passes the end of the window.
+
+        >>> windows = TumblingProcessingTimeWindows.of(Time.minutes(1))
+        >>> isinstance(windows.get_default_trigger(env), ProcessingTimeTrigger)
+        True
+    """
 
     @staticmethod
     def create() -> ProcessingTimeTrigger[Any]:

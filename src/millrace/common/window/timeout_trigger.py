@@ -23,6 +23,8 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
     The timeout begins with the first element after the window fired. It is purging if the nested trigger purges at the
     timer. As in Flink, every timer of the window makes it fire, and it can't be used with windows that merge.
 
+        >>> trigger = ProcessingTimeoutTrigger.of(CountTrigger.of(100), Duration.of_seconds(5))
+
     :param interval: the timeout in ms of processing time.
     :param reset_timer_on_new_record: let the timeout begin anew with every element.
     :param should_clear_on_timeout: clear the nested trigger (a count begins at 0 again) when the timeout is over.

@@ -22,6 +22,9 @@ class TriggerResult(Enum):
     """What a trigger wants to happen to the window. A window without elements is not evaluated, even if it fires.
 
     The value of a member is the pair of ``is_fire`` and ``is_purge``.
+
+        >>> TriggerResult.FIRE_AND_PURGE.is_fire(), TriggerResult.FIRE.is_purge()
+        (True, False)
     """
 
     CONTINUE = (False, False)
@@ -52,6 +55,19 @@ class Trigger(ABC, Generic[T, W]):
     One object serves all keys and windows: what it has to remember belongs in the state that its context hands out,
     which is that of the key and window at hand. For windows that merge (sessions), ``can_merge`` must be True and
     ``on_merge`` must be there. Purging drops the elements of a window, not the state of the trigger.
+
+        >>> class Each(Trigger):
+        ...     def on_element(self, element, timestamp, window, ctx):
+        ...         return TriggerResult.FIRE_AND_PURGE
+        ...     def on_processing_time(self, time, window, ctx):
+        ...         return TriggerResult.CONTINUE
+        ...     def on_event_time(self, time, window, ctx):
+        ...         return TriggerResult.CONTINUE
+        ...     def clear(self, window, ctx):
+        ...         pass
+        >>> windows = env.from_collection([1, 2]).key_by(lambda n: "all").window(GlobalWindows.create()).trigger(Each())
+        >>> list(windows.reduce(lambda x, y: x + y).execute_and_collect())
+        [1, 2]
     """
 
     class TriggerContext(ABC):
@@ -119,6 +135,12 @@ class Trigger(ABC, Generic[T, W]):
         """Windows have been merged into ``window``: merge their state and set the timers of ``window``.
 
         Timers and state of the merged windows are removed by ``clear``, which is called for each of them afterwards.
+
+            >>> class AtEnd(EventTimeTrigger):
+            ...     def on_merge(self, window, ctx):
+            ...         ctx.register_event_time_timer(window.max_timestamp())
+            >>> AtEnd().can_merge()
+            True
         """
         raise NotImplementedError(f"{self!r} can't be used with windows that merge: it has no on_merge()")
 

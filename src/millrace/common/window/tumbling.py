@@ -49,8 +49,17 @@ class TumblingWindows(AlignedAssigner[T]):
 
 
 class TumblingEventTimeWindows(EventTimeAssigner[T], TumblingWindows[T]):
-    """Tumbling windows in event time: ``stream.window(TumblingEventTimeWindows.of(Time.minutes(1)))``."""
+    """Tumbling windows in event time: ``stream.window(TumblingEventTimeWindows.of(Time.minutes(1)))``.
+
+        >>> windows = TumblingEventTimeWindows.of(Time.minutes(1))
+        >>> windows.assign_windows("element", 90_000, None)
+        [TimeWindow(start=60000, end=120000)]
+    """
 
 
 class TumblingProcessingTimeWindows(ProcessingTimeAssigner[T], TumblingWindows[T]):
-    """Tumbling windows in processing time: ``stream.window(TumblingProcessingTimeWindows.of(Time.minutes(1)))``."""
+    """Tumbling windows in processing time: ``stream.window(TumblingProcessingTimeWindows.of(Time.minutes(1)))``.
+
+        >>> TumblingProcessingTimeWindows.of(Time.minutes(1)).is_event_time()
+        False
+    """

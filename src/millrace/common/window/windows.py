@@ -15,7 +15,11 @@ W2 = TypeVar("W2")
 
 
 class MergeCallback(ABC, Generic[W2]):
-    """Is told which windows become one. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``."""
+    """Is told which windows become one. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``.
+
+        >>> sorted(MergeCallback.__abstractmethods__)
+        ['merge']
+    """
 
     @abstractmethod
     def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:
@@ -23,7 +27,11 @@ class MergeCallback(ABC, Generic[W2]):
 
 
 class Window(ABC):
-    """A finite set of elements that are evaluated together. Hashable: a window is a namespace of state."""
+    """A finite set of elements that are evaluated together. Hashable: a window is a namespace of state.
+
+        >>> isinstance(TimeWindow(0, 1000), Window)
+        True
+    """
 
     __slots__ = ()
 
@@ -42,6 +50,10 @@ class TimeWindow(_Interval, Window):
     """The interval from ``start`` (included) to ``end`` (not included), ms since the epoch. Ordered by start, end.
 
     It is a tuple, so it equals the plain tuple ``(start, end)``.
+
+        >>> window = TimeWindow(0, 60_000)
+        >>> window.max_timestamp(), window.intersects(TimeWindow(59_999, 70_000))
+        (59999, True)
     """
 
     __slots__ = ()
@@ -86,7 +98,12 @@ class TimeWindow(_Interval, Window):
 
 
 class CountWindow(Window):
-    """The ``id``-th window of a number of elements. It has no end in time."""
+    """The ``id``-th window of a number of elements. It has no end in time.
+
+        >>> window = CountWindow(3)
+        >>> window.id
+        3
+    """
 
     __slots__ = ("id",)
 
@@ -108,7 +125,11 @@ class CountWindow(Window):
 
 
 class GlobalWindow(Window):
-    """The one window that holds all elements of a key. There is one object of it in a process."""
+    """The one window that holds all elements of a key. There is one object of it in a process.
+
+        >>> GlobalWindow.get() == GlobalWindow.get()
+        True
+    """
 
     __slots__ = ()
 

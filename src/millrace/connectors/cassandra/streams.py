@@ -22,7 +22,11 @@ _SOME = 1_000
 
 
 class ConsistencyLevel(Enum):
-    """How many nodes have to agree."""
+    """How many nodes have to agree.
+
+        >>> ConsistencyLevel.LOCAL_QUORUM.name
+        'LOCAL_QUORUM'
+    """
 
     ANY = 0
     ONE = 1
@@ -38,7 +42,12 @@ class ConsistencyLevel(Enum):
 
 
 class ClusterBuilder:
-    """Makes the driver's ``Cluster``: with users, TLS, policies. :param build: of ``cassandra.cluster``."""
+    """Makes the driver's ``Cluster``: with users, TLS, policies. :param build: of ``cassandra.cluster``.
+
+        >>> def connect():
+        ...     raise OSError("make a cassandra.cluster.Cluster here")
+        >>> builder = ClusterBuilder(connect)
+    """
 
     def __init__(self, build: Callable[[], Any]) -> None:
         if not callable(build):
@@ -48,7 +57,10 @@ class ClusterBuilder:
 
 @dataclass(frozen=True)
 class CassandraCommitter:
-    """Where it is kept which batches are written. :ivar keyspace: made if it is not there."""
+    """Where it is kept which batches are written. :ivar keyspace: made if it is not there.
+
+        >>> committer = CassandraCommitter("my_keyspace")
+    """
 
     keyspace: str = AUXILIARY
 
@@ -60,10 +72,15 @@ class CassandraCommitter:
 
 @dataclass(frozen=True)
 class CassandraFailureHandler:
-    """What becomes of an error: it fails the job."""
+    """What becomes of an error: it fails the job.
+
+        >>> isinstance(CassandraFailureHandler.no_op(), CassandraFailureHandler)
+        True
+    """
 
     @staticmethod
     def no_op() -> CassandraFailureHandler:
+        """The handler that PyFlink has: a failure fails the job."""
         return CassandraFailureHandler()
 
 
@@ -203,7 +220,12 @@ class SinkBuilder:
 
 
 class CassandraSink:
-    """A sink that is part of a program: ``CassandraSink.add_sink(stream).set_query(...).set_host(...).build()``."""
+    """A sink that is part of a program: ``CassandraSink.add_sink(stream).set_query(...).set_host(...).build()``.
+
+        >>> words = env.from_collection([("a", 1)], Types.ROW([Types.STRING(), Types.INT()]))
+        >>> builder = CassandraSink.add_sink(words).set_query("INSERT INTO shop.words (word, n) VALUES (?, ?)")
+        >>> sink = builder.set_host("node1").build()
+    """
 
     CassandraSinkBuilder = SinkBuilder
 
@@ -213,26 +235,32 @@ class CassandraSink:
         self._added = added
 
     def name(self, name: str) -> CassandraSink:
+        """Name the sink."""
         self._added.name(name)
         return self
 
     def uid(self, uid: str) -> CassandraSink:
+        """An id under which state is found again."""
         self._added.uid(uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> CassandraSink:
+        """Accepted for programs of PyFlink."""
         self._added.set_uid_hash(uid_hash)
         return self
 
     def set_parallelism(self, parallelism: int) -> CassandraSink:
+        """How many subtasks write."""
         self._added.set_parallelism(parallelism)
         return self
 
     def disable_chaining(self) -> CassandraSink:
+        """Keep the sink apart from the operators before it."""
         self._added.disable_chaining()
         return self
 
     def slot_sharing_group(self, slot_sharing_group: Any) -> CassandraSink:
+        """The slot sharing group of the sink."""
         self._added.slot_sharing_group(slot_sharing_group)
         return self
 

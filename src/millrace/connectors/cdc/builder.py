@@ -36,10 +36,12 @@ class CdcSourceBuilder:
         self._timeout, self._retries, self._heartbeat = 30.0, 3, 30.0
 
     def hostname(self: B, hostname: str) -> B:
+        """The host of the server."""
         self._hostname = hostname
         return self
 
     def port(self: B, port: int) -> B:
+        """The port of the server."""
         self._port = port
         return self
 
@@ -49,10 +51,12 @@ class CdcSourceBuilder:
         return self
 
     def username(self: B, username: str) -> B:
+        """Who logs in; the user needs the right to replicate."""
         self._username = username
         return self
 
     def password(self: B, password: str) -> B:
+        """The password of the user."""
         self._password = password
         return self
 
@@ -64,6 +68,7 @@ class CdcSourceBuilder:
         return self
 
     def startup_options(self: B, startup_options: StartupOptions) -> B:
+        """Where reading begins; by default with a snapshot."""
         self._startup = startup_options
         return self
 
@@ -73,10 +78,12 @@ class CdcSourceBuilder:
         return self
 
     def distribution_factor_upper(self: B, factor: float) -> B:
+        """Up to which ratio of range to rows keys count as evenly spread."""
         self._chunking["upper_factor"] = factor
         return self
 
     def distribution_factor_lower(self: B, factor: float) -> B:
+        """From which ratio of range to rows on keys count as evenly spread."""
         self._chunking["lower_factor"] = factor
         return self
 
@@ -116,10 +123,12 @@ class CdcSourceBuilder:
         return self
 
     def connect_timeout(self: B, seconds: float) -> B:
+        """How many seconds a connection may take."""
         self._timeout = seconds
         return self
 
     def connect_max_retries(self: B, retries: int) -> B:
+        """How often a connection is tried again."""
         self._retries = retries
         return self
 

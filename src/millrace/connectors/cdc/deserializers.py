@@ -23,7 +23,12 @@ T = TypeVar("T")
 
 
 class DebeziumDeserializationSchema(ABC, Generic[T]):
-    """Makes elements of events. Flink CDC's has Debezium's records in their place."""
+    """Makes elements of events. Flink CDC's has Debezium's records in their place.
+
+        >>> class Tables(DebeziumDeserializationSchema):
+        ...     def deserialize(self, event):
+        ...         yield event.table
+    """
 
     @abstractmethod
     def deserialize(self, event: Event) -> Iterable[T]:
@@ -39,7 +44,11 @@ class DebeziumDeserializationSchema(ABC, Generic[T]):
 
 
 class EventDeserializationSchema(DebeziumDeserializationSchema[Event]):
-    """Events as they are, with changes of schemas."""
+    """Events as they are, with changes of schemas.
+
+        >>> list(EventDeserializationSchema().deserialize("event"))
+        ['event']
+    """
 
     def deserialize(self, event: Event) -> Iterable[Event]:
         return (event,)
@@ -47,7 +56,11 @@ class EventDeserializationSchema(DebeziumDeserializationSchema[Event]):
 
 class RowDebeziumDeserializationSchema(DebeziumDeserializationSchema[Row]):
     """Rows with the names of the columns and the kind of the change; an update is two rows, if the log has the old "
-    "one."""
+    "one.
+
+        >>> isinstance(RowDebeziumDeserializationSchema(), DebeziumDeserializationSchema)
+        True
+    """
 
     def deserialize(self, event: Event) -> Iterable[Row]:
         if not isinstance(event, DataChangeEvent):

@@ -32,6 +32,9 @@ class JsonDebeziumDeserializationSchema(DebeziumDeserializationSchema[str]):
     Values are as Debezium's default is: decimals as base64 of their digits, dates as days, times and timestamps as
     milli- or microseconds by their precision, times with a zone as texts.
 
+        >>> JsonDebeziumDeserializationSchema().get_produced_type()
+        String
+
     :param include_schema: only False: the schemas of Kafka Connect around each record are not made.
     :param custom_converter_configs: ``decimal.format`` = ``NUMERIC`` writes decimals as numbers.
     """

@@ -25,6 +25,9 @@ class StartupMode(enum.Enum):
 class StartupOptions:
     """A mode and what it needs.
 
+        >>> StartupOptions.initial().has_snapshot, StartupOptions.latest().has_snapshot
+        (True, False)
+
     :ivar offset: of SPECIFIC_OFFSETS, in the database's own form.
     :ivar timestamp: of TIMESTAMP, ms since 1970.
     """
@@ -40,6 +43,7 @@ class StartupOptions:
 
     @property
     def has_log(self) -> bool:
+        """Whether the log of changes is read."""
         return self.mode is not StartupMode.SNAPSHOT
 
     @staticmethod

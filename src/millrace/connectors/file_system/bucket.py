@@ -33,7 +33,14 @@ class BucketContext:
 
 
 class BucketAssigner(ABC):
-    """Chooses a bucket for each element; subclass it to choose by content."""
+    """Chooses a bucket for each element; subclass it to choose by content.
+
+        >>> class ByName(BucketAssigner):
+        ...     def get_bucket_id(self, element, context):
+        ...         return element[0]
+        >>> ByName().get_bucket_id(("Ann", 1), None)
+        'Ann'
+    """
 
     @abstractmethod
     def get_bucket_id(self, element: Any, context: BucketContext) -> str:

@@ -16,26 +16,41 @@ def compaction_missing(name: str) -> NotImplementedError:
 
 
 class FileCompactStrategy:
-    """When to compact. Not there yet: ``builder`` raises NotImplementedError."""
+    """When to compact. Not there yet: ``builder`` raises NotImplementedError.
+
+        >>> FileCompactStrategy.builder()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: pyflink.datastream.connectors.file_system.FileCompactStrategy is not in Millrace yet; ...
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise compaction_missing("FileCompactStrategy")
 
     @staticmethod
     def builder() -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactStrategy")
 
 
 class FileCompactor:
-    """How to compact. Not there yet: its functions raise NotImplementedError."""
+    """How to compact. Not there yet: its functions raise NotImplementedError.
+
+        >>> FileCompactor.concat_file_compactor(b",")
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: pyflink.datastream.connectors.file_system.FileCompactor is not in Millrace yet; ...
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise compaction_missing("FileCompactor")
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactor")
 
     @staticmethod
     def identical_file_compactor() -> NoReturn:
+        """Not there: raises NotImplementedError."""
         raise compaction_missing("FileCompactor")

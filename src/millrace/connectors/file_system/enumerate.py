@@ -18,6 +18,10 @@ MIN_SPLIT_SIZE = 4 << 20
 class FileEnumeratorProvider:
     """How files are found and cut into splits.
 
+        >>> provider = FileEnumeratorProvider.default_non_splittable_file_enumerator()
+        >>> builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "folder")
+        >>> source = builder.set_file_enumerator(provider).build()
+
     :param splittable: whether large files of a splittable format are cut.
     :param split_size: bytes a split. By default files are cut only where there are fewer of them than subtasks, so that
         none has to read two: parts of a file that are read one after the other with those of another file between them
@@ -58,7 +62,10 @@ class FileEnumeratorProvider:
 
 @dataclass(frozen=True)
 class FileSplitAssignerProvider:
-    """Which reader gets which split: here always the next split for the next reader that asks."""
+    """Which reader gets which split: here always the next split for the next reader that asks.
+
+        >>> assigner = FileSplitAssignerProvider.locality_aware_split_assigner()
+    """
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:

@@ -46,7 +46,11 @@ class FileFormat(ABC, Generic[T]):
 
 
 class StreamFormat(FileFormat[T], Generic[T]):
-    """A format of records one after the other in a stream of bytes; decompresses by the file's extension."""
+    """A format of records one after the other in a stream of bytes; decompresses by the file's extension.
+
+        >>> StreamFormat.text_line_format("UTF-8").get_produced_type()
+        String
+    """
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8", errors: str = "replace") -> StreamFormat[str]:
@@ -61,4 +65,9 @@ class StreamFormat(FileFormat[T], Generic[T]):
 
 
 class BulkFormat(FileFormat[T], Generic[T]):
-    """A format of whole batches of records, such as Parquet."""
+    """A format of whole batches of records, such as Parquet.
+
+        >>> row = DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())])
+        >>> isinstance(ParquetColumnarRowInputFormat(row), BulkFormat)
+        True
+    """

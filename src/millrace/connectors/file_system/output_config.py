@@ -9,19 +9,27 @@ __all__ = ["OutputFileConfig", "OutputFileConfigBuilder"]
 
 @dataclass(frozen=True)
 class OutputFileConfig:
-    """Prefix and suffix in ``<prefix>-<uid>-<subtask>-<n><suffix>``."""
+    """Prefix and suffix in ``<prefix>-<uid>-<subtask>-<n><suffix>``.
+
+        >>> config = OutputFileConfig.builder().with_part_prefix("orders").with_part_suffix(".txt").build()
+        >>> config.get_part_prefix(), config.get_part_suffix()
+        ('orders', '.txt')
+    """
 
     part_prefix: str = "part"
     part_suffix: str = ""
 
     @staticmethod
     def builder() -> OutputFileConfigBuilder:
+        """Begins a configuration; ``build()`` ends it."""
         return OutputFileConfigBuilder()
 
     def get_part_prefix(self) -> str:
+        """How the names of files begin."""
         return self.part_prefix
 
     def get_part_suffix(self) -> str:
+        """How the names of files end."""
         return self.part_suffix
 
 

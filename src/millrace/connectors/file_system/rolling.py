@@ -15,7 +15,14 @@ __all__ = [
 
 
 class PartFileInfo(ABC):
-    """What a policy may know about the open part file of a bucket."""
+    """What a policy may know about the open part file of a bucket.
+
+        >>> class Large(CheckpointRollingPolicy):
+        ...     def should_roll_on_event(self, part_file_state, element):
+        ...         return part_file_state.get_size() > 1_000_000
+        ...     def should_roll_on_processing_time(self, part_file_state, current_time):
+        ...         return False
+    """
 
     bucket_id: str
     creation_time: int
@@ -26,20 +33,28 @@ class PartFileInfo(ABC):
     """Bytes written so far."""
 
     def get_bucket_id(self) -> str:
+        """The bucket that the file belongs to."""
         return self.bucket_id
 
     def get_creation_time(self) -> int:
+        """When the file was begun, in ms since 1970."""
         return self.creation_time
 
     def get_last_update_time(self) -> int:
+        """When the file was last written to, in ms since 1970."""
         return self.last_update_time
 
     def get_size(self) -> int:
+        """How many bytes the file has so far."""
         return self.size
 
 
 class RollingPolicy(ABC):
-    """Decides when to finish a part file; subclass it for rules of your own."""
+    """Decides when to finish a part file; subclass it for rules of your own.
+
+        >>> policy = RollingPolicy.default_rolling_policy(part_size=1_000_000, rollover_interval=60_000)
+        >>> sink = FileSink.for_row_format("out", Encoder.simple_string_encoder()).with_rolling_policy(policy).build()
+    """
 
     @abstractmethod
     def should_roll_on_checkpoint(self, part: PartFileInfo) -> bool:
@@ -71,7 +86,12 @@ class RollingPolicy(ABC):
 
 
 class DefaultRollingPolicy(RollingPolicy):
-    """By size, age and inactivity; see ``RollingPolicy.default_rolling_policy``."""
+    """By size, age and inactivity; see ``RollingPolicy.default_rolling_policy``.
+
+        >>> policy = RollingPolicy.default_rolling_policy()
+        >>> policy.part_size, policy.rollover_interval
+        (134217728, 60000)
+    """
 
     def __init__(self, part_size: int, rollover_interval: int, inactivity_interval: int) -> None:
         for name, value in (
@@ -99,14 +119,22 @@ class DefaultRollingPolicy(RollingPolicy):
 
 
 class CheckpointRollingPolicy(RollingPolicy):
-    """Base of the policies that always roll at the end of an epoch: the only ones for bulk formats."""
+    """Base of the policies that always roll at the end of an epoch: the only ones for bulk formats.
+
+        >>> issubclass(OnCheckpointRollingPolicy, CheckpointRollingPolicy)
+        True
+    """
 
     def should_roll_on_checkpoint(self, part: PartFileInfo) -> bool:
         return True
 
 
 class OnCheckpointRollingPolicy(CheckpointRollingPolicy):
-    """Rolls at the end of every epoch, and only then."""
+    """Rolls at the end of every epoch, and only then.
+
+        >>> isinstance(RollingPolicy.on_checkpoint_rolling_policy(), OnCheckpointRollingPolicy)
+        True
+    """
 
     def should_roll_on_event(self, part: PartFileInfo, element: Any) -> bool:
         return False

@@ -37,6 +37,13 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
     leaves behind of which nobody heard is hidden, and is deleted while the job runs, at the latest at its end.
 
     Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
+
+        >>> import pathlib
+        >>> sink = FileSink.for_row_format("out", Encoder.simple_string_encoder()).build()
+        >>> written = env.from_collection(["a", "b"]).sink_to(sink)
+        >>> result = env.execute()
+        >>> [part.read_text() for part in pathlib.Path("out").rglob("part-*")]
+        ['a\\nb\\n']
     """
 
     def __init__(self, builder: FileSinkBuilder[T]) -> None:
@@ -96,6 +103,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
         return FileCommitter(locate(self._base_path), self._uid)
 
     def get_transformer(self) -> StreamTransformer | None:
+        """What is done with the stream before it is written: nothing, without compaction."""
         return None
 
     def __repr__(self) -> str:

@@ -28,6 +28,12 @@ class FileSource(Source[T, FileSplit], Generic[T]):
     ``FileNotFoundError`` when the job starts.
 
     Make one with ``FileSource.for_record_stream_format(...)`` or ``FileSource.for_bulk_file_format(...)``.
+
+        >>> import pathlib
+        >>> _ = pathlib.Path("lines.txt").write_text("one\\ntwo\\n")
+        >>> source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "lines.txt").build()
+        >>> list(env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").execute_and_collect())
+        ['one', 'two']
     """
 
     def __init__(
@@ -79,7 +85,13 @@ class FileSource(Source[T, FileSplit], Generic[T]):
 
 
 class FileSourceBuilder(Generic[T]):
-    """Configures a ``FileSource``."""
+    """Configures a ``FileSource``.
+
+        >>> builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "folder")
+        >>> source = builder.monitor_continuously(Duration.of_seconds(10)).build()
+        >>> source.get_boundedness()
+        <Boundedness.CONTINUOUS_UNBOUNDED: 'CONTINUOUS_UNBOUNDED'>
+    """
 
     def __init__(self, format: FileFormat[T], paths: Sequence[str]) -> None:
         if not paths:
@@ -116,4 +128,5 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def build(self) -> FileSource[T]:
+        """The source."""
         return FileSource(self._format, self._paths, self._provider, self._discovery_interval_ms)

@@ -13,7 +13,14 @@ __all__ = ["StreamingFileSink"]
 
 
 class StreamingFileSink(FileSink[Any]):
-    """``FileSink`` under its old name and with its old builders' names; ``add_sink`` and ``sink_to`` both take it."""
+    """``FileSink`` under its old name and with its old builders' names; ``add_sink`` and ``sink_to`` both take it.
+
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", DeprecationWarning)
+        ...     sink = StreamingFileSink.for_row_format("out", Encoder.simple_string_encoder()).build()
+        >>> written = env.from_collection(["a"]).add_sink(sink)
+    """
 
     def __init__(self, builder: FileSinkBuilder[Any]) -> None:
         warnings.warn("Deprecated in 1.15. Use FileSink instead.", DeprecationWarning, stacklevel=3)

@@ -39,7 +39,11 @@ class ElementEncoder(MessageEncoder[Any]):
 
 
 class HttpSinkBuilder:
-    """``set_property`` takes the options of the table connector, ``http.sink.*`` and ``http.security.*``."""
+    """``set_property`` takes the options of the table connector, ``http.sink.*`` and ``http.security.*``.
+
+        >>> builder = HttpSinkBuilder().set_endpoint_url("https://intake.example/orders").set_max_batch_size(50)
+        >>> sink = builder.set_element_converter(lambda order: {"id": order}).build()
+    """
 
     def __init__(self) -> None:
         self._url = ""
@@ -49,6 +53,7 @@ class HttpSinkBuilder:
         self._sending: dict[str, Any] = {}
 
     def set_endpoint_url(self, url: str) -> HttpSinkBuilder:
+        """The address that elements are sent to."""
         self._url = url
         return self
 
@@ -63,10 +68,12 @@ class HttpSinkBuilder:
         return self
 
     def set_property(self, name: str, value: str) -> HttpSinkBuilder:
+        """One option of the connector, under the name that tables have for it."""
         self._properties[name] = value
         return self
 
     def set_properties(self, properties: Mapping[str, str]) -> HttpSinkBuilder:
+        """Several options of the connector, under the names that tables have for them."""
         self._properties.update(properties)
         return self
 
@@ -79,12 +86,15 @@ class HttpSinkBuilder:
         return self._positive("in_flight", requests)
 
     def set_max_buffered_requests(self, elements: int) -> HttpSinkBuilder:
+        """How many elements may wait before the job does."""
         return self._positive("buffered", elements)
 
     def set_max_batch_size_in_bytes(self, size: int) -> HttpSinkBuilder:
+        """How many bytes a request has at most."""
         return self._positive("most_bytes", size)
 
     def set_max_time_in_buffer_ms(self, millis: int) -> HttpSinkBuilder:
+        """How long an element waits for others, in ms."""
         self._sending["seconds"] = millis / 1000
         return self
 

@@ -22,7 +22,11 @@ _UNAUTHORIZED = 401
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """
+    """What is asked of a server.
+
+        >>> HttpRequest("GET", "https://prices.example", params=(("id", "1"),)).method
+        'GET'
+
     :ivar params: are added to the URL.
     """
 
@@ -41,7 +45,12 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """
+    """What a server said.
+
+        >>> answer = HttpAnswer(200, (("Content-Type", "text/plain"),), b"42")
+        >>> answer.status, answer.content
+        (200, b'42')
+
     :ivar ignored: whether its content does not count, by its code.
     """
 
@@ -51,6 +60,7 @@ class HttpAnswer:
     ignored: bool = False
 
     def headers_map(self) -> dict[str, list[str]]:
+        """The headers by name, each with its values."""
         found: dict[str, list[str]] = {}
         for name, value in self.headers:
             found.setdefault(name, []).append(value)
@@ -59,6 +69,9 @@ class HttpAnswer:
 
 class HttpError(ConnectionError):
     """A request has no answer that counts.
+
+        >>> str(HttpError(HttpRequest("GET", "https://prices.example/1"), "no answer"))
+        'GET https://prices.example/1: no answer'
 
     :ivar answer: what the server said; None: nothing.
     """

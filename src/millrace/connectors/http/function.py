@@ -17,6 +17,11 @@ ResultsOf = Callable[[Any, HttpAnswer], list[Any]]
 class HttpAsyncFunction(AsyncFunction[Any, Any]):
     """For ``AsyncDataStream``, whose capacity bounds the requests that are under way.
 
+        >>> ask = HttpAsyncFunction(
+        ...     lambda order: f"https://prices.example/{order['id']}",
+        ...     lambda order, answer: [(order["id"], answer.content.decode())])
+        >>> priced = AsyncDataStream.unordered_wait(env.from_collection([{"id": 1}]), ask, Time.seconds(60), 100)
+
     :param request: element -> what to ask: a URL for GET, or an ``HttpRequest``.
     :param results: (element, answer) -> the results. The answer has ``status``, ``content`` and ``headers_map()``.
     :param properties: options of the table connector: ``lookup.max-retries``, ``http.source.lookup.*``,

@@ -48,6 +48,9 @@ class HttpSink(Sink[Any]):
     """**At least once**: an epoch ends when the service has taken all of it; one that is repeated is sent again. HTTP
     has nothing that could take a request back.
 
+        >>> builder = HttpSink.builder().set_endpoint_url("https://intake.example/orders")
+        >>> sink = builder.set_element_converter(lambda order: {"id": order}).build()
+
     :param id_of: what the service knows an element by, for ``id_header``; None: each request has a new one.
     """
 

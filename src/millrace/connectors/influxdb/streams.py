@@ -19,7 +19,12 @@ FLUSH_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class InfluxDBPoint:
-    """A point. :ivar timestamp: ms since 1970, or a ``datetime``."""
+    """A point. :ivar timestamp: ms since 1970, or a ``datetime``.
+
+        >>> point = InfluxDBPoint("temperature", 1_772_706_600_000, {"room": "a"}, {"value": 21.5})
+        >>> point.fields
+        {'value': 21.5}
+    """
 
     measurement: str
     timestamp: int | dt.datetime
@@ -28,6 +33,7 @@ class InfluxDBPoint:
 
     @property
     def time(self) -> dt.datetime:
+        """The time of the point, with its zone."""
         if isinstance(self.timestamp, dt.datetime):
             return self.timestamp
         return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=self.timestamp)
@@ -35,7 +41,11 @@ class InfluxDBPoint:
 
 @dataclass(frozen=True)
 class InfluxDBConfig:
-    """Where points go, and when."""
+    """Where points go, and when.
+
+        >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+        >>> config = builder.batch_actions(500).build()
+    """
 
     target: InfluxTarget
     buffering: Buffering = field(default_factory=lambda: Buffering(max_rows=BATCH, interval=FLUSH_SECONDS))
@@ -47,26 +57,38 @@ class InfluxDBConfig:
 
 
 class InfluxDBConfigBuilder:
-    """Puts a configuration together."""
+    """Puts a configuration together.
+
+        >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+        >>> sink = InfluxDBSink(builder.max_retries(5).build())
+    """
 
     def __init__(self, config: InfluxDBConfig) -> None:
         self._config = config
 
     def batch_actions(self, batch_actions: int) -> InfluxDBConfigBuilder:
+        """How many points a request has at most."""
         return self._buffer(max_rows=batch_actions)
 
     def flush_duration(self, milliseconds: int) -> InfluxDBConfigBuilder:
+        """How long points wait for others, in ms."""
         return self._buffer(interval=milliseconds / 1000)
 
     def max_retries(self, max_retries: int) -> InfluxDBConfigBuilder:
+        """How often a failed request is sent again."""
         return self._buffer(retries=max_retries)
 
     def retention_policy(self, name: str) -> InfluxDBConfigBuilder:
+        """The retention policy of version 1."""
         self._config = replace(self._config, target=replace(self._config.target, retention_policy=name))
         return self
 
     def bucket(self, organization: str, bucket: str, token: str) -> InfluxDBConfigBuilder:
-        """Version 2: in place of database, user and password."""
+        """Version 2: in place of database, user and password.
+
+            >>> builder = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant")
+            >>> config = builder.bucket("plant", "me", "token").build()
+        """
         target = InfluxTarget(self._config.target.url, organization=organization, bucket=bucket, token=token)
         self._config = replace(self._config, target=target)
         return self
@@ -76,6 +98,7 @@ class InfluxDBConfigBuilder:
         return self
 
     def build(self) -> InfluxDBConfig:
+        """The configuration."""
         return self._config
 
 
@@ -89,7 +112,12 @@ class InfluxPoints(Change[InfluxDBPoint]):
 
 
 class InfluxDBSink(Sink[InfluxDBPoint]):
-    """Writes points, **at least once**; repeating a point changes nothing."""
+    """Writes points, **at least once**; repeating a point changes nothing.
+
+        >>> config = InfluxDBConfig.builder("http://localhost:8086", "admin", "secret", "plant").build()
+        >>> point = InfluxDBPoint("temperature", 1_772_706_600_000, fields={"value": 21.5})
+        >>> sink = env.from_collection([point]).add_sink(InfluxDBSink(config))
+    """
 
     def __init__(self, config: InfluxDBConfig) -> None:
         self._below = BufferedSink(config.target, InfluxPoints(), config.buffering, _one)

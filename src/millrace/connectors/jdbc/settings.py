@@ -16,7 +16,12 @@ def _made(name: str) -> NoReturn:
 
 
 class JdbcConnectionOptions:
-    """Where the database is: ``JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(...).build()``."""
+    """Where the database is: ``JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(...).build()``.
+
+        >>> builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db")
+        >>> builder.with_driver_name("org.sqlite.JDBC").build().get_db_url()
+        'jdbc:sqlite:shop.db'
+    """
 
     class JdbcConnectionOptionsBuilder:
         """Puts the options together."""
@@ -64,15 +69,19 @@ class JdbcConnectionOptions:
         self._given = j_jdbc_connection_options
 
     def get_db_url(self) -> str:
+        """The address of the database."""
         return self._given.url
 
     def get_driver_name(self) -> str | None:
+        """The name of Java's driver, which is not used here."""
         return self._given.driver
 
     def get_password(self) -> str | None:
+        """The password of the user."""
         return self._given.password
 
     def get_user_name(self) -> str | None:
+        """Who logs in."""
         return self._given.user
 
     def database(self) -> Database:
@@ -92,7 +101,11 @@ class _Connection:
 
 
 class JdbcExecutionOptions:
-    """When a sink writes, and how often it tries."""
+    """When a sink writes, and how often it tries.
+
+        >>> JdbcExecutionOptions.builder().with_batch_size(200).with_max_retries(5).build().get_batch_size()
+        200
+    """
 
     class Builder:
         """Puts the options together."""
@@ -121,20 +134,25 @@ class JdbcExecutionOptions:
         self._given = j_jdbc_execution_options
 
     def get_batch_interval_ms(self) -> int:
+        """How long rows wait for others, in ms; 0: no limit."""
         return self._given.interval
 
     def get_batch_size(self) -> int:
+        """How many rows a batch has at most."""
         return self._given.size
 
     def get_max_retries(self) -> int:
+        """How often a failed batch is tried again."""
         return self._given.retries
 
     @staticmethod
     def defaults() -> JdbcExecutionOptions:
+        """The options that hold where nothing is said."""
         return JdbcExecutionOptions(_Execution())
 
     @staticmethod
     def builder() -> JdbcExecutionOptions.Builder:
+        """Begins options; ``build()`` ends them."""
         return JdbcExecutionOptions.Builder()
 
 
@@ -155,6 +173,8 @@ def _not_negative(what: str, value: int) -> int:
 class JdbcExactlyOnceOptions:
     """How a sink writes exactly once.
 
+        >>> options = JdbcExactlyOnceOptions.defaults()
+
     :ivar by_marks: what an epoch wrote waits in the checkpoint, and is written with its name in one transaction; else
         the database prepares transactions, which it must be set up for.
     :ivar log_directory: where large epochs wait then; None: in the checkpoint itself.
@@ -165,8 +185,10 @@ class JdbcExactlyOnceOptions:
 
     @staticmethod
     def defaults() -> JdbcExactlyOnceOptions:
+        """The options that hold where nothing is said."""
         return JdbcExactlyOnceOptions()
 
     @staticmethod
     def marks(log_directory: str | None = None) -> JdbcExactlyOnceOptions:
+        """A table in the database says which batches are written, instead of prepared transactions."""
         return JdbcExactlyOnceOptions(True, log_directory)

@@ -22,7 +22,18 @@ COMMITS = "millrace_commits"
 
 class JdbcSink(DelegatingSink):
     """Executes a statement with the fields of each element: ``JdbcSink.sink(sql, type_info, connection_options)``, or
-    ``JdbcSink.builder()``."""
+    ``JdbcSink.builder()``.
+
+        >>> import sqlite3
+        >>> _ = sqlite3.connect("shop.db").execute("CREATE TABLE words (word TEXT, n INT)")
+        >>> types = Types.ROW([Types.STRING(), Types.INT()])
+        >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+        >>> sink = env.from_collection([("a", 1)], types).add_sink(
+        ...     JdbcSink.sink("INSERT INTO words VALUES (?, ?)", types, options))
+        >>> result = env.execute()
+        >>> sqlite3.connect("shop.db").execute("SELECT * FROM words").fetchall()
+        [('a', 1)]
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         if not isinstance(sink, Sink):
@@ -50,11 +61,18 @@ class JdbcSink(DelegatingSink):
 
     @staticmethod
     def builder() -> JdbcSinkBuilder:
+        """Begins a sink; one of its ``build_..`` methods ends it."""
         return JdbcSinkBuilder()
 
 
 class JdbcSinkBuilder:
-    """Puts a ``JdbcSink`` together."""
+    """Puts a ``JdbcSink`` together.
+
+        >>> types = Types.ROW([Types.STRING(), Types.INT()])
+        >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+        >>> builder = JdbcSink.builder().with_query_statement("INSERT INTO words VALUES (?, ?)", types)
+        >>> sink = builder.build_at_least_once(options)
+    """
 
     def __init__(self) -> None:
         self._sql: str | None = None
@@ -72,10 +90,12 @@ class JdbcSinkBuilder:
         return self
 
     def with_execution_options(self, execution_options: JdbcExecutionOptions) -> JdbcSinkBuilder:
+        """Batches and retries."""
         self._execution = execution_options
         return self
 
     def build_at_least_once(self, connection_options: JdbcConnectionOptions) -> JdbcSink:
+        """A sink that may write rows again after a failure."""
         database = connection_options.database()
         settings = self._execution
         buffering = Buffering(
@@ -86,7 +106,13 @@ class JdbcSinkBuilder:
     def build_exactly_once(
         self, connection_options: JdbcConnectionOptions, exactly_once_options: JdbcExactlyOnceOptions | None = None
     ) -> JdbcSink:
-        """By prepared transactions, as Flink does by XA, or by marks if the options say so."""
+        """By prepared transactions, as Flink does by XA, or by marks if the options say so.
+
+            >>> types = Types.ROW([Types.STRING(), Types.INT()])
+            >>> options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+            >>> builder = JdbcSink.builder().with_query_statement("INSERT INTO words VALUES (?, ?)", types)
+            >>> sink = builder.build_exactly_once(options, JdbcExactlyOnceOptions.marks())
+        """
         database = connection_options.database()
         change = self._change(database)
         settings = exactly_once_options or JdbcExactlyOnceOptions.defaults()

@@ -83,7 +83,13 @@ class ReaderBuilder(ClientBuilder):
 
 
 class KafkaSourceBuilder(ReaderBuilder):
-    """Builds a ``KafkaSource``. At least needed: bootstrap servers, topics, a deserializer."""
+    """Builds a ``KafkaSource``. At least needed: bootstrap servers, topics, a deserializer.
+
+        >>> builder = KafkaSourceBuilder().set_bootstrap_servers("localhost:9092").set_topic_pattern("orders-.*")
+        >>> builder = builder.set_bounded(KafkaOffsetsInitializer.latest())
+        >>> builder.set_value_only_deserializer(SimpleStringSchema()).build().get_boundedness()
+        <Boundedness.BOUNDED: 'BOUNDED'>
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +181,14 @@ class KafkaSourceBuilder(ReaderBuilder):
 
 
 class KafkaSinkBuilder(ClientBuilder):
-    """Builds a ``KafkaSink``. At least needed: bootstrap servers and a record serializer."""
+    """Builds a ``KafkaSink``. At least needed: bootstrap servers and a record serializer.
+
+        >>> lines = KafkaRecordSerializationSchema.builder().set_topic("lines")
+        >>> serializer = lines.set_value_serialization_schema(SimpleStringSchema()).build()
+        >>> builder = KafkaSinkBuilder().set_bootstrap_servers("localhost:9092").set_record_serializer(serializer)
+        >>> builder = builder.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
+        >>> sink = builder.set_transactional_id_prefix("shop").build()
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,15 +242,24 @@ class KafkaSinkBuilder(ClientBuilder):
 
 
 class KafkaRecordSerializationSchema:
-    """Makes records of elements; ``builder()`` makes one."""
+    """Makes records of elements; ``builder()`` makes one.
+
+        >>> builder = KafkaRecordSerializationSchema.builder().set_topic("lines")
+        >>> serializer = builder.set_value_serialization_schema(SimpleStringSchema()).build()
+    """
 
     @staticmethod
     def builder() -> KafkaRecordSerializationSchemaBuilder:
+        """Begins a schema; ``build()`` ends it."""
         return KafkaRecordSerializationSchemaBuilder()
 
 
 class KafkaRecordSerializationSchemaBuilder:
-    """Builds what a ``KafkaSink`` makes records with. At least needed: a topic and a schema of values."""
+    """Builds what a ``KafkaSink`` makes records with. At least needed: a topic and a schema of values.
+
+        >>> builder = KafkaRecordSerializationSchemaBuilder().set_topic_selector(lambda word: f"words-{word[0]}")
+        >>> serializer = builder.set_value_serialization_schema(SimpleStringSchema()).build()
+    """
 
     def __init__(self) -> None:
         self._topic: Callable[[Any], str] | None = None
@@ -275,6 +297,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
+        """How the value of a record is made."""
         self._value = value_serialization_schema
         return self
 

@@ -11,7 +11,11 @@ __all__ = ["KafkaOffsetResetStrategy", "KafkaOffsetsInitializer", "KafkaTopicPar
 
 
 class KafkaTopicPartition(NamedTuple):
-    """A partition of a topic."""
+    """A partition of a topic.
+
+        >>> offsets = {KafkaTopicPartition("orders", 0): 42}
+        >>> initializer = KafkaOffsetsInitializer.offsets(offsets)
+    """
 
     topic: str
     partition: int
@@ -25,7 +29,10 @@ class KafkaTopicPartition(NamedTuple):
 
 
 class KafkaOffsetResetStrategy(enum.Enum):
-    """Where to go on if an offset is not there (any more)."""
+    """Where to go on if an offset is not there (any more).
+
+        >>> initializer = KafkaOffsetsInitializer.committed_offsets(KafkaOffsetResetStrategy.EARLIEST)
+    """
 
     LATEST = 0
     EARLIEST = 1
@@ -49,6 +56,9 @@ class Offsets(Protocol):
 
 class KafkaOffsetsInitializer:
     """Where every partition of a source begins, or ends; made by the static methods.
+
+        >>> KafkaOffsetsInitializer.earliest() == KafkaOffsetsInitializer.earliest()
+        True
 
     :ivar reset: what is done with an offset that is not there.
     """

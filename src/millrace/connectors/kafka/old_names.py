@@ -21,7 +21,11 @@ _DISCOVERY = "flink.partition-discovery.interval-millis"
 
 
 class FlinkKafkaConsumerBase(DelegatingSource):
-    """A ``KafkaSource`` by older methods; it begins where its consumer group is."""
+    """A ``KafkaSource`` by older methods; it begins where its consumer group is.
+
+        >>> issubclass(FlinkKafkaConsumer, FlinkKafkaConsumerBase)
+        True
+    """
 
     def __init__(
         self, topics: str | Sequence[str], deserialization_schema: DeserializationSchema, properties: Mapping[str, Any]
@@ -40,9 +44,11 @@ class FlinkKafkaConsumerBase(DelegatingSource):
         return self
 
     def set_start_from_earliest(self) -> FlinkKafkaConsumerBase:
+        """Begin with the oldest record of each partition."""
         return self._from(KafkaOffsetsInitializer.earliest())
 
     def set_start_from_latest(self) -> FlinkKafkaConsumerBase:
+        """Begin behind the newest record of each partition."""
         return self._from(KafkaOffsetsInitializer.latest())
 
     def set_start_from_timestamp(self, startup_offsets_timestamp: int) -> FlinkKafkaConsumerBase:
@@ -77,11 +83,20 @@ class FlinkKafkaConsumerBase(DelegatingSource):
 
 
 class FlinkKafkaConsumer(FlinkKafkaConsumerBase):
-    """Reads topics: ``env.add_source(FlinkKafkaConsumer("topic", schema, {"bootstrap.servers": ...}))``."""
+    """Reads topics: ``env.add_source(FlinkKafkaConsumer("topic", schema, {"bootstrap.servers": ...}))``.
+
+        >>> properties = {"bootstrap.servers": "localhost:9092", "group.id": "shop"}
+        >>> consumer = FlinkKafkaConsumer("orders", SimpleStringSchema(), properties)
+        >>> orders = env.add_source(consumer.set_start_from_earliest())
+    """
 
 
 class Semantic(enum.Enum):
-    """What a ``FlinkKafkaProducer`` promises."""
+    """What a ``FlinkKafkaProducer`` promises.
+
+        >>> Semantic.EXACTLY_ONCE.name
+        'EXACTLY_ONCE'
+    """
 
     EXACTLY_ONCE = (0,)
     AT_LEAST_ONCE = (1,)
@@ -89,7 +104,11 @@ class Semantic(enum.Enum):
 
 
 class FlinkKafkaProducerBase(NamedSink[Any]):
-    """A ``KafkaSink`` by older methods."""
+    """A ``KafkaSink`` by older methods.
+
+        >>> issubclass(FlinkKafkaProducer, FlinkKafkaProducerBase)
+        True
+    """
 
     def __init__(
         self,
@@ -143,7 +162,11 @@ class FlinkKafkaProducerBase(NamedSink[Any]):
 
 
 class FlinkKafkaProducer(FlinkKafkaProducerBase):
-    """Writes a topic: ``stream.add_sink(FlinkKafkaProducer("topic", schema, {"bootstrap.servers": ...}))``."""
+    """Writes a topic: ``stream.add_sink(FlinkKafkaProducer("topic", schema, {"bootstrap.servers": ...}))``.
+
+        >>> producer = FlinkKafkaProducer("lines", SimpleStringSchema(), {"bootstrap.servers": "localhost:9092"})
+        >>> sink = env.from_collection(["a"]).add_sink(producer)
+    """
 
     def __init__(
         self,

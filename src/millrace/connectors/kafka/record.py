@@ -22,6 +22,10 @@ TimestampType = ("NoTimestampType", "CreateTime", "LogAppendTime")
 class ConsumerRecord:
     """A record as it was read.
 
+        >>> record = ConsumerRecord("orders", 0, 5, b"a", b"1")
+        >>> record.topic, record.value
+        ('orders', b'1')
+
     :ivar timestamp: ms; -1: it has none.
     :ivar timestamp_type: NoTimestampType, CreateTime or LogAppendTime.
     :ivar leader_epoch: -1: not known.
@@ -40,6 +44,9 @@ class ConsumerRecord:
 
 class ProducerRecord(NamedTuple):
     """A record to be written.
+
+        >>> ProducerRecord("lines", b"value", key=b"a").key
+        b'a'
 
     :ivar partition: None: found by the key, or any.
     :ivar timestamp: ms; None or 0: the time when it is sent.
@@ -117,13 +124,23 @@ class ValueOnly(RecordDecoder[T]):
 
 
 class KafkaRecordDeserializationSchema(ABC, Generic[T]):
-    """Elements of whole records: with keys, headers, offsets (our addition: PyFlink's takes Java objects only)."""
+    """Elements of whole records: with keys, headers, offsets (our addition: PyFlink's takes Java objects only).
+
+        >>> class Keys(KafkaRecordDeserializationSchema):
+        ...     def deserialize(self, record):
+        ...         yield record.key, record.offset
+        ...     def get_produced_type(self):
+        ...         return Types.PICKLED_BYTE_ARRAY()
+        >>> list(Keys().deserialize(ConsumerRecord("orders", 0, 5, b"a", b"1")))
+        [(b'a', 5)]
+    """
 
     @abstractmethod
     def deserialize(self, record: ConsumerRecord) -> Iterable[T]:
         """The elements of a record, none or many."""
 
     def get_produced_type(self) -> TypeInformation | None:
+        """The type of the elements."""
         return None
 
     @staticmethod

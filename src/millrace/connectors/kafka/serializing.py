@@ -16,7 +16,14 @@ Partitions = Callable[[str], int]
 
 
 class KafkaPartitioner(ABC):
-    """Picks the partition of a record, in place of Kafka's own choice by key."""
+    """Picks the partition of a record, in place of Kafka's own choice by key.
+
+        >>> class First(KafkaPartitioner):
+        ...     def partition(self, record, key, value, topic, partitions):
+        ...         return partitions[0]
+        >>> First().partition("a", None, b"a", "lines", [0, 1])
+        0
+    """
 
     def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
         """Called once in each subtask, with its number and how many there are."""
@@ -30,7 +37,11 @@ class KafkaPartitioner(ABC):
 
 
 class FlinkFixedPartitioner(KafkaPartitioner):
-    """Every subtask writes into one partition."""
+    """Every subtask writes into one partition.
+
+        >>> isinstance(FlinkFixedPartitioner(), KafkaPartitioner)
+        True
+    """
 
     def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
         self._subtask = parallel_instance_id
@@ -40,7 +51,11 @@ class FlinkFixedPartitioner(KafkaPartitioner):
 
 
 class RoundRobinPartitioner(KafkaPartitioner):
-    """Record after record goes into the next partition."""
+    """Record after record goes into the next partition.
+
+        >>> isinstance(RoundRobinPartitioner(), KafkaPartitioner)
+        True
+    """
 
     def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
         self._next = parallel_instance_id
@@ -51,14 +66,28 @@ class RoundRobinPartitioner(KafkaPartitioner):
 
 
 class KafkaTopicSelector(ABC, Generic[T]):
-    """Says which topic an element goes to."""
+    """Says which topic an element goes to.
+
+        >>> class ByFirst(KafkaTopicSelector):
+        ...     def apply(self, data):
+        ...         return f"words-{data[0]}"
+        >>> ByFirst().apply("ink")
+        'words-i'
+    """
 
     @abstractmethod
-    def apply(self, data: T) -> str: ...
+    def apply(self, data: T) -> str:
+        """The topic of an element."""
 
 
 class RecordSerializer(ABC, Generic[T]):
-    """Makes records of an element. Pickled into the tasks."""
+    """Makes records of an element. Pickled into the tasks.
+
+        >>> class Twice(RecordSerializer):
+        ...     def records(self, element, timestamp):
+        ...         yield ProducerRecord("lines", element.encode())
+        ...         yield ProducerRecord("copies", element.encode())
+    """
 
     def open(self, subtask: int, subtasks: int, partitions: Partitions) -> None:
         """Called once in each subtask."""

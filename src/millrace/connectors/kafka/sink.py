@@ -30,6 +30,11 @@ DEFAULT_DELIVERY_MS = 120_000
 class KafkaSink(Sink[T], Generic[T]):
     """Made by ``KafkaSink.builder()`` or a table.
 
+        >>> lines = KafkaRecordSerializationSchema.builder().set_topic("lines")
+        >>> serializer = lines.set_value_serialization_schema(SimpleStringSchema()).build()
+        >>> builder = KafkaSink.builder().set_bootstrap_servers("localhost:9092").set_record_serializer(serializer)
+        >>> sink = env.from_collection(["a"]).sink_to(builder.build())
+
     :ivar prefix: of transactional ids; no other application on the cluster may have it.
     :ivar properties: of the client, in the names of Java's.
     """
@@ -42,6 +47,7 @@ class KafkaSink(Sink[T], Generic[T]):
 
     @staticmethod
     def builder() -> KafkaSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KafkaSinkBuilder()
 
     def for_operator(self, uid: str) -> KafkaSink[T]:

@@ -61,6 +61,11 @@ def consumer_settings(properties: Mapping[str, str], reset: KafkaOffsetResetStra
 class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     """Records of partitions, each with its time; made by ``KafkaSource.builder()`` or a table.
 
+        >>> builder = KafkaSource.builder().set_bootstrap_servers("localhost:9092").set_topics("orders")
+        >>> builder = builder.set_group_id("shop").set_starting_offsets(KafkaOffsetsInitializer.earliest())
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+        >>> orders = env.from_source(source, WatermarkStrategy.no_watermarks(), "orders")
+
     :ivar stop: where partitions end; None: nowhere.
     :ivar bounded: whether the source ends when all partitions are read to their ends.
     :ivar properties: of the client, in the names of Java's.
@@ -81,6 +86,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return KafkaSourceBuilder()
 
     def get_boundedness(self) -> Boundedness:
@@ -88,6 +94,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     @property
     def discovery_ms(self) -> int:
+        """How often new partitions are looked for, in ms."""
         return int(self.properties.get(DISCOVERY, "300000"))
 
     @property
@@ -96,6 +103,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
         return "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
 
     def cluster(self) -> Cluster:
+        """The client of the cluster."""
         return Cluster(self.properties)
 
     def create_enumerator(

@@ -24,19 +24,28 @@ DEFAULT_PAUSE_MS = 200
 
 
 class KinesisShardAssigner:
-    """Which subtask reads which shard. Shards go round, whichever of these is chosen."""
+    """Which subtask reads which shard. Shards go round, whichever of these is chosen.
+
+        >>> assigner = KinesisShardAssigner.uniform_shard_assigner()
+    """
 
     @staticmethod
     def default_shard_assigner() -> KinesisShardAssigner:
+        """Accepted: shards are spread evenly anyway."""
         return KinesisShardAssigner()
 
     @staticmethod
     def uniform_shard_assigner() -> KinesisShardAssigner:
+        """Accepted: shards are spread evenly anyway."""
         return KinesisShardAssigner()
 
 
 class KinesisDeserializationSchema(ABC):
-    """Elements of whole records (our addition: PyFlink's takes Java objects only)."""
+    """Elements of whole records (our addition: PyFlink's takes Java objects only).
+
+        >>> sorted(KinesisDeserializationSchema.__abstractmethods__)
+        ['deserialize']
+    """
 
     @abstractmethod
     def deserialize(
@@ -51,16 +60,21 @@ class KinesisDeserializationSchema(ABC):
         """The element, None to leave the record out. The time is in ms."""
 
     def get_produced_type(self) -> TypeInformation | None:
+        """The type of the elements."""
         return None
 
 
 class WatermarkTracker:
-    """Made by ``job_manager_watermark_tracker``; setting one is refused."""
+    """Made by ``job_manager_watermark_tracker``; setting one is refused.
+
+        >>> tracker = WatermarkTracker.job_manager_watermark_tracker("group")
+    """
 
     @staticmethod
     def job_manager_watermark_tracker(
         aggregate_name: str, log_accumulator_interval_millis: int = -1
     ) -> WatermarkTracker:
+        """Accepted for programs of PyFlink."""
         return WatermarkTracker()
 
 
@@ -92,6 +106,8 @@ class _WholeRecords(MessageDecoder[Any]):
 
 class FlinkKinesisConsumer(DelegatingSource):
     """Reads streams: ``env.add_source(FlinkKinesisConsumer("stream", schema, {"aws.region": ...}))``.
+
+        >>> consumer = FlinkKinesisConsumer("orders", SimpleStringSchema(), {"aws.region": "eu-central-1"})
 
     :param config_props: ``aws.*`` and ``flink.stream.*``, ``flink.shard.*`` as Flink has them.
     :raises ValueError: a property's value is none.

@@ -22,7 +22,14 @@ FIXED, RANDOM = "fixed", "random"
 
 
 class PartitionKeyGenerator(ABC):
-    """Which partition key an element has: it decides the shard."""
+    """Which partition key an element has: it decides the shard.
+
+        >>> class ByName(PartitionKeyGenerator):
+        ...     def key(self, element):
+        ...         return element["name"]
+        >>> ByName().key({"name": "Ann"})
+        'Ann'
+    """
 
     @abstractmethod
     def key(self, value: bytes, subtask: int) -> str:
@@ -35,6 +42,7 @@ class PartitionKeyGenerator(ABC):
 
     @staticmethod
     def random() -> PartitionKeyGenerator:
+        """A random key for each element."""
         return _Random()
 
 
@@ -73,6 +81,7 @@ class _Builder:
         self._buffering = Buffering()
 
     def set_serialization_schema(self, serialization_schema: SerializationSchema) -> Any:
+        """How the bytes of a record are made."""
         self._encoder = SchemaEncoder(serialization_schema)
         return self
 
@@ -95,6 +104,7 @@ class _Builder:
         return self
 
     def set_max_batch_size_in_bytes(self, max_batch_size_in_bytes: int) -> Any:
+        """How many bytes a request has at most."""
         self._buffering = replace(self._buffering, max_batch_size_in_bytes=max_batch_size_in_bytes)
         return self
 
@@ -103,6 +113,7 @@ class _Builder:
         return self
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Any:
+        """How many bytes a record has at most."""
         self._buffering = replace(self._buffering, max_record_size_in_bytes=max_record_size_in_bytes)
         return self
 
@@ -113,7 +124,10 @@ class _Builder:
 
 
 class KinesisStreamsSinkBuilder(_Builder):
-    """Builds a ``KinesisStreamsSink``. Needed: a stream, a serialization schema, a partition key generator."""
+    """Builds a ``KinesisStreamsSink``. Needed: a stream, a serialization schema, a partition key generator.
+
+        >>> builder = KinesisStreamsSinkBuilder().set_stream_name("orders").set_fail_on_error(True)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,6 +139,7 @@ class KinesisStreamsSinkBuilder(_Builder):
         return self
 
     def set_partition_key_generator(self, partition_key_generator: PartitionKeyGenerator) -> KinesisStreamsSinkBuilder:
+        """What makes the partition key of an element."""
         self._keys = partition_key_generator
         return self
 
@@ -142,9 +157,13 @@ class KinesisStreamsSinkBuilder(_Builder):
 
 
 class KinesisFirehoseSinkBuilder(_Builder):
-    """Builds a ``KinesisFirehoseSink``. Needed: a delivery stream and a serialization schema."""
+    """Builds a ``KinesisFirehoseSink``. Needed: a delivery stream and a serialization schema.
+
+        >>> builder = KinesisFirehoseSinkBuilder().set_delivery_stream_name("orders").set_max_batch_size(100)
+    """
 
     def set_delivery_stream_name(self, delivery_stream_name: str) -> KinesisFirehoseSinkBuilder:
+        """The stream that records are put into."""
         self._name = delivery_stream_name
         return self
 
@@ -163,7 +182,13 @@ class KinesisFirehoseSinkBuilder(_Builder):
 
 @dataclass(frozen=True)
 class KinesisStreamsSink(Sink[Any]):
-    """Records of a stream, at least once: an epoch ends when the service has them."""
+    """Records of a stream, at least once: an epoch ends when the service has them.
+
+        >>> builder = KinesisStreamsSink.builder().set_stream_name("orders")
+        >>> builder = builder.set_kinesis_client_properties({"aws.region": "eu-central-1"})
+        >>> builder = builder.set_partition_key_generator(PartitionKeyGenerator.fixed())
+        >>> sink = builder.set_serialization_schema(SimpleStringSchema()).build()
+    """
 
     stream: str
     encoder: MessageEncoder[Any]
@@ -173,6 +198,7 @@ class KinesisStreamsSink(Sink[Any]):
 
     @staticmethod
     def builder() -> KinesisStreamsSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KinesisStreamsSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
@@ -182,7 +208,12 @@ class KinesisStreamsSink(Sink[Any]):
 
 @dataclass(frozen=True)
 class KinesisFirehoseSink(Sink[Any]):
-    """Records of a delivery stream, at least once."""
+    """Records of a delivery stream, at least once.
+
+        >>> builder = KinesisFirehoseSink.builder().set_delivery_stream_name("orders")
+        >>> builder = builder.set_firehose_client_properties({"aws.region": "eu-central-1"})
+        >>> sink = builder.set_serialization_schema(SimpleStringSchema()).build()
+    """
 
     stream: str
     encoder: MessageEncoder[Any]
@@ -191,6 +222,7 @@ class KinesisFirehoseSink(Sink[Any]):
 
     @staticmethod
     def builder() -> KinesisFirehoseSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return KinesisFirehoseSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:

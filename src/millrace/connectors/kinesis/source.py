@@ -25,6 +25,10 @@ WAIT_SECONDS = 0.02
 class KinesisStreamsSource(Source[Any, ShardSplit]):
     """Records of shards, each with the time when it arrived. Shards that are split or merged are followed.
 
+        >>> source = KinesisStreamsSource.of("orders", SimpleStringSchema(), {"aws.region": "eu-central-1"})
+        >>> source.get_boundedness()
+        <Boundedness.CONTINUOUS_UNBOUNDED: 'CONTINUOUS_UNBOUNDED'>
+
     :ivar streams: names or ARNs.
     :ivar start: LATEST, TRIM_HORIZON or AT_TIMESTAMP, then ``since`` is in ms.
     :ivar most: records of one request.

@@ -21,7 +21,10 @@ from millrace.connectors.stores.parts import PartsSource
 
 
 class PartitionStrategy(Enum):
-    """How a collection is cut into parts that are read side by side."""
+    """How a collection is cut into parts that are read side by side.
+
+        >>> builder = MongoSource.builder().set_partition_strategy(PartitionStrategy.SAMPLE)
+    """
 
     DEFAULT = "default"
     SINGLE = "single"
@@ -32,10 +35,18 @@ class PartitionStrategy(Enum):
 
 
 class MongoDeserializationSchema(ABC):
-    """Makes an element of a document."""
+    """Makes an element of a document.
+
+        >>> class Names(MongoDeserializationSchema):
+        ...     def deserialize(self, document):
+        ...         return document["name"]
+        >>> Names().deserialize({"_id": 1, "name": "Ann"})
+        'Ann'
+    """
 
     @abstractmethod
-    def deserialize(self, document: dict[str, Any]) -> Any: ...
+    def deserialize(self, document: dict[str, Any]) -> Any:
+        """The element of a document."""
 
     def get_produced_type(self) -> Any:
         """None: any Python object."""
@@ -43,14 +54,26 @@ class MongoDeserializationSchema(ABC):
 
 
 class MongoSerializationSchema(ABC):
-    """Makes an operation of an element: one of pymongo's (``InsertOne``, ``UpdateOne``, ``DeleteOne``, ...)."""
+    """Makes an operation of an element: one of pymongo's (``InsertOne``, ``UpdateOne``, ``DeleteOne``, ...).
+
+        >>> from pymongo import InsertOne
+        >>> class Users(MongoSerializationSchema):
+        ...     def serialize(self, element, context):
+        ...         return InsertOne({"name": element})
+    """
 
     @abstractmethod
-    def serialize(self, element: Any, context: Any) -> Any: ...
+    def serialize(self, element: Any, context: Any) -> Any:
+        """What is written for an element: a model of PyMongo, such as ``InsertOne``."""
 
 
 class MongoSource(PartsSource[Any, MongoPart]):
-    """Reads a collection once: ``MongoSource.builder()``."""
+    """Reads a collection once: ``MongoSource.builder()``.
+
+        >>> builder = MongoSource.builder().set_uri("mongodb://localhost:27017").set_database("shop")
+        >>> builder = builder.set_collection("users")
+        >>> source = builder.set_deserialization_schema(lambda document: document["name"]).build()
+    """
 
     def __init__(self, collection: Collection, reading: Reading, convert: Callable[[Any], Any], produced: Any) -> None:
         self._collection = collection
@@ -60,6 +83,7 @@ class MongoSource(PartsSource[Any, MongoPart]):
 
     @staticmethod
     def builder() -> MongoSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return MongoSourceBuilder()
 
     def get_produced_type(self) -> Any:
@@ -80,7 +104,10 @@ class MongoSource(PartsSource[Any, MongoPart]):
 
 
 class MongoSourceBuilder:
-    """Puts a ``MongoSource`` together."""
+    """Puts a ``MongoSource`` together.
+
+        >>> builder = MongoSourceBuilder().set_uri("mongodb://localhost:27017").set_projected_fields("name")
+    """
 
     def __init__(self) -> None:
         self._place = _Place()
@@ -88,18 +115,22 @@ class MongoSourceBuilder:
         self._schema: MongoDeserializationSchema | Callable[[Any], Any] | None = None
 
     def set_uri(self, uri: str) -> MongoSourceBuilder:
+        """The address of the server."""
         self._place = replace(self._place, uri=uri)
         return self
 
     def set_database(self, database: str) -> MongoSourceBuilder:
+        """The database that is read."""
         self._place = replace(self._place, database=database)
         return self
 
     def set_collection(self, collection: str) -> MongoSourceBuilder:
+        """The collection that is read."""
         self._place = replace(self._place, collection=collection)
         return self
 
     def set_fetch_size(self, fetch_size: int) -> MongoSourceBuilder:
+        """How many documents the server sends at once."""
         return self._read(fetch=_positive("fetch size", fetch_size))
 
     def set_limit(self, limit: int) -> MongoSourceBuilder:
@@ -107,12 +138,15 @@ class MongoSourceBuilder:
         return self._read(limit=None if limit == -1 else _positive("limit", limit))
 
     def set_no_cursor_timeout(self, no_cursor_timeout: bool) -> MongoSourceBuilder:
+        """Whether cursors live on while nothing is asked of them."""
         return self._read(no_timeout=no_cursor_timeout)
 
     def set_projected_fields(self, *fields: str) -> MongoSourceBuilder:
+        """The only fields that are read."""
         return self._read(fields=fields)
 
     def set_partition_strategy(self, strategy: PartitionStrategy) -> MongoSourceBuilder:
+        """How the collection is cut into parts."""
         return self._split(strategy=strategy.value)
 
     def set_partition_size(self, size: Any) -> MongoSourceBuilder:
@@ -120,6 +154,7 @@ class MongoSourceBuilder:
         return self._split(size=_positive("partition size", size if isinstance(size, int) else size.get_bytes()))
 
     def set_samples_per_partition(self, samples: int) -> MongoSourceBuilder:
+        """How many samples a part has, for ``SAMPLE``."""
         return self._split(samples=_positive("number of samples", samples))
 
     def set_deserialization_schema(
@@ -148,13 +183,20 @@ class MongoSourceBuilder:
 
 class MongoSink(Sink[Any]):
     """Writes elements in bulk: ``MongoSink.builder()``. **At least once**; where operations name documents by their
-    ``_id``, repeating them changes nothing."""
+    ``_id``, repeating them changes nothing.
+
+        >>> from pymongo import InsertOne
+        >>> builder = MongoSink.builder().set_uri("mongodb://localhost:27017").set_database("shop")
+        >>> builder = builder.set_collection("users")
+        >>> sink = builder.set_serialization_schema(lambda user, context: InsertOne({"name": user})).build()
+    """
 
     def __init__(self, below: BufferedSink[Any]) -> None:
         self._below = below
 
     @staticmethod
     def builder() -> MongoSinkBuilder:
+        """Begins a sink; ``build()`` ends it."""
         return MongoSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
@@ -179,7 +221,10 @@ class MongoOperations(Change[Any]):
 
 
 class MongoSinkBuilder:
-    """Puts a ``MongoSink`` together."""
+    """Puts a ``MongoSink`` together.
+
+        >>> builder = MongoSinkBuilder().set_uri("mongodb://localhost:27017").set_database("shop").set_batch_size(100)
+    """
 
     def __init__(self) -> None:
         self._place = _Place()
@@ -188,14 +233,17 @@ class MongoSinkBuilder:
         self._schema: MongoSerializationSchema | Callable[[Any, Any], Any] | None = None
 
     def set_uri(self, uri: str) -> MongoSinkBuilder:
+        """The address of the server."""
         self._place = replace(self._place, uri=uri)
         return self
 
     def set_database(self, database: str) -> MongoSinkBuilder:
+        """The database that is written to."""
         self._place = replace(self._place, database=database)
         return self
 
     def set_collection(self, collection: str) -> MongoSinkBuilder:
+        """The collection that is written to."""
         self._place = replace(self._place, collection=collection)
         return self
 
@@ -211,6 +259,7 @@ class MongoSinkBuilder:
         return self._buffer(interval=milliseconds / 1000)
 
     def set_max_retries(self, max_retries: int) -> MongoSinkBuilder:
+        """How often a failed batch is tried again."""
         if max_retries < 0:
             raise ValueError(f"the number of retries must not be negative, got {max_retries}")
         return self._buffer(retries=max_retries)
@@ -225,10 +274,12 @@ class MongoSinkBuilder:
         return self
 
     def set_ordered_writes(self, ordered: bool) -> MongoSinkBuilder:
+        """Whether the writes of a batch keep their order."""
         self._ordered = ordered
         return self
 
     def set_bypass_document_validation(self, bypass: bool) -> MongoSinkBuilder:
+        """Whether the rules of the collection are skipped."""
         self._bypass = bypass
         return self
 

@@ -15,6 +15,8 @@ class MqttSink(Sink[Any]):
     """Publishes elements to a topic. With QoS 1 or 2 an epoch ends when the broker has confirmed its messages; after a
     failure some are published again. With QoS 0 some may be missing.
 
+        >>> alarms = MqttSink("mqtt://localhost:1883", "alarms", SimpleStringSchema(), qos=2)
+
     :param retain: whether the broker keeps the last message of a topic for those who come later.
     """
 

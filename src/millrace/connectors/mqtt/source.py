@@ -32,6 +32,8 @@ class MqttSource(Source[Any, ConsumerSplit]):
     its ``max_inflight_messages`` (Mosquitto: 20 unless it is set) before it wants acknowledgements: that many a
     checkpoint interval, so it should be large.
 
+        >>> source = MqttSource.of("mqtt://localhost:1883", "plant/+/temperature", "job-plant", SimpleStringSchema())
+
     :ivar topics: filters such as ``plant/+/temperature``. One subtask reads; with ``$share/GROUP/FILTER`` all do.
     :ivar client_id: the name of the session; no other client may have it.
     :ivar qos: 1; 0: at most once, without waiting for acknowledgements. 2 is refused: a message that the broker has
@@ -48,6 +50,7 @@ class MqttSource(Source[Any, ConsumerSplit]):
     def of(
         url: str, topics: str | Sequence[str], client_id: str, deserializer: DeserializationSchema, *, qos: int = 1
     ) -> MqttSource:
+        """A source of the messages that fit a filter of topics."""
         names = (topics,) if isinstance(topics, str) else tuple(topics)
         return MqttSource(MqttBroker(url), names, client_id, SchemaDecoder[Any](deserializer), qos)
 

@@ -25,6 +25,8 @@ class JetStreamSink(Sink[Any]):
     """At least once: an epoch ends when the stream has confirmed its messages.
 
     ``JetStreamSink.of`` makes one of these, or one that writes exactly once.
+
+        >>> sink = JetStreamSink.of("nats://localhost:4222", "lines.all", SimpleStringSchema())
     """
 
     def __init__(self, servers: NatsServers, subject: str, encoder: MessageEncoder[Any]) -> None:

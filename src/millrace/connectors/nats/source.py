@@ -44,6 +44,8 @@ class SubjectSplit:
 class JetStreamSource(Source[Any, SubjectSplit]):
     """Messages of a stream, each with the time when the stream took it.
 
+        >>> source = JetStreamSource.of("nats://localhost:4222", "ORDERS", SimpleStringSchema(), subjects=["orders.eu"])
+
     :ivar subjects: filters such as ``orders.*``; each is read by one subtask, and none may overlap another.
     :ivar start: ``earliest``, ``latest``, or the sequence number of the first message.
     :ivar bounded: whether it ends at the last message that there is when the job starts.

@@ -31,6 +31,10 @@ class RMQConnectionConfig:
     After a lost connection the job restarts from its last checkpoint, which is what recovers it: the settings of
     recovery are kept for programs that ask for them, and nothing else.
 
+        >>> config = RMQConnectionConfig.Builder().set_uri("amqp://guest:guest@localhost:5672").build()
+        >>> config.get_uri()
+        'amqp://guest:guest@localhost:5672'
+
     :ivar uri: in place of host, port, virtual host and user.
     :ivar connection_timeout: ms; 0: no limit. ``network_recovery_interval`` likewise in ms.
     :ivar requested_heartbeat: seconds.
@@ -54,21 +58,27 @@ class RMQConnectionConfig:
     prefetch_count: int | None = None
 
     def get_host(self) -> str | None:
+        """The host of the server."""
         return self.host
 
     def get_port(self) -> int | None:
+        """The port of the server."""
         return self.port
 
     def get_virtual_host(self) -> str | None:
+        """The virtual host."""
         return self.virtual_host
 
     def get_user_name(self) -> str | None:
+        """Who logs in."""
         return self.user_name
 
     def get_password(self) -> str | None:
+        """The password of the user."""
         return self.password
 
     def get_uri(self) -> str | None:
+        """The address, if it was given as one."""
         return self.uri
 
     def get_network_recovery_interval(self) -> int | None:
@@ -76,9 +86,11 @@ class RMQConnectionConfig:
         return self.network_recovery_interval
 
     def is_automatic_recovery(self) -> bool | None:
+        """Whether a lost connection is made again; None: nothing is set."""
         return self.automatic_recovery
 
     def is_topology_recovery(self) -> bool | None:
+        """Whether queues are declared again with it; None: nothing is set."""
         return self.topology_recovery
 
     def get_connection_timeout(self) -> int | None:
@@ -86,6 +98,7 @@ class RMQConnectionConfig:
         return self.connection_timeout
 
     def get_requested_channel_max(self) -> int | None:
+        """How many channels are asked for; None: nothing is set."""
         return self.requested_channel_max
 
     def get_requested_frame_max(self) -> int | None:
@@ -97,6 +110,7 @@ class RMQConnectionConfig:
         return self.requested_heartbeat
 
     def get_prefetch_count(self) -> int | None:
+        """How many messages the server sends ahead; None: nothing is set."""
         return self.prefetch_count
 
     def __str__(self) -> str:

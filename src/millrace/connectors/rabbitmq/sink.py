@@ -13,7 +13,11 @@ from millrace.connectors.rabbitmq.connection import RMQConnectionConfig, pika
 
 class RMQSink(Sink[Any]):
     """Elements as messages of a queue, which is made if it is not there. An epoch's messages are transactions of the
-    channel: the epoch ends when the server has all of them."""
+    channel: the epoch ends when the server has all of them.
+
+        >>> config = RMQConnectionConfig.Builder().set_uri("amqp://guest:guest@localhost:5672").build()
+        >>> sink = env.from_collection(["a"]).add_sink(RMQSink(config, "lines", SimpleStringSchema()))
+    """
 
     def __init__(
         self,

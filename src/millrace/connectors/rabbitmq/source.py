@@ -26,6 +26,9 @@ MOST_MESSAGES = 5_000
 class RMQSource(Source[Any, ConsumerSplit]):
     """Messages of a queue. They are acknowledged with checkpoints; those that are not come again after a failure.
 
+        >>> config = RMQConnectionConfig.Builder().set_uri("amqp://guest:guest@localhost:5672").build()
+        >>> orders = env.add_source(RMQSource(config, "orders", True, SimpleStringSchema()))
+
     :param use_correlation_id: every message has an id of its own: those that come again are left out, and each counts
         once. One subtask reads then. Without, all subtasks do, and a message may come twice.
     """

@@ -14,7 +14,11 @@ T = TypeVar("T")
 
 
 class RedisDataType(enum.Enum):
-    """What a key holds."""
+    """What a key holds.
+
+        >>> RedisDataType.HASH.name
+        'HASH'
+    """
 
     STRING = "STRING"
     HASH = "HASH"
@@ -28,7 +32,11 @@ class RedisDataType(enum.Enum):
 
 class RedisCommand(enum.Enum):
     """What is done with an element. Those about a part of a key (HSET, ZADD, ...) find the key in the description's
-    ``additional_key``, or in the mapper's, and the part in ``get_key_from_data``."""
+    ``additional_key``, or in the mapper's, and the part in ``get_key_from_data``.
+
+        >>> RedisCommand.HSET.get_redis_data_type()
+        <RedisDataType.HASH: 'HASH'>
+    """
 
     LPUSH = ("LPUSH", RedisDataType.LIST)
     RPUSH = ("RPUSH", RedisDataType.LIST)
@@ -54,10 +62,12 @@ class RedisCommand(enum.Enum):
     XADD = ("XADD", RedisDataType.STREAM)
 
     def get_redis_data_type(self) -> RedisDataType:
+        """The type of Redis that the command is about."""
         return self.value[1]
 
     @property
     def needs_additional_key(self) -> bool:
+        """Whether the command needs a name beside the key."""
         return self.get_redis_data_type() in (RedisDataType.HASH, RedisDataType.SORTED_SET, RedisDataType.STREAM)
 
 
@@ -68,6 +78,9 @@ _WITHOUT_VALUE = (RedisCommand.DEL, RedisCommand.HDEL, RedisCommand.ZREM)
 @dataclass(frozen=True)
 class RedisCommandDescription:
     """A command, and what all elements have in common.
+
+        >>> RedisCommandDescription(RedisCommand.HSET, "totals").get_additional_key()
+        'totals'
 
     :ivar additional_key: the hash, the sorted set or the stream.
     :ivar additional_ttl: seconds after which the key is gone.
@@ -82,20 +95,35 @@ class RedisCommandDescription:
             raise TypeError(f"a RedisCommandDescription is about a RedisCommand, not {self.command!r}")
 
     def get_command(self) -> RedisCommand:
+        """The command."""
         return self.command
 
     def get_additional_key(self) -> str | None:
+        """The name of the hash or sorted set; None: the command needs none."""
         return self.additional_key
 
     def get_additional_ttl(self) -> int | None:
+        """After how many seconds the key expires; None: never."""
         return self.additional_ttl
 
 
 class RedisMapper(ABC, Generic[T]):
-    """What is written of an element. Pickled into the tasks."""
+    """What is written of an element. Pickled into the tasks.
+
+        >>> class Totals(RedisMapper):
+        ...     def get_command_description(self):
+        ...         return RedisCommandDescription(RedisCommand.HSET, "totals")
+        ...     def get_key_from_data(self, data):
+        ...         return data[0]
+        ...     def get_value_from_data(self, data):
+        ...         return data[1]
+        >>> Totals().get_key_from_data(("pens", 3))
+        'pens'
+    """
 
     @abstractmethod
-    def get_command_description(self) -> RedisCommandDescription: ...
+    def get_command_description(self) -> RedisCommandDescription:
+        """The command that all elements are written by."""
 
     @abstractmethod
     def get_key_from_data(self, data: T) -> Any:

@@ -35,6 +35,8 @@ class RedisPubSubSource(Source[Any, ChannelSplit]):
     """Messages of channels while the job runs: **at most once**. A message that comes while the job restarts is not
     seen; use streams where that matters.
 
+        >>> alarms = RedisPubSubSource.of("redis://localhost:6379", "alarms.*", SimpleStringSchema())
+
     :ivar channels: names, or patterns with ``*``, ``?``, ``[..]``; each is read by one subtask.
     """
 
@@ -44,6 +46,7 @@ class RedisPubSubSource(Source[Any, ChannelSplit]):
 
     @staticmethod
     def of(url: str, channels: str | Sequence[str], deserializer: DeserializationSchema) -> RedisPubSubSource:
+        """A source of the messages of channels, or of patterns of channels."""
         names = (channels,) if isinstance(channels, str) else tuple(channels)
         return RedisPubSubSource(RedisServer(url), names, SchemaDecoder[Any](deserializer))
 
@@ -99,7 +102,10 @@ class ChannelReader(SplitReader[Any, ChannelSplit]):
 
 
 class RedisPubSubSink(Sink[Any]):
-    """Publishes elements to a channel, to those that listen at that moment."""
+    """Publishes elements to a channel, to those that listen at that moment.
+
+        >>> alarms = RedisPubSubSink("redis://localhost:6379", "alarms", SimpleStringSchema())
+    """
 
     def __init__(
         self, url: str, channel: str, serializer: SerializationSchema | MessageEncoder[Any]

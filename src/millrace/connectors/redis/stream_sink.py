@@ -33,6 +33,8 @@ class RedisStreamSink(Sink[Any]):
     """At least once: an epoch ends when the server has its entries.
 
     ``RedisStreamSink.of`` makes one of these, or one that writes exactly once.
+
+        >>> sink = RedisStreamSink.of("redis://localhost:6379", "lines", SimpleStringSchema())
     """
 
     def __init__(self, server: RedisServer, entries: StreamEntries) -> None:

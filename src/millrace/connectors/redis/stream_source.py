@@ -27,6 +27,8 @@ CHECK_SECONDS = 10.0
 class RedisStreamSource(Source[Any, StreamSplit]):
     """Entries of streams, each with the time in its id.
 
+        >>> source = RedisStreamSource.of("redis://localhost:6379", ["orders"], SimpleStringSchema(), start="earliest")
+
     :ivar streams: their keys; each is read by one subtask.
     :ivar deserializer: of the field ``field`` of an entry, or of all its fields as a JSON object.
     :ivar start: ``earliest``, ``latest``, or the id of an entry: what comes after it is read.
@@ -98,6 +100,7 @@ class RedisStreamSource(Source[Any, StreamSplit]):
         return SourceReaderBase(self.split_reader())
 
     def split_reader(self) -> Callable[[], SplitReader[Any, StreamSplit]]:
+        """What reads entries of the server's streams."""
         return lambda: StreamSplitReader(self)
 
     def get_produced_type(self) -> Any:

@@ -65,13 +65,20 @@ class _Builder:
 
 @dataclass(frozen=True)
 class FlinkJedisConfigBase:
-    """Where Redis is; made by the builder of a subclass."""
+    """Where Redis is; made by the builder of a subclass.
+
+        >>> isinstance(FlinkJedisPoolConfig.Builder().set_host("localhost").build(), FlinkJedisConfigBase)
+        True
+    """
 
     place: RedisPlace
 
 
 class FlinkJedisPoolConfig(FlinkJedisConfigBase):
-    """One server: ``FlinkJedisPoolConfig.Builder().set_host("localhost").build()``."""
+    """One server: ``FlinkJedisPoolConfig.Builder().set_host("localhost").build()``.
+
+        >>> config = FlinkJedisPoolConfig.Builder().set_host("localhost").set_port(6379).build()
+    """
 
     class Builder(_Builder):
         """Puts it together."""
@@ -94,7 +101,10 @@ class FlinkJedisPoolConfig(FlinkJedisConfigBase):
 
 
 class FlinkJedisClusterConfig(FlinkJedisConfigBase):
-    """A cluster: ``FlinkJedisClusterConfig.Builder().set_nodes([("localhost", 7000)]).build()``."""
+    """A cluster: ``FlinkJedisClusterConfig.Builder().set_nodes([("localhost", 7000)]).build()``.
+
+        >>> config = FlinkJedisClusterConfig.Builder().set_nodes({("node1", 6379)}).build()
+    """
 
     class Builder(_Builder):
         """Puts it together."""
@@ -111,7 +121,10 @@ class FlinkJedisClusterConfig(FlinkJedisConfigBase):
 
 
 class FlinkJedisSentinelConfig(FlinkJedisConfigBase):
-    """The server that sentinels name: ``...Builder().set_master_name("m").set_sentinels(["localhost:26379"])``."""
+    """The server that sentinels name: ``...Builder().set_master_name("m").set_sentinels(["localhost:26379"])``.
+
+        >>> builder = FlinkJedisSentinelConfig.Builder().set_master_name("main").set_sentinels({"node1:26379"})
+    """
 
     class Builder(_Builder):
         """Puts it together."""
@@ -140,6 +153,16 @@ class FlinkJedisSentinelConfig(FlinkJedisConfigBase):
 
 class RedisSink(DelegatingSink):
     """A command for each element: ``stream.add_sink(RedisSink(config, mapper))``.
+
+        >>> class Totals(RedisMapper):
+        ...     def get_command_description(self):
+        ...         return RedisCommandDescription(RedisCommand.SET)
+        ...     def get_key_from_data(self, data):
+        ...         return data[0]
+        ...     def get_value_from_data(self, data):
+        ...         return data[1]
+        >>> config = FlinkJedisPoolConfig.Builder().set_host("localhost").build()
+        >>> sink = env.from_collection([("pens", "3")]).add_sink(RedisSink(config, Totals()))
 
     :param guarantee: ``EXACTLY_ONCE``: commands wait until the checkpoint is recorded; the server takes those of an
         epoch and its name in one transaction.

@@ -16,6 +16,11 @@ Document = Union[Mapping[str, Any], Row, str, bytes]
 class Index:
     """Puts a document into an index, in place of the one with the same id.
 
+        >>> def emit(event):
+        ...     yield Index(f"events-{event['day']}", event, event["id"])
+        >>> next(emit({"day": "monday", "id": "7"})).index
+        'events-monday'
+
     :ivar id: None: it gets one of its own, and is there twice if it is sent twice.
     :ivar version: it is put there only if what is there has no higher one; needs an id.
     """
@@ -29,7 +34,11 @@ class Index:
 
 @dataclass(frozen=True)
 class Create:
-    """Puts a document into an index where there is none with the same id; if there is one it is an error."""
+    """Puts a document into an index where there is none with the same id; if there is one it is an error.
+
+        >>> Create("users", {"name": "Ann"}, "1").id
+        '1'
+    """
 
     index: str
     document: Document
@@ -39,7 +48,11 @@ class Create:
 
 @dataclass(frozen=True)
 class Update:
-    """Changes fields of a document. Where it is not there it is made of them."""
+    """Changes fields of a document. Where it is not there it is made of them.
+
+        >>> Update("users", {"seen": 5}, "1").document
+        {'seen': 5}
+    """
 
     index: str
     document: Document
@@ -49,7 +62,11 @@ class Update:
 
 @dataclass(frozen=True)
 class Delete:
-    """Takes a document out of an index, if it is there."""
+    """Takes a document out of an index, if it is there.
+
+        >>> Delete("users", "1").id
+        '1'
+    """
 
     index: str
     id: str

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 class FlushBackoffType(Enum):
-    """How long to wait before something is sent again."""
+    """How long to wait before something is sent again.
+
+        >>> builder = Elasticsearch7SinkBuilder()
+        >>> _ = builder.set_bulk_flush_backoff_strategy(FlushBackoffType.EXPONENTIAL, 5, 1000)
+    """
 
     CONSTANT = (0,)
     """always as long as it says"""
@@ -35,7 +39,11 @@ class FlushBackoffType(Enum):
 
 
 class ElasticsearchEmitter:
-    """What becomes of elements: documents in an index, or what a function says."""
+    """What becomes of elements: documents in an index, or what a function says.
+
+        >>> emitter = ElasticsearchEmitter.static_index("users", "user_id")
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200").set_emitter(emitter)
+    """
 
     def __init__(self, emit: Emit) -> None:
         if not callable(emit):
@@ -67,7 +75,13 @@ class ElasticsearchEmitter:
 
 
 class ElasticsearchSink(Sink[Any]):
-    """Writes documents; made by one of the builders."""
+    """Writes documents; made by one of the builders.
+
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200")
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+        >>> isinstance(sink, ElasticsearchSink)
+        True
+    """
 
     def __init__(self, sink: Sink[Any]) -> None:
         if not isinstance(sink, Sink):
@@ -75,11 +89,16 @@ class ElasticsearchSink(Sink[Any]):
         self._sink = sink
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
+        """The writer of one subtask."""
         return self._sink.create_writer(context)
 
 
 class ElasticsearchSinkBuilderBase(ABC):
-    """Puts a sink together."""
+    """Puts a sink together.
+
+        >>> issubclass(Elasticsearch7SinkBuilder, ElasticsearchSinkBuilderBase)
+        True
+    """
 
     _dialect: ClassVar[Dialect]
 
@@ -118,6 +137,7 @@ class ElasticsearchSinkBuilderBase(ABC):
     def set_bulk_flush_backoff_strategy(
         self, flush_backoff_type: FlushBackoffType, max_retries: int, delay_millis: int
     ) -> Self:
+        """How often, and after how many ms, a refused request is sent again."""
         if flush_backoff_type is FlushBackoffType.NONE:
             return self._how(backoff=Backoff(), reconnect=Backoff())
         if max_retries <= 0 or delay_millis < 0:
@@ -130,12 +150,15 @@ class ElasticsearchSinkBuilderBase(ABC):
         return self._how(on_failure=handler)
 
     def set_connection_username(self, username: str) -> Self:
+        """Who logs in."""
         return self._at(username=username)
 
     def set_connection_password(self, password: str) -> Self:
+        """The password of the user."""
         return self._at(password=password)
 
     def set_connection_path_prefix(self, prefix: str) -> Self:
+        """What stands before every path of the server."""
         return self._at(prefix=f"/{prefix.strip('/')}" if prefix.strip("/") else "")
 
     def set_connection_request_timeout(self, timeout: int) -> Self:
@@ -181,7 +204,13 @@ class ElasticsearchSinkBuilderBase(ABC):
 
 
 class Elasticsearch6SinkBuilder(ElasticsearchSinkBuilderBase):
-    """Refused: its servers have had no support since 2022."""
+    """Refused: its servers have had no support since 2022.
+
+        >>> Elasticsearch6SinkBuilder()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: Elasticsearch 6 has had no support since 2022: use Elasticsearch7SinkBuilder or ...
+    """
 
     def __init__(self) -> None:
         raise NotImplementedError(
@@ -191,13 +220,21 @@ class Elasticsearch6SinkBuilder(ElasticsearchSinkBuilderBase):
 
 
 class Elasticsearch7SinkBuilder(ElasticsearchSinkBuilderBase):
-    """For Elasticsearch 7."""
+    """For Elasticsearch 7.
+
+        >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200").set_bulk_flush_max_actions(500)
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+    """
 
     _dialect = ELASTICSEARCH_7
 
 
 class Elasticsearch8SinkBuilder(ElasticsearchSinkBuilderBase):
-    """For Elasticsearch 8 and 9."""
+    """For Elasticsearch 8 and 9.
+
+        >>> builder = Elasticsearch8SinkBuilder().set_hosts("https://localhost:9200").set_api_key("secret")
+        >>> sink = builder.set_emitter(ElasticsearchEmitter.static_index("users", "user_id")).build()
+    """
 
     _dialect = ELASTICSEARCH_8
 
@@ -211,11 +248,20 @@ class Elasticsearch8SinkBuilder(ElasticsearchSinkBuilderBase):
 
 
 class OpensearchSink(ElasticsearchSink):
-    """Writes documents to OpenSearch."""
+    """Writes documents to OpenSearch.
+
+        >>> builder = OpensearchSinkBuilder().set_hosts("localhost:9200")
+        >>> isinstance(builder.set_emitter(lambda user: [Index("users", user)]).build(), OpensearchSink)
+        True
+    """
 
 
 class OpensearchSinkBuilder(ElasticsearchSinkBuilderBase):
-    """For OpenSearch."""
+    """For OpenSearch.
+
+        >>> builder = OpensearchSinkBuilder().set_hosts("localhost:9200")
+        >>> sink = builder.set_emitter(lambda user: [Index("users", user)]).build()
+    """
 
     _dialect = OPENSEARCH
     _made = staticmethod(OpensearchSink)

@@ -19,6 +19,11 @@ class MetricReporter(ABC):
 
     All methods of one reporter are called by one thread, which calls nothing else: it may wait for a network, and what
     it raises is logged and concerns neither the job nor other reporters.
+
+        >>> class Lines(MetricReporter):
+        ...     def report(self, metrics):
+        ...         for metric in metrics:
+        ...             print(metric.identifier, metric.value)
     """
 
     def open(self, config: ReporterConfig) -> None:
@@ -37,7 +42,11 @@ class MetricReporter(ABC):
 
 
 class PullReporter(MetricReporter):
-    """A reporter that other systems ask: it reads the metrics when they do, and has no interval."""
+    """A reporter that other systems ask: it reads the metrics when they do, and has no interval.
+
+        >>> sorted(PullReporter.__abstractmethods__)
+        ['serve']
+    """
 
     @abstractmethod
     def serve(self, read: Read) -> None:

@@ -18,7 +18,13 @@ Clean = Callable[[str], str]
 
 @dataclass(frozen=True)
 class ReportedMetric:
-    """One metric of one subtask, or of the job."""
+    """One metric of one subtask, or of the job.
+
+        >>> class Values(MetricReporter):
+        ...     def report(self, metrics):
+        ...         for metric in metrics:
+        ...             print(metric.identifier, metric.type, metric.value)
+    """
 
     entry: MetricEntry
     formats: ScopeFormats
@@ -33,11 +39,19 @@ class ReportedMetric:
 
     @property
     def value(self) -> MetricSnapshot:
+        """What the metric was when it was asked."""
         return self.entry.value
 
     @property
     def type(self) -> str:
-        """As filters call it: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too)."""
+        """As filters call it: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too).
+
+            >>> class Counters(MetricReporter):
+            ...     def report(self, metrics):
+            ...         for metric in metrics:
+            ...             if metric.type == "counter":
+            ...                 print(metric.name, metric.value)
+        """
         if isinstance(self.value, CounterSnapshot):
             return "counter"
         if isinstance(self.value, MeterSnapshot):

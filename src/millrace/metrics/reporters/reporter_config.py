@@ -18,7 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReporterConfig:
-    """What the configuration says about one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value."""
+    """What the configuration says about one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value.
+
+        >>> config = ReporterConfig("mine", {"host": "localhost", "port": "8125"})
+        >>> config.get_string("host"), config.get_integer("port", 0)
+        ('localhost', 8125)
+    """
 
     name: str
     options: Mapping[str, str] = field(repr=False)
@@ -28,12 +33,15 @@ class ReporterConfig:
     job_name: str = ""
 
     def get_string(self, key: str, default: str = "") -> str:
+        """An option, or the default."""
         return self.options.get(key, default).strip()
 
     def get_boolean(self, key: str, default: bool) -> bool:
+        """An option as a bool, or the default."""
         return self._converted(key, to_boolean, default)
 
     def get_integer(self, key: str, default: int) -> int:
+        """An option as a whole number, or the default."""
         return self._converted(key, to_int, default)
 
     def get_seconds(self, key: str, default: float) -> float:

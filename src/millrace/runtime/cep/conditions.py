@@ -30,7 +30,13 @@ class Context(ABC):
 
 
 class IterativeCondition(Function):
-    """A condition that may look at what was matched before."""
+    """A condition that may look at what was matched before.
+
+        >>> class Rising(IterativeCondition):
+        ...     def filter(self, value, context):
+        ...         return all(value > earlier for earlier in context.get_events_for_pattern("a"))
+        >>> pattern = Pattern.begin("a").where(Rising()).one_or_more()
+    """
 
     @abstractmethod
     def filter(self, event: Any, ctx: Context) -> bool:
@@ -38,7 +44,13 @@ class IterativeCondition(Function):
 
 
 class SimpleCondition(IterativeCondition):
-    """A condition on the event alone."""
+    """A condition on the event alone.
+
+        >>> class Large(SimpleCondition):
+        ...     def filter(self, value):
+        ...         return value > 100
+        >>> pattern = Pattern.begin("large").where(Large())
+    """
 
     @abstractmethod
     def filter(self, event: Any, ctx: Context | None = None) -> bool:
@@ -51,14 +63,23 @@ class SimpleCondition(IterativeCondition):
 
 
 class RichIterativeCondition(IterativeCondition):
-    """An iterative condition that knows where it runs; ``open`` and ``close`` are called once per subtask."""
+    """An iterative condition that knows where it runs; ``open`` and ``close`` are called once per subtask.
+
+        >>> class Above(RichIterativeCondition):
+        ...     def open(self, runtime_context):
+        ...         self.limit = 3
+        ...     def filter(self, value, context):
+        ...         return value > self.limit
+    """
 
     _runtime_context: RuntimeContext | None = None
 
     def set_runtime_context(self, runtime_context: RuntimeContext) -> None:
+        """Called by the operator, before ``open``."""
         self._runtime_context = runtime_context
 
     def get_runtime_context(self) -> RuntimeContext:
+        """What the operator has around it."""
         if self._runtime_context is None:
             raise RuntimeError("The runtime context has not been initialized.")
         return self._runtime_context

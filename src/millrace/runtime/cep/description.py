@@ -13,7 +13,11 @@ from millrace.runtime.cep.conditions import IterativeCondition
 
 
 class Contiguity(Enum):
-    """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``)."""
+    """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``).
+
+        >>> Pattern.begin("a").next("b").get_quantifier().consuming_strategy.name
+        'STRICT'
+    """
 
     STRICT = "STRICT"
     """nothing: ``next``"""
@@ -28,11 +32,15 @@ class Contiguity(Enum):
 
     @property
     def is_not(self) -> bool:
+        """Whether the step is one that must not come."""
         return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOW)
 
 
 class WithinType(Enum):
-    """What a window bounds: the whole match, or the distance from the event before."""
+    """What a window bounds: the whole match, or the distance from the event before.
+
+        >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10), WithinType.PREVIOUS_AND_CURRENT)
+    """
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
     FIRST_AND_LAST = "FIRST_AND_LAST"
@@ -121,4 +129,8 @@ class PatternDescription:
 
 
 class MalformedPatternException(ValueError):
-    """A pattern that breaks a rule; the message names the step and the rule."""
+    """A pattern that breaks a rule; the message names the step and the rule.
+
+        >>> Pattern.begin("a").next("a")
+        STRICT a STRICT a
+    """

@@ -39,7 +39,16 @@ class PatternContext(ABC):
 
 
 class PatternProcessFunction(Function):
-    """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output."""
+    """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output.
+
+        >>> class Pairs(PatternProcessFunction):
+        ...     def process_match(self, match, ctx):
+        ...         yield match["a"][0], match["b"][0]
+        >>> pattern = Pattern.begin("a").next("b")
+        >>> matches = CEP.pattern(env.from_collection([1, 2]), pattern).in_processing_time()
+        >>> list(matches.process(Pairs()).execute_and_collect())
+        [(1, 2)]
+    """
 
     Context = PatternContext
 
@@ -49,7 +58,14 @@ class PatternProcessFunction(Function):
 
 
 class TimedOutPartialMatchHandler(ABC):
-    """Mixed into a PatternProcessFunction: hears of partial matches that have timed out, too."""
+    """Mixed into a PatternProcessFunction: hears of partial matches that have timed out, too.
+
+        >>> class Pairs(PatternProcessFunction, TimedOutPartialMatchHandler):
+        ...     def process_match(self, match, ctx):
+        ...         yield "match"
+        ...     def process_timed_out_match(self, match, ctx):
+        ...         ctx.output(OutputTag("late"), sorted(match))
+    """
 
     @abstractmethod
     def process_timed_out_match(self, match: Match, ctx: PatternContext) -> Results:
@@ -57,7 +73,15 @@ class TimedOutPartialMatchHandler(ABC):
 
 
 class PatternSelectFunction(Function):
-    """One result per match."""
+    """One result per match.
+
+        >>> class First(PatternSelectFunction):
+        ...     def select(self, pattern):
+        ...         return pattern["a"][0]
+        >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a")).in_processing_time()
+        >>> list(matches.select(First()).execute_and_collect())
+        [1, 2]
+    """
 
     @abstractmethod
     def select(self, match: Match) -> Any:
@@ -65,7 +89,12 @@ class PatternSelectFunction(Function):
 
 
 class PatternFlatSelectFunction(Function):
-    """Any number of results per match."""
+    """Any number of results per match.
+
+        >>> class Names(PatternFlatSelectFunction):
+        ...     def flat_select(self, pattern):
+        ...         yield from sorted(pattern)
+    """
 
     @abstractmethod
     def flat_select(self, match: Match) -> Results:
@@ -73,7 +102,12 @@ class PatternFlatSelectFunction(Function):
 
 
 class PatternTimeoutFunction(Function):
-    """One result per partial match that has timed out."""
+    """One result per partial match that has timed out.
+
+        >>> class Late(PatternTimeoutFunction):
+        ...     def timeout(self, pattern, timeout_timestamp):
+        ...         return sorted(pattern), timeout_timestamp
+    """
 
     @abstractmethod
     def timeout(self, match: Match, timeout_timestamp: int) -> Any:
@@ -81,7 +115,12 @@ class PatternTimeoutFunction(Function):
 
 
 class PatternFlatTimeoutFunction(Function):
-    """Any number of results per partial match that has timed out."""
+    """Any number of results per partial match that has timed out.
+
+        >>> class Names(PatternFlatTimeoutFunction):
+        ...     def timeout(self, pattern, timeout_timestamp):
+        ...         yield from sorted(pattern)
+    """
 
     @abstractmethod
     def timeout(self, match: Match, timeout_timestamp: int) -> Results:
@@ -89,7 +128,14 @@ class PatternFlatTimeoutFunction(Function):
 
 
 class EventComparator(ABC):
-    """The order of events with the same timestamp."""
+    """The order of events with the same timestamp.
+
+        >>> class ByAmount(EventComparator):
+        ...     def compare(self, first, second):
+        ...         return first["amount"] - second["amount"]
+        >>> ByAmount().compare({"amount": 3}, {"amount": 1})
+        2
+    """
 
     @abstractmethod
     def compare(self, left: Any, right: Any) -> int:

@@ -71,7 +71,13 @@ class FileShelf(Shelf):
 
 
 class FileCatalog(KeptCatalog):
-    """A catalog that stays: ``CREATE CATALOG c WITH ('type' = 'file', 'path' = '/some/directory')``."""
+    """A catalog that stays: ``CREATE CATALOG c WITH ('type' = 'file', 'path' = '/some/directory')``.
+
+        >>> catalog = FileCatalog("kept", "folder")
+        >>> t_env.register_catalog("kept", catalog)
+        >>> t_env.list_catalogs()
+        ['default_catalog', 'kept']
+    """
 
     def __init__(self, name: str, path: str | Path, default_database: str = "default") -> None:
         super().__init__(name, default_database, FileShelf(Path(path)))

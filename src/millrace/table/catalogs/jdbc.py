@@ -33,6 +33,8 @@ class JdbcCatalog(Catalog):
 
     Tables of PostgreSQL are called ``schema.table``, in backticks in SQL; those of ``public`` also ``table``.
 
+        >>> catalog = JdbcCatalog("shop", "main", None, None, "jdbc:sqlite:shop.db")
+
     :param base_url: of the server, without a database: ``jdbc:postgresql://host:5432``.
     """
 

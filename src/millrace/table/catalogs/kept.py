@@ -216,6 +216,7 @@ class KeptCatalog(Catalog):
         self._procedures.put(procedure_path, procedure, ignore_if_exists)
 
     def drop_procedure(self, procedure_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        """Forget a procedure."""
         self._procedures.drop(procedure_path, ignore_if_not_exists)
 
     # -- statistics ---------------------------------------------------------------------------------------------
@@ -370,7 +371,12 @@ _ALREADY = {
 
 
 class GenericInMemoryCatalog(KeptCatalog):
-    """A catalog of this session."""
+    """A catalog of this session.
+
+        >>> t_env.register_catalog("mine", GenericInMemoryCatalog("mine"))
+        >>> t_env.list_catalogs()
+        ['default_catalog', 'mine']
+    """
 
     def __init__(self, name: str, default_database: str = "default") -> None:
         super().__init__(name, default_database, MemoryShelf())

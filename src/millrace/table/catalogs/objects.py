@@ -22,15 +22,19 @@ class _Kept:
         self._comment = comment
 
     def copy(self: _O) -> _O:
+        """Another object that says the same."""
         return copy.deepcopy(self)
 
     def get_comment(self) -> str:
+        """What is said about it."""
         return self._comment or ""
 
     def get_description(self) -> str | None:
+        """The comment; None: there is none."""
         return self._comment
 
     def get_detailed_description(self) -> str | None:
+        """The comment; None: there is none."""
         return self._comment
 
     def __eq__(self, other: object) -> bool:
@@ -40,7 +44,11 @@ class _Kept:
 
 
 class CatalogDatabase(_Kept):
-    """A database: properties and a comment."""
+    """A database: properties and a comment.
+
+        >>> CatalogDatabase.create_instance({"owner": "Ann"}, "of examples").get_properties()
+        {'owner': 'Ann'}
+    """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
         super().__init__(comment)
@@ -48,14 +56,21 @@ class CatalogDatabase(_Kept):
 
     @staticmethod
     def create_instance(properties: dict[str, str], comment: str | None = None) -> CatalogDatabase:
+        """A database with properties and a comment."""
         return CatalogDatabase(properties, comment)
 
     def get_properties(self) -> dict[str, str]:
+        """The properties."""
         return self._properties
 
 
 class CatalogBaseTable(_Kept):
-    """A table or view. ``original_query`` and ``expanded_query`` are those of a view."""
+    """A table or view. ``original_query`` and ``expanded_query`` are those of a view.
+
+        >>> schema = Schema.new_builder().column("n", "INT").build()
+        >>> CatalogBaseTable.create_table(schema, [], {"connector": "print"}).get_options()
+        {'connector': 'print'}
+    """
 
     def __init__(
         self,
@@ -84,6 +99,7 @@ class CatalogBaseTable(_Kept):
         properties: dict[str, str] = {},  # noqa: B006
         comment: str | None = None,
     ) -> CatalogBaseTable:
+        """A table with columns and options."""
         return CatalogBaseTable(_schema(schema), properties, tuple(partition_keys), comment)
 
     @staticmethod
@@ -111,32 +127,40 @@ class CatalogBaseTable(_Kept):
 
     @property
     def is_view(self) -> bool:
+        """Whether it is a view."""
         return self._expanded_query is not None
 
     @property
     def plan(self) -> Rel | None:
+        """The plan of a view that was made of a ``Table``; None: it was made of SQL."""
         return self._plan
 
     @property
     def original_query(self) -> str:
+        """The query of a view, as it was written."""
         return self._original_query or ""
 
     @property
     def expanded_query(self) -> str:
+        """The query of a view, with full names."""
         return self._expanded_query or ""
 
     @property
     def partition_keys(self) -> tuple[str, ...]:
+        """The columns by which it is partitioned."""
         return self._partition_keys
 
     @property
     def distribution(self) -> DeclaredDistribution | None:
+        """How rows are spread over buckets; None: nothing is said."""
         return self._distribution
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``connector`` among them."""
         return self._options
 
     def get_unresolved_schema(self) -> Schema:
+        """The columns as they were declared."""
         return self._schema
 
     def get_schema(self) -> TableSchema:
@@ -152,7 +176,11 @@ def _schema(given: TableSchema | Schema) -> Schema:
 
 
 class CatalogPartition(_Kept):
-    """A partition: properties and a comment."""
+    """A partition: properties and a comment.
+
+        >>> CatalogPartition.create_instance({"rows": "5"}, "one day").get_properties()
+        {'rows': '5'}
+    """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
         super().__init__(comment)
@@ -160,14 +188,20 @@ class CatalogPartition(_Kept):
 
     @staticmethod
     def create_instance(properties: dict[str, str], comment: str | None = None) -> CatalogPartition:
+        """A partition with properties and a comment."""
         return CatalogPartition(properties, comment)
 
     def get_properties(self) -> dict[str, str]:
+        """The properties."""
         return self._properties
 
 
 class CatalogFunction(_Kept):
-    """A function: ``module.name`` of a Python function."""
+    """A function: ``module.name`` of a Python function.
+
+        >>> CatalogFunction.create_instance("my_module.my_function", "Python").get_class_name()
+        'my_module.my_function'
+    """
 
     def __init__(self, class_name: str, function_language: str = "Python", comment: str | None = None) -> None:
         super().__init__(comment)
@@ -179,6 +213,7 @@ class CatalogFunction(_Kept):
 
     @staticmethod
     def create_instance(class_name: str, function_language: str = "Python") -> CatalogFunction:
+        """A function by ``module.name``."""
         return CatalogFunction(class_name, function_language)
 
     @staticmethod
@@ -190,20 +225,29 @@ class CatalogFunction(_Kept):
 
     @property
     def function(self) -> Any:
+        """The function, if it was given as an object."""
         return self._function
 
     def get_class_name(self) -> str:
+        """``module.name`` of the function."""
         return self._class_name
 
     def get_function_language(self) -> str:
+        """The language that it is written in."""
         return self._language
 
     def get_options(self) -> dict[str, str]:
+        """The options that were given with it."""
         return self._options
 
 
 class CatalogModel(_Kept):
-    """A model: input and output columns, options."""
+    """A model: input and output columns, options.
+
+        >>> schema = Schema.new_builder().column("review", "STRING").build()
+        >>> CatalogModel.create_model(schema, schema, {"provider": "openai"}, None).get_options()
+        {'provider': 'openai'}
+    """
 
     def __init__(
         self, input_schema: Schema | None, output_schema: Schema | None, options: dict[str, str], comment: str | None
@@ -220,32 +264,49 @@ class CatalogModel(_Kept):
         options: dict[str, str] = {},  # noqa: B006 - PyFlink's signature, never changed
         comment: str | None = None,
     ) -> CatalogModel:
+        """A model with the columns that it takes and gives."""
         return CatalogModel(input_schema, output_schema, options, comment)
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``provider`` among them."""
         return self._options
 
     def get_input_schema(self) -> Schema | None:
+        """The columns that the model takes."""
         return self._input_schema
 
     def get_output_schema(self) -> Schema | None:
+        """The columns that the model gives."""
         return self._output_schema
 
 
 class Procedure:
-    """Something that a catalog can be asked to do. Subclass it."""
+    """Something that a catalog can be asked to do. Subclass it.
+
+        >>> class Hello(Procedure):
+        ...     def call(self, name):
+        ...         return f"hello {name}"
+        >>> Hello().call("Ann")
+        'hello Ann'
+    """
 
     def call(self, *args: Any) -> Any:
+        """What CALL gives: nothing, a value, or a list of rows."""
         raise NotImplementedError(f"{type(self).__name__} must implement call()")
 
 
 class CatalogPartitionSpec:
-    """Columns with their values: which partition is meant, or which of them."""
+    """Columns with their values: which partition is meant, or which of them.
+
+        >>> CatalogPartitionSpec({"day": "2026-03-05"}).get_partition_spec()
+        {'day': '2026-03-05'}
+    """
 
     def __init__(self, partition_spec: dict[str, str]) -> None:
         self._spec = dict(partition_spec)
 
     def get_partition_spec(self) -> dict[str, str]:
+        """The values of the columns."""
         return self._spec
 
     def __str__(self) -> str:
@@ -259,7 +320,11 @@ class CatalogPartitionSpec:
 
 
 class CatalogTableStatistics:
-    """What is known about the rows of a table; -1 for unknown."""
+    """What is known about the rows of a table; -1 for unknown.
+
+        >>> CatalogTableStatistics(5).get_row_count()
+        5
+    """
 
     def __init__(
         self,
@@ -276,6 +341,7 @@ class CatalogTableStatistics:
         self._properties = dict(properties or {})
 
     def get_row_count(self) -> int:
+        """How many rows there are."""
         return self._row_count
 
     def get_field_count(self) -> int:
@@ -283,20 +349,28 @@ class CatalogTableStatistics:
         return self._field_count
 
     def get_total_size(self) -> int:
+        """How many bytes there are."""
         return self._total_size
 
     def get_raw_data_size(self) -> int:
+        """How many bytes there are uncompressed."""
         return self._raw_data_size
 
     def get_properties(self) -> dict[str, str]:
+        """What else is known."""
         return self._properties
 
     def copy(self) -> CatalogTableStatistics:
+        """Another object that says the same."""
         return copy.deepcopy(self)
 
 
 class CatalogColumnStatistics:
-    """What is known about columns, by name."""
+    """What is known about columns, by name.
+
+        >>> CatalogColumnStatistics({"amount": {"nulls": 0}}).get_column_statistics_data()
+        {'amount': {'nulls': 0}}
+    """
 
     def __init__(
         self, column_statistics_data: dict[str, Any] | None = None, properties: dict[str, str] | None = None
@@ -305,17 +379,24 @@ class CatalogColumnStatistics:
         self._properties = dict(properties or {})
 
     def get_column_statistics_data(self) -> dict[str, Any]:
+        """What is known, by column."""
         return self._data
 
     def get_properties(self) -> dict[str, str]:
+        """What else is known."""
         return self._properties
 
     def copy(self) -> CatalogColumnStatistics:
+        """Another object that says the same."""
         return copy.deepcopy(self)
 
 
 class CatalogDescriptor:
-    """A catalog as CREATE CATALOG would describe it."""
+    """A catalog as CREATE CATALOG would describe it.
+
+        >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).name
+        'mine'
+    """
 
     def __init__(self, catalog_name: str, configuration: Configuration, comment: str | None = None) -> None:
         self._name = catalog_name
@@ -324,16 +405,24 @@ class CatalogDescriptor:
 
     @staticmethod
     def of(catalog_name: str, configuration: Configuration, comment: str | None = None) -> CatalogDescriptor:
+        """A catalog with its options and a comment."""
         return CatalogDescriptor(catalog_name, configuration, comment)
 
     @property
     def name(self) -> str:
+        """The name of the catalog."""
         return self._name
 
     @property
     def options(self) -> dict[str, str]:
+        """The options of the catalog.
+
+            >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).options
+            {'type': 'generic_in_memory'}
+        """
         return self._configuration.to_dict()
 
     @property
     def comment(self) -> str | None:
+        """What is said about the catalog."""
         return self._comment

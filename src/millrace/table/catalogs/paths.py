@@ -36,7 +36,11 @@ def quoted(name: str) -> str:
 @total_ordering
 @total_ordering
 class ObjectPath:
-    """A database and the name of an object in it."""
+    """A database and the name of an object in it.
+
+        >>> ObjectPath("shop", "orders").get_full_name()
+        'shop.orders'
+    """
 
     def __init__(self, database_name: str | None = None, object_name: str | None = None) -> None:
         if not database_name or not object_name:
@@ -53,12 +57,15 @@ class ObjectPath:
         return ObjectPath(*parts)
 
     def get_database_name(self) -> str:
+        """The name of the database."""
         return self._database
 
     def get_object_name(self) -> str:
+        """The name of the object in the database."""
         return self._object
 
     def get_full_name(self) -> str:
+        """Both names, with a dot between."""
         return f"{self._database}.{self._object}"
 
     def compare_to(self, other: ObjectPath) -> int:
@@ -83,7 +90,11 @@ class ObjectPath:
 
 
 class ObjectIdentifier:
-    """Catalog, database and name of an object."""
+    """Catalog, database and name of an object.
+
+        >>> ObjectIdentifier.of("default_catalog", "shop", "orders").as_summary_string()
+        'default_catalog.shop.orders'
+    """
 
     UNKNOWN = "<UNKNOWN>"
 
@@ -92,21 +103,27 @@ class ObjectIdentifier:
 
     @staticmethod
     def of(catalog_name: str, database_name: str, object_name: str) -> ObjectIdentifier:
+        """The full name of an object."""
         return ObjectIdentifier(catalog_name, database_name, object_name)
 
     def get_catalog_name(self) -> str:
+        """The name of the catalog."""
         return self._parts[0]
 
     def get_database_name(self) -> str:
+        """The name of the database."""
         return self._parts[1]
 
     def get_object_name(self) -> str:
+        """The name of the object in the database."""
         return self._parts[2]
 
     def to_object_path(self) -> ObjectPath:
+        """The name without the catalog."""
         return ObjectPath(self._parts[1], self._parts[2])
 
     def to_list(self) -> list[str]:
+        """The three names."""
         return list(self._parts)
 
     def as_serializable_string(self) -> str:
@@ -114,6 +131,7 @@ class ObjectIdentifier:
         return ".".join(map(quoted, self._parts))
 
     def as_summary_string(self) -> str:
+        """The three names, with dots between."""
         return ".".join(self._parts)
 
     def __str__(self) -> str:

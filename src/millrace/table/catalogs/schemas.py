@@ -19,7 +19,11 @@ _C = TypeVar("_C", bound="Column")
 
 
 class Column(ABC):
-    """A column of a resolved schema."""
+    """A column of a resolved schema.
+
+        >>> Column.physical("n", DataTypes.INT()).as_summary_string()
+        '`n` INT'
+    """
 
     def __init__(self, name: str, data_type: DataType, comment: str | None = None) -> None:
         self._name = name
@@ -29,29 +33,37 @@ class Column(ABC):
 
     @staticmethod
     def physical(name: str, data_type: DataType) -> PhysicalColumn:
+        """A column that is stored."""
         return PhysicalColumn(name, data_type)
 
     @staticmethod
     def computed(name: str, resolved_expression: ResolvedExpression) -> ComputedColumn:
+        """A column that is computed of others."""
         return ComputedColumn(name, resolved_expression)
 
     @staticmethod
     def metadata(name: str, data_type: DataType, metadata_key: str | None, is_virtual: bool) -> MetadataColumn:
+        """A column of what the connector knows beside the row."""
         return MetadataColumn(name, data_type, metadata_key, is_virtual)
 
     def get_name(self) -> str:
+        """The name."""
         return self._name
 
     def get_data_type(self) -> DataType:
+        """The type."""
         return self._type
 
     def get_comment(self) -> str | None:
+        """What is said about the column."""
         return self._comment
 
     def with_comment(self: _C, comment: str | None) -> _C:
+        """The same column with a comment."""
         return self._changed(_comment=comment)
 
     def rename(self: _C, new_name: str) -> _C:
+        """The same column under another name."""
         return self._changed(_name=new_name)
 
     def copy(self: _C, new_type: DataType) -> _C:
@@ -75,6 +87,7 @@ class Column(ABC):
         """What is said about the column beside name and type."""
 
     def as_summary_string(self) -> str:
+        """The column as one line of text."""
         extras = self.explain_extras()
         time = f" *{self._time}*" if self._time else ""
         comment = "" if self._comment is None else f" COMMENT '{self._comment}'"
@@ -96,7 +109,11 @@ class Column(ABC):
 
 
 class PhysicalColumn(Column):
-    """A column of the rows."""
+    """A column of the rows.
+
+        >>> isinstance(Column.physical("n", DataTypes.INT()), PhysicalColumn)
+        True
+    """
 
     def is_physical(self) -> bool:
         return True
@@ -109,7 +126,11 @@ class PhysicalColumn(Column):
 
 
 class ComputedColumn(Column):
-    """A column computed of others."""
+    """A column computed of others.
+
+        >>> issubclass(ComputedColumn, Column)
+        True
+    """
 
     def __init__(self, name: str, expression: ResolvedExpression, comment: str | None = None) -> None:
         super().__init__(name, expression.get_output_data_type(), comment)
@@ -122,6 +143,7 @@ class ComputedColumn(Column):
         return False
 
     def get_expression(self) -> ResolvedExpression:
+        """What it is computed by."""
         return self._expression
 
     def explain_extras(self) -> str | None:
@@ -129,7 +151,12 @@ class ComputedColumn(Column):
 
 
 class MetadataColumn(Column):
-    """A column of what the connector knows about a row."""
+    """A column of what the connector knows about a row.
+
+        >>> column = Column.metadata("at", DataTypes.TIMESTAMP(3), "timestamp", False)
+        >>> column.get_metadata_key()
+        'timestamp'
+    """
 
     def __init__(
         self, name: str, data_type: DataType, metadata_key: str | None, is_virtual: bool, comment: str | None = None
@@ -145,6 +172,7 @@ class MetadataColumn(Column):
         return not self._virtual
 
     def is_virtual(self) -> bool:
+        """Whether it is read only."""
         return self._virtual
 
     def get_metadata_key(self) -> str | None:
@@ -156,7 +184,11 @@ class MetadataColumn(Column):
 
 
 class WatermarkSpec:
-    """A time attribute and its watermark."""
+    """A time attribute and its watermark.
+
+        >>> [spec.as_summary_string() for spec in clicks.get_resolved_schema().get_watermark_specs()]
+        ['WATERMARK FOR `at`: TIMESTAMP(3) AS `at`']
+    """
 
     def __init__(self, rowtime_attribute: str, watermark_expression: ResolvedExpression) -> None:
         self._attribute = rowtime_attribute
@@ -164,15 +196,19 @@ class WatermarkSpec:
 
     @staticmethod
     def of(rowtime_attribute: str, watermark_expression: ResolvedExpression) -> WatermarkSpec:
+        """A watermark for a column."""
         return WatermarkSpec(rowtime_attribute, watermark_expression)
 
     def get_rowtime_attribute(self) -> str:
+        """The column that is the event time."""
         return self._attribute
 
     def get_watermark_expression(self) -> ResolvedExpression:
+        """What the watermark is computed by."""
         return self._expression
 
     def as_summary_string(self) -> str:
+        """The watermark as one line of text."""
         kind = self._expression.get_output_data_type()
         return f"WATERMARK FOR `{self._attribute}`: {kind} AS {self._expression.as_summary_string()}"
 
@@ -187,7 +223,11 @@ class WatermarkSpec:
 
 
 class Constraint(ABC):
-    """Something that holds for all rows of a table."""
+    """Something that holds for all rows of a table.
+
+        >>> issubclass(UniqueConstraint, Constraint)
+        True
+    """
 
     class ConstraintType(Enum):
         PRIMARY_KEY = 0
@@ -197,24 +237,31 @@ class Constraint(ABC):
         self._name = name
 
     def get_name(self) -> str:
+        """The name."""
         return self._name
 
     @abstractmethod
-    def get_type(self) -> Constraint.ConstraintType: ...
+    def get_type(self) -> Constraint.ConstraintType:
+        """The kind of constraint."""
 
     def is_enforced(self) -> bool:
         """Never: Millrace relies on it and does not check it."""
         return False
 
     @abstractmethod
-    def as_summary_string(self) -> str: ...
+    def as_summary_string(self) -> str:
+        """The constraint as one line of text."""
 
     def __str__(self) -> str:
         return self.as_summary_string()
 
 
 class UniqueConstraint(Constraint):
-    """A primary key."""
+    """A primary key.
+
+        >>> UniqueConstraint.primary_key("pk", ["n"]).as_summary_string()
+        'CONSTRAINT `pk` PRIMARY KEY (`n`) NOT ENFORCED'
+    """
 
     def __init__(self, name: str, columns: Sequence[str]) -> None:
         super().__init__(name)
@@ -222,15 +269,18 @@ class UniqueConstraint(Constraint):
 
     @staticmethod
     def primary_key(name: str, columns: list[str]) -> UniqueConstraint:
+        """A primary key of these columns."""
         return UniqueConstraint(name, columns)
 
     def get_columns(self) -> list[str]:
+        """The names of the columns."""
         return list(self._columns)
 
     def get_type(self) -> Constraint.ConstraintType:
         return Constraint.ConstraintType.PRIMARY_KEY
 
     def get_type_string(self) -> str:
+        """The kind as SQL has it."""
         return "PRIMARY KEY"
 
     def as_summary_string(self) -> str:
@@ -239,7 +289,11 @@ class UniqueConstraint(Constraint):
 
 
 class ResolvedSchema:
-    """Columns, watermarks and primary key of a table or view."""
+    """Columns, watermarks and primary key of a table or view.
+
+        >>> ResolvedSchema.physical(["n"], [DataTypes.INT()]).get_column_names()
+        ['n']
+    """
 
     def __init__(
         self,
@@ -253,22 +307,28 @@ class ResolvedSchema:
 
     @staticmethod
     def of(columns: list[Column]) -> ResolvedSchema:
+        """A schema of these columns."""
         return ResolvedSchema(columns)
 
     @staticmethod
     def physical(column_names: list[str], column_data_types: list[DataType]) -> ResolvedSchema:
+        """A schema of stored columns with these names and types."""
         return ResolvedSchema([PhysicalColumn(*each) for each in zip(column_names, column_data_types, strict=True)])
 
     def get_column_count(self) -> int:
+        """How many columns there are."""
         return len(self._columns)
 
     def get_columns(self) -> list[Column]:
+        """The columns."""
         return list(self._columns)
 
     def get_column_names(self) -> list[str]:
+        """The names of the columns."""
         return [column.get_name() for column in self._columns]
 
     def get_column_data_types(self) -> list[DataType]:
+        """The types of the columns."""
         return [column.get_data_type() for column in self._columns]
 
     def get_column(self, column_index_or_name: int | str) -> Column | None:
@@ -279,12 +339,15 @@ class ResolvedSchema:
         return next((column for column in self._columns if column.get_name() == column_index_or_name), None)
 
     def get_watermark_specs(self) -> list[WatermarkSpec]:
+        """The watermark, if there is one, in a list."""
         return list(self._watermarks)
 
     def get_primary_key(self) -> UniqueConstraint | None:
+        """The key; None: there is none."""
         return self._primary_key
 
     def get_primary_key_indexes(self) -> list[int]:
+        """The places of the key's columns, from 0."""
         names = self.get_column_names()
         return [] if self._primary_key is None else [names.index(name) for name in self._primary_key.get_columns()]
 
@@ -293,6 +356,7 @@ class ResolvedSchema:
         return _row(self._columns)
 
     def to_physical_row_data_type(self) -> DataType:
+        """The stored columns as one type."""
         return _row([column for column in self._columns if column.is_physical()])
 
     def to_sink_row_data_type(self) -> DataType:

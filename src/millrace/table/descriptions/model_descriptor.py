@@ -9,7 +9,12 @@ __all__ = ["ModelDescriptor"]
 
 
 class ModelDescriptor(Described):
-    """A model: input and output columns, options, comment. Kept in catalogs; nothing computes with it."""
+    """A model: input and output columns, options, comment. Kept in catalogs; nothing computes with it.
+
+        >>> descriptor = ModelDescriptor.for_provider("openai").option("task", "classification").build()
+        >>> descriptor.get_options()
+        {'provider': 'openai', 'task': 'classification'}
+    """
 
     def __init__(
         self, options: dict[str, str], input_schema: Schema | None, output_schema: Schema | None, comment: str | None
@@ -21,18 +26,23 @@ class ModelDescriptor(Described):
 
     @staticmethod
     def for_provider(provider: str) -> ModelDescriptor.Builder:
+        """Begins a description; ``build()`` ends it."""
         return ModelDescriptor.Builder().option("provider", provider)
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``provider`` among them."""
         return dict(self._options)
 
     def get_input_schema(self) -> Schema | None:
+        """The columns that the model takes."""
         return self._input_schema
 
     def get_output_schema(self) -> Schema | None:
+        """The columns that the model gives."""
         return self._output_schema
 
     def get_comment(self) -> str | None:
+        """What is said about the model."""
         return self._comment
 
     def __str__(self) -> str:

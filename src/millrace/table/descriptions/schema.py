@@ -74,7 +74,11 @@ class DeclaredDistribution:
 
 
 class Schema:
-    """Columns, watermark and primary key; nothing is looked up or checked before the table is used."""
+    """Columns, watermark and primary key; nothing is looked up or checked before the table is used.
+
+        >>> schema = Schema.new_builder().column("name", "STRING").column("at", "TIMESTAMP(3)")
+        >>> schema = schema.watermark("at", "at - INTERVAL '5' SECOND").build()
+    """
 
     def __init__(
         self,
@@ -88,14 +92,21 @@ class Schema:
 
     @property
     def columns(self) -> tuple[Declared, ...]:
+        """The columns as they were declared.
+
+            >>> len(Schema.new_builder().column("n", "INT").build().columns)
+            1
+        """
         return self._columns
 
     @property
     def watermark(self) -> DeclaredWatermark | None:
+        """The watermark as it was declared; None: there is none."""
         return self._watermark
 
     @property
     def primary_key(self) -> DeclaredKey | None:
+        """The key as it was declared; None: there is none."""
         return self._primary_key
 
     def __str__(self) -> str:
@@ -122,6 +133,10 @@ class Schema:
 
     @staticmethod
     def new_builder() -> Schema.Builder:
+        """Begins a schema; ``build()`` ends it.
+
+            >>> schema = Schema.new_builder().column("name", DataTypes.STRING()).primary_key("name").build()
+        """
         return Schema.Builder()
 
     class Builder:

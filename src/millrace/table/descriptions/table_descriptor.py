@@ -13,7 +13,16 @@ __all__ = ["TableDescriptor", "FormatDescriptor"]
 
 
 class TableDescriptor(Described):
-    """A table: schema, partition keys, options, comment."""
+    """A table: schema, partition keys, options, comment.
+
+        >>> schema = Schema.new_builder().column("n", "INT").build()
+        >>> options = {"number-of-rows": "2", "fields.n.kind": "sequence", "fields.n.start": "1", "fields.n.end": "2"}
+        >>> builder = TableDescriptor.for_connector("datagen").schema(schema)
+        >>> for key, value in options.items():
+        ...     builder = builder.option(key, value)
+        >>> list(t_env.from_descriptor(builder.build()).execute().collect())
+        [<Row(1)>, <Row(2)>]
+    """
 
     def __init__(
         self, schema: Schema | None, options: dict[str, str], partition_keys: list[str], comment: str | None
@@ -29,15 +38,19 @@ class TableDescriptor(Described):
         return TableDescriptor.Builder().option("connector", connector)
 
     def get_schema(self) -> Schema | None:
+        """The columns; None: the connector finds them out."""
         return self._schema
 
     def get_options(self) -> dict[str, str]:
+        """The options, ``connector`` among them."""
         return dict(self._options)
 
     def get_partition_keys(self) -> list[str]:
+        """The columns by which the table is partitioned."""
         return list(self._partition_keys)
 
     def get_comment(self) -> str | None:
+        """What is said about the table."""
         return self._comment
 
     def __str__(self) -> str:
@@ -94,7 +107,12 @@ class TableDescriptor(Described):
 
 
 class FormatDescriptor(Described):
-    """A format with its options."""
+    """A format with its options.
+
+        >>> format = FormatDescriptor.for_format("json").option("ignore-parse-errors", "true").build()
+        >>> format.get_options()
+        {'ignore-parse-errors': 'true'}
+    """
 
     def __init__(self, format: str, options: dict[str, Any]) -> None:
         self._format = format
@@ -102,12 +120,15 @@ class FormatDescriptor(Described):
 
     @staticmethod
     def for_format(format: str) -> FormatDescriptor.Builder:
+        """Begins a description; ``build()`` ends it."""
         return FormatDescriptor.Builder(format)
 
     def get_format(self) -> str:
+        """The name of the format."""
         return self._format
 
     def get_options(self) -> dict[str, str]:
+        """The options of the format."""
         return dict(self._options)
 
     def __str__(self) -> str:

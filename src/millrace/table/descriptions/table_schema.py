@@ -11,7 +11,12 @@ __all__ = ["TableSchema"]
 
 
 class TableSchema:
-    """Names and types of columns."""
+    """Names and types of columns.
+
+        >>> schema = TableSchema(["name", "n"], [DataTypes.STRING(), DataTypes.INT()])
+        >>> schema.get_field_names(), schema.get_field_count()
+        (['name', 'n'], 2)
+    """
 
     def __init__(self, field_names: Sequence[str] | None = None, data_types: Sequence[DataType] | None = None) -> None:
         self._names = list(field_names or ())
@@ -20,9 +25,11 @@ class TableSchema:
             raise problem(f"{len(self._names)} names and {len(self._types)} types")
 
     def copy(self) -> TableSchema:
+        """Another schema with the same columns."""
         return TableSchema(self._names, self._types)
 
     def get_field_data_types(self) -> list[DataType]:
+        """The types of the columns."""
         return list(self._types)
 
     def get_field_data_type(self, field: int | str) -> DataType | None:
@@ -34,15 +41,19 @@ class TableSchema:
         return self._types[field] if 0 <= field < len(self._types) else None
 
     def get_field_count(self) -> int:
+        """How many columns there are."""
         return len(self._names)
 
     def get_field_names(self) -> list[str]:
+        """The names of the columns."""
         return list(self._names)
 
     def get_field_name(self, field_index: int) -> str | None:
+        """The name of the column at a place, from 0; None: there is none."""
         return self._names[field_index] if 0 <= field_index < len(self._names) else None
 
     def to_row_data_type(self) -> RowType:
+        """The columns as one type."""
         return RowType([RowField(name, data_type) for name, data_type in zip(self._names, self._types)], False)
 
     def __repr__(self) -> str:
@@ -57,6 +68,7 @@ class TableSchema:
 
     @classmethod
     def builder(cls) -> TableSchema.Builder:
+        """Begins a schema; ``build()`` ends it."""
         return TableSchema.Builder()
 
     class Builder:

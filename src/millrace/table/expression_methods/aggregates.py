@@ -34,7 +34,11 @@ class _Aggregates(_Handle):
 
     @property
     def distinct(self) -> Expression[Any]:
-        """This aggregate over different values only: ``col("a").sum.distinct``."""
+        """This aggregate over different values only: ``col("a").sum.distinct``.
+
+            >>> list(orders.select(col("name").count.distinct).execute().collect())
+            [<Row(2)>]
+        """
         node = self._node
         if isinstance(node, nodes.Dot):
             return self._new(replace(node, expression=_distinct(node.expression)))

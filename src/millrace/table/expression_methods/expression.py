@@ -45,6 +45,10 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
     Expressions are never changed; every method gives a new one. ``==`` and its like make expressions, too: combine
     them with ``&``, ``|`` and ``not_``. A name that is no method is a field of a row: ``col("r").name``.
+
+        >>> twice = (col("amount") * 2).alias("twice")
+        >>> list(orders.select(col("name"), twice).execute().collect())
+        [<Row('Ann', 2)>, <Row('Bob', 4)>, <Row('Ann', 6)>]
     """
 
     __iter__ = None
@@ -70,7 +74,11 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
         return self.at(index)
 
     def alias(self, name: str, *extra_names: str) -> Expression[T]:
-        """With a name, or several for a function that gives several columns."""
+        """With a name, or several for a function that gives several columns.
+
+            >>> orders.select((col("amount") + 1).alias("more")).get_schema().get_field_names()
+            ['more']
+        """
         return Expression(nodes.Alias(self._node, nodes.Identifier(name), tuple(map(nodes.Identifier, extra_names))))
 
     def as_argument(self, name: str) -> Expression[Any]:
@@ -78,6 +86,11 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
         return Expression(nodes.Kwarg(nodes.Identifier(name), self._node))
 
     def cast(self, data_type: DataType) -> Expression[Any]:
+        """The value as another type; an error where it is none.
+
+            >>> next(orders.select(col("amount").cast(DataTypes.STRING())).execute().collect())
+            <Row('1')>
+        """
         return Expression(nodes.Cast(self._node, nodes.TypeName(data_type)))
 
     def try_cast(self, data_type: DataType) -> Expression[Any]:
@@ -91,11 +104,19 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
     @property
     def desc(self) -> Expression[Any]:
-        """Descending, for ``order_by``."""
+        """Descending, for ``order_by``.
+
+            >>> list(orders.order_by(col("amount").desc).fetch(2).select(col("amount")).execute().collect())
+            [<Row(3)>, <Row(2)>]
+        """
         return Expression(nodes.Ordered(self._node, True))
 
     def in_(self, first_element_or_table: Any, *remaining_elements: Any) -> Expression[bool]:
-        """Whether the value is one of these, or in a table of one column."""
+        """Whether the value is one of these, or in a table of one column.
+
+            >>> list(orders.filter(col("amount").in_(1, 3)).select(col("product")).execute().collect())
+            [<Row('ink')>, <Row('pen')>]
+        """
         if isinstance(first_element_or_table, _Rows):
             return Expression(nodes.In(self._node, query=nodes.ResolvedQuery(first_element_or_table._plan)))
         elements = map(node_of, (first_element_or_table, *remaining_elements))

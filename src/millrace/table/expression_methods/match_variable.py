@@ -14,6 +14,9 @@ class MatchVariable:
 
     ``A = MatchVariable("A")``: ``A.price`` is the price of its last row so far, ``A.first("price")`` that of its first
     one; aggregates are those of all expressions: ``A.price.sum``.
+
+        >>> variable = MatchVariable("A")
+        >>> condition = variable.amount > variable.prev("amount")
     """
 
     def __init__(self, name: str) -> None:

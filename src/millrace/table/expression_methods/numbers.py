@@ -124,7 +124,11 @@ class _Numbers(_Handle):
         return self._on_the_right(other) ** self
 
     def log(self, base: Any = None) -> Expression[Any]:
-        """The natural logarithm, or that to a base."""
+        """The natural logarithm, or that to a base.
+
+            >>> next(orders.select(lit(8).log(2)).execute().collect())
+            <Row(3.0)>
+        """
         return self._new(built_in("LOG", "log", *present(base), self._node))
 
     def round(self, places: int | Expression[Any]) -> Expression[Any]:
@@ -136,10 +140,15 @@ class _Numbers(_Handle):
         return self._apply("TRUNCATE", "truncate", n)
 
     def between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
-        """Whether the value lies within the bounds, both included."""
+        """Whether the value lies within the bounds, both included.
+
+            >>> list(orders.filter(col("amount").between(2, 3)).select(col("amount")).execute().collect())
+            [<Row(2)>, <Row(3)>]
+        """
         return self._new(nodes.Between(self._node, node_of(lower_bound), node_of(upper_bound)))
 
     def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
+        """Outside of the bounds."""
         return self._new(nodes.Not(self.between(lower_bound, upper_bound)._node))
 
     def then(self, if_true: Any, if_false: Any) -> Expression[Any]:

@@ -9,7 +9,11 @@ from enum import Enum
 
 
 class TimeIntervalUnit(Enum):
-    """Units of a time span, for ``extract``, ``floor`` and ``ceil``."""
+    """Units of a time span, for ``extract``, ``floor`` and ``ceil``.
+
+        >>> next(clicks.select(col("at").extract(TimeIntervalUnit.MINUTE)).execute().collect())
+        <Row(20)>
+    """
 
     YEAR = (0,)
     YEAR_TO_MONTH = (1,)
@@ -29,7 +33,12 @@ class TimeIntervalUnit(Enum):
 
 
 class TimePointUnit(Enum):
-    """Units of a difference, for ``timestamp_diff``."""
+    """Units of a difference, for ``timestamp_diff``.
+
+        >>> hours = timestamp_diff(TimePointUnit.HOUR, col("at"), lit("1970-01-02 00:00:00").to_timestamp)
+        >>> next(clicks.select(hours).execute().collect())
+        <Row(23)>
+    """
 
     YEAR = (0,)
     MONTH = (1,)
@@ -44,7 +53,11 @@ class TimePointUnit(Enum):
 
 
 class JsonType(Enum):
-    """Kinds of JSON, for ``is_json``."""
+    """Kinds of JSON, for ``is_json``.
+
+        >>> next(orders.select(lit("[1]").is_json(JsonType.ARRAY)).execute().collect())
+        <Row(True)>
+    """
 
     VALUE = (0,)
     SCALAR = (1,)
@@ -53,7 +66,11 @@ class JsonType(Enum):
 
 
 class JsonExistsOnError(Enum):
-    """What ``json_exists`` says of a wrong path."""
+    """What ``json_exists`` says of a wrong path.
+
+        >>> next(orders.select(lit('{"a": 1}').json_exists("$.a", JsonExistsOnError.FALSE)).execute().collect())
+        <Row(True)>
+    """
 
     TRUE = (0,)
     FALSE = (1,)
@@ -62,7 +79,12 @@ class JsonExistsOnError(Enum):
 
 
 class JsonValueOnEmptyOrError(Enum):
-    """What ``json_value`` gives where there is no value, or an error."""
+    """What ``json_value`` gives where there is no value, or an error.
+
+        >>> value = lit('{"a": 1}').json_value("lax $.b", DataTypes.INT(), JsonValueOnEmptyOrError.DEFAULT, 0)
+        >>> next(orders.select(value).execute().collect())
+        <Row(0)>
+    """
 
     NULL = (0,)
     ERROR = (1,)
@@ -70,7 +92,12 @@ class JsonValueOnEmptyOrError(Enum):
 
 
 class JsonQueryWrapper(Enum):
-    """When ``json_query`` puts what it finds into an array."""
+    """When ``json_query`` puts what it finds into an array.
+
+        >>> inside = lit('{"a": 1}').json_query("$.a", JsonQueryWrapper.UNCONDITIONAL_ARRAY)
+        >>> next(orders.select(inside).execute().collect())
+        <Row('[1]')>
+    """
 
     WITHOUT_ARRAY = (0,)
     CONDITIONAL_ARRAY = (1,)
@@ -78,7 +105,13 @@ class JsonQueryWrapper(Enum):
 
 
 class JsonQueryOnEmptyOrError(Enum):
-    """What ``json_query`` gives where there is nothing, or an error."""
+    """What ``json_query`` gives where there is nothing, or an error.
+
+        >>> empty = JsonQueryOnEmptyOrError.EMPTY_ARRAY
+        >>> inside = lit("{}").json_query("lax $.a", JsonQueryWrapper.WITHOUT_ARRAY, empty)
+        >>> next(orders.select(inside).execute().collect())
+        <Row('[]')>
+    """
 
     NULL = (0,)
     EMPTY_ARRAY = (1,)
@@ -87,7 +120,11 @@ class JsonQueryOnEmptyOrError(Enum):
 
 
 class JsonOnNull(Enum):
-    """Whether NULLs get into the JSON that ``json_object`` and its like make."""
+    """Whether NULLs get into the JSON that ``json_object`` and its like make.
+
+        >>> next(orders.select(json_array(JsonOnNull.ABSENT, 1, null_of(DataTypes.INT()))).execute().collect())
+        <Row('[1]')>
+    """
 
     NULL = (0,)
     ABSENT = 1

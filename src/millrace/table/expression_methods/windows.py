@@ -29,7 +29,11 @@ class _GroupParts:
 
 
 class GroupWindow:
-    """A group window with its alias, for ``Table.window``."""
+    """A group window with its alias, for ``Table.window``.
+
+        >>> isinstance(Tumble.over(lit(1).hours).on(col("at")).alias("w"), GroupWindow)
+        True
+    """
 
     def __init__(self, parts: _GroupParts, name: str) -> None:
         self._parts = parts
@@ -72,10 +76,16 @@ class TumbleWithSize:
 
 
 class Tumble:
-    """Windows that follow each other: ``Tumble.over(lit(10).minutes).on(col("ts")).alias("w")``."""
+    """Windows that follow each other: ``Tumble.over(lit(10).minutes).on(col("ts")).alias("w")``.
+
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
+        >>> list(hours.select(col("w").start, col("n").sum).execute().collect())
+        [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
+    """
 
     @classmethod
     def over(cls, size: Expression[Any]) -> TumbleWithSize:
+        """Windows of this size, one behind the other."""
         return TumbleWithSize(_GroupParts("TUMBLE", expression_of(size)))
 
 
@@ -105,10 +115,16 @@ class SlideWithSize:
 
 
 class Slide:
-    """Windows that overlap: ``Slide.over(lit(10).minutes).every(lit(5).minutes).on(col("ts")).alias("w")``."""
+    """Windows that overlap: ``Slide.over(lit(10).minutes).every(lit(5).minutes).on(col("ts")).alias("w")``.
+
+        >>> slide = Slide.over(lit(1).hours).every(lit(30).minutes).on(col("at")).alias("w")
+        >>> next(clicks.window(slide).group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
+        <Row(datetime.datetime(1969, 12, 31, 23, 30), 1)>
+    """
 
     @classmethod
     def over(cls, size: Expression[Any]) -> SlideWithSize:
+        """Windows of this size that overlap."""
         return SlideWithSize(_GroupParts("HOP", expression_of(size)))
 
 
@@ -128,15 +144,25 @@ class SessionWithGap:
 
 class Session:
     """Windows that end when nothing comes for some time:
-    ``Session.with_gap(lit(10).minutes).on(col("ts")).alias("w")``."""
+    ``Session.with_gap(lit(10).minutes).on(col("ts")).alias("w")``.
+
+        >>> sessions = clicks.window(Session.with_gap(lit(30).minutes).on(col("at")).alias("w")).group_by(col("w"))
+        >>> list(sessions.select(col("w").end, col("n").count).execute().collect())
+        [<Row(datetime.datetime(1970, 1, 1, 1, 50), 4)>]
+    """
 
     @classmethod
     def with_gap(cls, gap: Expression[Any]) -> SessionWithGap:
+        """Windows that end when nothing came for so long."""
         return SessionWithGap(_GroupParts("SESSION", expression_of(gap)))
 
 
 class OverWindow:
-    """An over window with its alias, for ``Table.over_window``."""
+    """An over window with its alias, for ``Table.over_window``.
+
+        >>> isinstance(Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w"), OverWindow)
+        True
+    """
 
     def __init__(
         self,
@@ -200,12 +226,19 @@ class OverWindowPartitioned:
 
 
 class Over:
-    """The rows around each row: ``Over.partition_by(col("a")).order_by(col("ts")).preceding(...).alias("w")``."""
+    """The rows around each row: ``Over.partition_by(col("a")).order_by(col("ts")).preceding(...).alias("w")``.
+
+        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+        >>> list(clicks.over_window(window).select(col("n").max.over(col("w"))).execute().collect())
+        [<Row(1)>, <Row(2)>, <Row(3)>, <Row(4)>]
+    """
 
     @classmethod
     def order_by(cls, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
+        """The order of the rows: the time attribute."""
         return OverWindowPartitionedOrdered((), expression_of(order_by))
 
     @classmethod
     def partition_by(cls, *partition_by: Expression[Any]) -> OverWindowPartitioned:
+        """The rows of a window have the same values in these columns."""
         return OverWindowPartitioned(tuple(expressions_of(partition_by)))

@@ -11,9 +11,20 @@ __all__ = ["HiveModule", "Module", "ModuleEntry"]
 
 
 class Module(Adopting):
-    """A set of functions. Subclass it and give functions made by ``udf`` and its like."""
+    """A set of functions. Subclass it and give functions made by ``udf`` and its like.
+
+        >>> class Doubles(Module):
+        ...     def list_functions(self):
+        ...         return ["twice"]
+        ...     def get_function(self, name):
+        ...         return udf(lambda n: n * 2, result_type="BIGINT") if name.lower() == "twice" else None
+        >>> t_env.load_module("doubles", Doubles())
+        >>> next(t_env.sql_query("SELECT twice(4)").execute().collect())
+        <Row(8)>
+    """
 
     def list_functions(self) -> list[str]:
+        """The names of its functions."""
         return []
 
     def get_function(self, name: str) -> Any | None:
@@ -33,23 +44,36 @@ class CoreModule(Module):
 
 
 class HiveModule(Module):
-    """Not there: raises NotImplementedError."""
+    """Not there: raises NotImplementedError.
+
+        >>> HiveModule("3.1.3")
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: ...
+    """
 
     def __init__(self, hive_version: str | None = None) -> None:
         raise not_yet("HiveModule", "functions made with udf() in a Module of your own")
 
 
 class ModuleEntry:
-    """A module by name, and whether functions are looked up in it."""
+    """A module by name, and whether functions are looked up in it.
+
+        >>> entry = t_env.list_full_modules()[0]
+        >>> entry.name(), entry.used()
+        ('core', True)
+    """
 
     def __init__(self, name: str, used: bool) -> None:
         self._name = name
         self._used = used
 
     def name(self) -> str:
+        """The name of the module."""
         return self._name
 
     def used(self) -> bool:
+        """Whether functions are looked up in it."""
         return self._used
 
     def __repr__(self) -> str:

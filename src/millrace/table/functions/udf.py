@@ -230,6 +230,10 @@ def udf(
     """Make a scalar function of a function, lambda, callable object, partial, coroutine function, or an instance of
     ``ScalarFunction`` or ``AsyncScalarFunction``. Also a decorator.
 
+        >>> twice = udf(lambda n: n * 2, result_type=DataTypes.BIGINT())
+        >>> next(orders.select(twice(col("amount"))).execute().collect())
+        <Row(2)>
+
     :param result_type: a DataType, or SQL text such as 'BIGINT'.
     :param func_type: 'pandas': arguments and result are ``pandas.Series``.
     """
@@ -255,7 +259,13 @@ def udtf(
     deterministic: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make a table function of anything that gives an iterable of rows. Also a decorator."""
+    """Make a table function of anything that gives an iterable of rows. Also a decorator.
+
+        >>> letters = udtf(lambda word: iter(word), result_types=[DataTypes.STRING()])
+        >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
+        >>> next(spelt.execute().collect())
+        <Row('i')>
+    """
 
     def make(func: Any) -> UserDefinedTableFunctionWrapper:
         return UserDefinedTableFunctionWrapper(func, input_types, result_types, deterministic, name)
@@ -274,7 +284,10 @@ def udaf(
     func_type: str = "general",
 ) -> Any:
     """Make an aggregate function of an ``AggregateFunction``, or with func_type='pandas' of a plain function on
-    ``pandas.Series``. Also a decorator."""
+    ``pandas.Series``. Also a decorator.
+
+        >>> mean = udaf(lambda amounts: amounts.mean(), result_type=DataTypes.DOUBLE(), func_type="pandas")
+    """
     return _aggregate(f, input_types, result_type, accumulator_type, func_type, deterministic, name, False)
 
 
@@ -288,7 +301,20 @@ def udtaf(
     name: str | None = None,
     func_type: str = "general",
 ) -> Any:
-    """Make a table aggregate function of a ``TableAggregateFunction``. Also a decorator."""
+    """Make a table aggregate function of a ``TableAggregateFunction``. Also a decorator.
+
+        >>> class Both(TableAggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return [0]
+        ...     def accumulate(self, accumulator, amount):
+        ...         accumulator[0] += amount
+        ...     def emit_value(self, accumulator):
+        ...         yield Row("sum", accumulator[0])
+        >>> both = udtaf(Both(), result_type="ROW<what STRING, n BIGINT>", accumulator_type="ARRAY<BIGINT>")
+        >>> table = orders.flat_aggregate(both(col("amount")).alias("what", "n")).select(col("what"), col("n"))
+        >>> list(table.execute().collect())
+        [<Row('sum', 6)>]
+    """
     return _aggregate(f, input_types, result_type, accumulator_type, func_type, deterministic, name, True)
 
 

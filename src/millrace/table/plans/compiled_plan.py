@@ -35,7 +35,15 @@ RECOMPILE = "table.plan.force-recompile"
 
 
 class CompiledPlan:
-    """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``."""
+    """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> plan = orders.select(col("name")).insert_into("shown").compile_plan()
+        >>> plan.execute().wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
+    """
 
     def __init__(self, document: dict[str, Any], session: Session) -> None:
         self._document = document
@@ -46,6 +54,7 @@ class CompiledPlan:
         return self.as_json_string()
 
     def as_json_string(self) -> str:
+        """The plan as JSON."""
         return json.dumps(self._document, indent=2, ensure_ascii=False)
 
     def as_smile_bytes(self) -> bytes:
@@ -59,6 +68,7 @@ class CompiledPlan:
         return self._session.engine.execute(self._plans, self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as text."""
         return explain(self._plans, self._session, extra_details)
 
     def get_flink_version(self) -> str:
@@ -67,9 +77,11 @@ class CompiledPlan:
         return version
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Print the plan as text."""
         print(self.explain(*extra_details))
 
     def print_json_string(self) -> None:
+        """Print the plan as JSON."""
         print(self.as_json_string())
 
     def write_to_file(self, file: str | pathlib.Path, ignore_if_exists: bool = False) -> None:

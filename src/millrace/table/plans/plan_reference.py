@@ -10,17 +10,24 @@ __all__ = ["PlanReference", "FilePlanReference", "JsonContentPlanReference", "By
 
 
 class PlanReference:
-    """A compiled plan in a file or a text."""
+    """A compiled plan in a file or a text.
+
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> text = orders.select(col("name")).insert_into("shown").compile_plan().as_json_string()
+        >>> plan = t_env.load_plan(PlanReference.from_json_string(text))
+    """
 
     def __init__(self, content: object) -> None:
         self._content = content
 
     @staticmethod
     def from_file(path: str | pathlib.Path) -> FilePlanReference:
+        """A plan in a file."""
         return FilePlanReference(pathlib.Path(path))
 
     @staticmethod
     def from_json_string(json_string: str) -> JsonContentPlanReference:
+        """A plan as JSON."""
         return JsonContentPlanReference(json_string)
 
     @staticmethod

@@ -57,6 +57,11 @@ class CloseableIterator:
 class TableResult:
     """The result of a statement: rows with a schema, perhaps a job.
 
+        >>> result = orders.select(col("name")).execute()
+        >>> with result.collect() as rows:
+        ...     print([row[0] for row in rows])
+        ['Ann', 'Bob', 'Ann']
+
     :param rows: may be made while they are read.
     :param layout: how ``print`` shows them: ``content`` (widths of the rows), ``types`` (widths of the types, so that
         rows can be shown as they come), ``plain`` (one text after the other).
@@ -91,11 +96,21 @@ class TableResult:
         self._wait = wait
 
     def get_job_client(self) -> JobClient | None:
-        """The job; None for what needs none (DDL, SHOW)."""
+        """The job; None for what needs none (DDL, SHOW).
+
+            >>> orders.execute().get_job_client() is not None
+            True
+        """
         return self._job_client
 
     def wait(self, timeout_ms: int | None = None) -> None:
         """Wait for the end of an INSERT.
+
+            >>> _ = t_env.execute_sql("CREATE TABLE shown (amount BIGINT) WITH ('connector' = 'print')")
+            >>> t_env.execute_sql("INSERT INTO shown SELECT amount FROM orders").wait()
+            +I[1]
+            +I[2]
+            +I[3]
 
         :raises TimeoutError: it takes longer.
         """
@@ -103,20 +118,41 @@ class TableResult:
             self._wait(None if timeout_ms is None else timeout_ms / 1000)
 
     def get_table_schema(self) -> TableSchema:
+        """The columns, as the older class."""
         return TableSchema([column.name for column in self._columns], [column.type for column in self._columns])
 
     def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns with their types."""
         return resolved_schema(self._columns)
 
     def get_result_kind(self) -> ResultKind:
+        """Whether the statement gave rows, or only succeeded.
+
+            >>> t_env.execute_sql("SHOW TABLES").get_result_kind()
+            <ResultKind.SUCCESS_WITH_CONTENT: 1>
+        """
         return self._kind
 
     def collect(self) -> CloseableIterator:
-        """The rows; they can be read once."""
+        """The rows; they can be read once.
+
+            >>> with orders.execute().collect() as rows:
+            ...     print(next(rows))
+            <Row('Ann', 'ink', 1)>
+        """
         return self._rows
 
     def print(self) -> None:
-        """Show all rows on standard output, as Flink does."""
+        """Show all rows on standard output, as Flink does.
+
+            >>> t_env.execute_sql("SHOW VIEWS").print()
+            +-----------+
+            | view name |
+            +-----------+
+            |    orders |
+            +-----------+
+            1 row in set
+        """
         for line in self._lines():
             print(line, flush=True)
 

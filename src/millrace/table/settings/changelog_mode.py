@@ -9,17 +9,23 @@ __all__ = ["ChangelogMode"]
 
 
 class ChangelogMode:
-    """The kinds of change in a changelog."""
+    """The kinds of change in a changelog.
+
+        >>> ChangelogMode.upsert() == ChangelogMode.all()
+        False
+    """
 
     def __init__(self, kinds: frozenset[RowKind]) -> None:
         self._kinds = kinds
 
     @property
     def kinds(self) -> frozenset[RowKind]:
+        """The kinds of change that there may be."""
         return self._kinds
 
     @staticmethod
     def insert_only() -> ChangelogMode:
+        """Rows are only added."""
         return ChangelogMode(INSERT_ONLY)
 
     @staticmethod
@@ -29,6 +35,7 @@ class ChangelogMode:
 
     @staticmethod
     def all() -> ChangelogMode:
+        """Rows are added, updated (old and new row) and deleted."""
         return ChangelogMode(ALL_KINDS)
 
     def __eq__(self, other: object) -> bool:

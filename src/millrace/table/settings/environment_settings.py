@@ -17,7 +17,12 @@ def mode_of(configuration: Configuration) -> str:
 
 
 class EnvironmentSettings:
-    """Settings of a table environment: mode, names of the built-in catalog and database, configuration."""
+    """Settings of a table environment: mode, names of the built-in catalog and database, configuration.
+
+        >>> settings = EnvironmentSettings.new_instance().in_streaming_mode().with_built_in_catalog_name("shop").build()
+        >>> settings.is_streaming_mode(), settings.get_built_in_catalog_name()
+        (True, 'shop')
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -53,24 +58,38 @@ class EnvironmentSettings:
 
     @staticmethod
     def new_instance() -> EnvironmentSettings.Builder:
+        """Begins settings; ``build()`` ends them."""
         return EnvironmentSettings.Builder()
 
     @staticmethod
     def in_streaming_mode() -> EnvironmentSettings:
+        """Settings of streaming mode.
+
+            >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        """
         return EnvironmentSettings.new_instance().in_streaming_mode().build()
 
     @staticmethod
     def in_batch_mode() -> EnvironmentSettings:
+        """Settings of batch mode.
+
+            >>> EnvironmentSettings.in_batch_mode().is_streaming_mode()
+            False
+        """
         return EnvironmentSettings.new_instance().in_batch_mode().build()
 
     def is_streaming_mode(self) -> bool:
+        """Whether queries run as streams."""
         return mode_of(self._configuration) == "STREAMING"
 
     def get_built_in_catalog_name(self) -> str:
+        """The name of the catalog that is there from the start."""
         return self._configuration.get_string(CATALOG, "default_catalog")
 
     def get_built_in_database_name(self) -> str:
+        """The name of the database that is there from the start."""
         return self._configuration.get_string(DATABASE, "default_database")
 
     def get_configuration(self) -> Configuration:
+        """The settings as a configuration."""
         return self._configuration

@@ -8,7 +8,11 @@ __all__ = ["ExplainDetail"]
 
 
 class ExplainDetail(Enum):
-    """A detail of EXPLAIN."""
+    """A detail of EXPLAIN.
+
+        >>> print(orders.explain(ExplainDetail.CHANGELOG_MODE).splitlines()[0])
+        == Abstract Syntax Tree ==
+    """
 
     ESTIMATED_COST = 0
     CHANGELOG_MODE = 1

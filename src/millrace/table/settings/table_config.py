@@ -32,6 +32,10 @@ class TableConfig(HasOlderNames):
     """Settings of a session by key, with methods for the usual ones.
 
     What the session does not set is looked up in the configuration of the environment that it was made with.
+
+        >>> config = t_env.get_config().set("table.exec.state.ttl", "1 h")
+        >>> config.get("table.exec.state.ttl", "")
+        '1 h'
     """
 
     def __init__(self, configuration: Configuration | None = None, root: Configuration | None = None) -> None:
@@ -39,6 +43,7 @@ class TableConfig(HasOlderNames):
         self._root = Configuration() if root is None else root
 
     def get(self, key: str, default_value: str) -> str:
+        """The value of a key, or the default."""
         for configuration in (self._configuration, self._root):
             for name in (key, *older_names(key)):
                 if configuration.contains_key(name):
@@ -46,7 +51,10 @@ class TableConfig(HasOlderNames):
         return default_value
 
     def set(self, key: str, value: str) -> TableConfig:
-        """:raises TableException: a key that is known, with a value that it cannot have."""
+        """:raises TableException: a key that is known, with a value that it cannot have.
+
+            >>> _ = t_env.get_config().set("parallelism.default", "2")
+        """
         if not isinstance(value, str):
             raise TypeError(f"the value of {key} is text, not {value!r}")
         _check(key, value)
@@ -58,6 +66,7 @@ class TableConfig(HasOlderNames):
         return self
 
     def add_configuration(self, configuration: Configuration) -> None:
+        """Set all keys of a configuration."""
         self._configuration.add_all(configuration)
 
     def get_configuration(self) -> Configuration:
@@ -74,6 +83,12 @@ class TableConfig(HasOlderNames):
         return system_zone() if zone == "default" else zone
 
     def set_local_timezone(self, timezone_id: str) -> None:
+        """The zone in which TIMESTAMP_LTZ is shown and cast.
+
+            >>> t_env.get_config().set_local_timezone("Asia/Shanghai")
+            >>> t_env.get_config().get_local_timezone()
+            'Asia/Shanghai'
+        """
         self.set(ZONE, timezone_id)
 
     def get_idle_state_retention(self) -> datetime.timedelta:
@@ -82,12 +97,15 @@ class TableConfig(HasOlderNames):
         return datetime.timedelta(milliseconds=millis)
 
     def set_idle_state_retention(self, duration: datetime.timedelta) -> None:
+        """How long state that is not used is kept (``table.exec.state.ttl``)."""
         self.set(STATE_TTL, f"{duration // datetime.timedelta(milliseconds=1)} ms")
 
     def get_sql_dialect(self) -> SqlDialect:
+        """The dialect of statements."""
         return SqlDialect[self.get(DIALECT, "DEFAULT").upper()]
 
     def set_sql_dialect(self, sql_dialect: SqlDialect) -> None:
+        """Set the dialect of statements; only ``DEFAULT`` runs."""
         self.set(DIALECT, sql_dialect.name)
 
     def get_max_generated_code_length(self) -> int:
@@ -95,9 +113,11 @@ class TableConfig(HasOlderNames):
         return int(self.get(CODE_LENGTH, "4000"))
 
     def set_max_generated_code_length(self, max_generated_code_length: int) -> None:
+        """Accepted: no code is generated."""
         self.set(CODE_LENGTH, str(max_generated_code_length))
 
     def get_python_executable(self) -> str:
+        """The Python of the workers; the program's own if none is set."""
         return self.get(EXECUTABLE, sys.executable)
 
     def set_python_executable(self, python_exec: str) -> None:
@@ -106,6 +126,7 @@ class TableConfig(HasOlderNames):
 
     @staticmethod
     def get_default() -> TableConfig:
+        """A configuration in which nothing is set."""
         return TableConfig()
 
 

@@ -19,6 +19,9 @@ _ALIKE = (Family.NULL, Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Famil
 def to_arrow_type(data_type: DataType) -> pa.DataType:
     """The Arrow type that pandas functions and ``from_pandas`` see.
 
+        >>> str(to_arrow_type(DataTypes.TIMESTAMP(3)))
+        'timestamp[ms]'
+
     :raises ValueError: there is none.
     """
     make = _TO.get(family_of(data_type))
@@ -37,7 +40,11 @@ def _row(data_type: t.RowType) -> pa.DataType:
 
 
 def create_arrow_schema(field_names: Sequence[str], field_types: Sequence[DataType]) -> pa.Schema:
-    """The Arrow schema of columns."""
+    """The Arrow schema of columns.
+
+        >>> create_arrow_schema(["n"], [DataTypes.INT()]).names
+        ['n']
+    """
     return pa.schema(
         [
             pa.field(name, to_arrow_type(data_type), data_type.is_nullable)

@@ -21,6 +21,22 @@ SIZE = 64 * 1024
 def check_checkpoint_storage(storage: Make, location: str = "") -> list[str]:
     """Run all checks below a location, in folders that they make and delete; the names of the checks.
 
+        >>> import pathlib
+        >>> class Folder(CheckpointFiles):
+        ...     def __init__(self, location):
+        ...         self.folder = pathlib.Path(location or "files")
+        ...     def write(self, name, data):
+        ...         (self.folder / name).write_bytes(data)
+        ...     def read(self, name):
+        ...         return (self.folder / name).read_bytes()
+        ...     def delete(self, name):
+        ...         (self.folder / name).unlink(missing_ok=True)
+        ...     def files(self, prefix=""):
+        ...         return [(path.name, path.stat().st_size) for path in self.folder.glob("*")]
+        >>> checks = [check.name for check in checkpoint_storage_checks(Folder)]
+        >>> checks[0]
+        'What is not there is told so'
+
     :param storage: the class, or what makes an object of it from a location.
     :raises ConformanceError: with everything that the storage gets wrong.
     """
@@ -29,7 +45,11 @@ def check_checkpoint_storage(storage: Make, location: str = "") -> list[str]:
 
 
 def checkpoint_storage_checks(storage: Make, location: str = "") -> list[Check]:
-    """The checks one by one, for ``pytest.mark.parametrize("check", checkpoint_storage_checks(...), ids=str)``."""
+    """The checks one by one, for ``pytest.mark.parametrize("check", checkpoint_storage_checks(...), ids=str)``.
+
+        >>> isinstance(checkpoint_storage_checks(JobManagerCheckpointStorage()), list)
+        True
+    """
     functions = (
         _missing, _content, _replaced, _sizes, _ranges, _folders, _deleted, _broken_off, _two_at_once, _others, _nested
     )  # fmt: skip

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 
 class ConformanceError(AssertionError):
-    """Some checks failed."""
+    """Some checks failed.
+
+        >>> print(ConformanceError("my store", {"writes": OSError("full")}))
+        my store fails 1 checks:
+          writes: OSError: full
+    """
 
     def __init__(self, what: str, failures: dict[str, BaseException]) -> None:
         self.failures = failures
@@ -17,7 +22,11 @@ class ConformanceError(AssertionError):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a plug-in has to do; calling it raises if it does not."""
+    """One thing that a plug-in has to do; calling it raises if it does not.
+
+        >>> [check.name for check in checkpoint_storage_checks("jobmanager")][:1]
+        ['What is not there is told so']
+    """
 
     name: str
     run: Callable[[], None]

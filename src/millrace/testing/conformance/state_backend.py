@@ -27,13 +27,20 @@ SEEDS = 25
 def check_state_backend(make: Make) -> list[str]:
     """Run all checks on backends that ``make`` gives; the names of the checks.
 
+        >>> check_state_backend(HashMapStateBackend)[:1]
+        ['state: A new task is empty, and has nothing of others']
+
     :raises ConformanceError: with everything that the backend gets wrong.
     """
     return run_all(f"state backend {type(_inner(make())).__qualname__}", state_backend_checks(make))
 
 
 def state_backend_checks(make: Make) -> list[Check]:
-    """The checks one by one, for ``pytest.mark.parametrize("check", state_backend_checks(...), ids=str)``."""
+    """The checks one by one, for ``pytest.mark.parametrize("check", state_backend_checks(...), ids=str)``.
+
+        >>> isinstance(state_backend_checks(lambda: HashMapStateBackend()), list)
+        True
+    """
     checks = list(store_checks(_opener(make))) if isinstance(_inner(make()), KeyValueStateBackend) else []
     for function in (_new_tasks, _keys, _much, _rebuilt, _whole, _as_changes, _timers, _programs):
         checks.append(Check(f"state: {(function.__doc__ or '').rstrip('.')}", _on(function, make)))

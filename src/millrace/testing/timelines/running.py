@@ -29,7 +29,13 @@ _EPOCHS = 5_000
 
 
 class TimelineError(ValueError):
-    """There is nothing to draw: no windows or timers, or batch mode."""
+    """There is nothing to draw: no windows or timers, or batch mode.
+
+        >>> timeline(env.from_collection([1]).map(str))
+        Traceback (most recent call last):
+            ...
+        millrace.testing.timelines.running.TimelineError: the program has neither windows nor a ...
+    """
 
 
 class _WatchedEngine(LocalEngine):
@@ -53,6 +59,10 @@ def timeline(program: StreamExecutionEnvironment | DataStream, elements: int = E
     """Run a program without Spark, one element at a time, and tell what happened to its windows and timers.
 
     Watermarks come after every element, so elements can be late that would be in time if all came at once.
+
+        >>> windows = env.from_collection([1, 2, 3]).key_by(lambda n: "all").count_window(2)
+        >>> timeline(windows.reduce(lambda x, y: x + y)).complete
+        True
 
     :param elements: so many elements at most are recorded; then the program is stopped.
     :raises TimelineError: the program has neither windows nor a keyed process function, or is in batch mode.

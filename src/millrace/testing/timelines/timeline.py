@@ -11,6 +11,11 @@ from millrace.testing.timelines.events import OperatorTimeline
 class Timeline:
     """What happened in the operators of a program that have windows or timers.
 
+        >>> windows = env.from_collection([1, 2, 3]).key_by(lambda n: "all").count_window(2)
+        >>> seen = timeline(windows.reduce(lambda x, y: x + y))
+        >>> len(seen.operators), isinstance(seen.to_text(), str)
+        (1, True)
+
     :ivar operators: one for each subtask, in the order of the program.
     :ivar complete: whether the program was run to its end; False: it had more elements than are recorded.
     """

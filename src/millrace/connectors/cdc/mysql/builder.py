@@ -15,10 +15,16 @@ __all__ = ["MySqlSource", "MySqlSourceBuilder"]
 
 
 class MySqlSource:
-    """Where Flink CDC has ``builder()``."""
+    """Where Flink CDC has ``builder()``.
+
+        >>> builder = MySqlSource.builder().hostname("localhost").port(3306).username("cdc").password("secret")
+        >>> builder = builder.database_list("shop").table_list("shop.orders").startup_options(StartupOptions.initial())
+        >>> source = builder.deserializer(JsonDebeziumDeserializationSchema()).build()
+    """
 
     @staticmethod
     def builder() -> MySqlSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return MySqlSourceBuilder()
 
 

@@ -15,7 +15,13 @@ __all__ = ["PostgresSourceBuilder"]
 
 
 class PostgresSourceBuilder(CdcSourceBuilder):
-    """Names and defaults are Flink CDC's, but for ``decoding_plugin_name``: pgoutput."""
+    """Names and defaults are Flink CDC's, but for ``decoding_plugin_name``: pgoutput.
+
+        >>> builder = PostgresSourceBuilder.PostgresIncrementalSource.builder().hostname("localhost").port(5432)
+        >>> builder = builder.database("shop").schema_list("public").table_list("public.orders")
+        >>> builder = builder.slot_name("orders_job").username("cdc").password("secret")
+        >>> source = builder.deserializer(JsonDebeziumDeserializationSchema()).build()
+    """
 
     title = "PostgresSourceBuilder"
     properties = (
@@ -42,9 +48,11 @@ class PostgresSourceBuilder(CdcSourceBuilder):
 
     @staticmethod
     def builder() -> PostgresSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return PostgresSourceBuilder()
 
     def database(self, database: str) -> PostgresSourceBuilder:
+        """The database whose tables are captured."""
         self._database = database
         return self
 

@@ -14,6 +14,10 @@ from millrace.connectors.kafka.cluster import Cluster
 class ClusterMetadata:
     """What of a stream lies in one cluster.
 
+        >>> metadata = ClusterMetadata(("orders",), {"bootstrap.servers": "localhost:9092"})
+        >>> metadata.topics
+        ('orders',)
+
     :ivar properties: of the client, ``bootstrap.servers`` at least.
     """
 
@@ -23,7 +27,12 @@ class ClusterMetadata:
 
 @dataclass(frozen=True)
 class KafkaStream:
-    """
+    """A logical stream: topics on one or more clusters.
+
+        >>> cluster = ClusterMetadata(("orders",), {"bootstrap.servers": "localhost:9092"})
+        >>> KafkaStream("orders", {"main": cluster}).stream_id
+        'orders'
+
     :ivar clusters: id of a cluster -> what lies there.
     """
 
@@ -32,10 +41,15 @@ class KafkaStream:
 
 
 class KafkaMetadataService(ABC):
-    """Says where streams lie; asked on the driver and in the tasks, now and then. Pickled into the tasks."""
+    """Says where streams lie; asked on the driver and in the tasks, now and then. Pickled into the tasks.
+
+        >>> sorted(KafkaMetadataService.__abstractmethods__)
+        ['describe_streams', 'get_all_streams']
+    """
 
     @abstractmethod
-    def get_all_streams(self) -> Collection[KafkaStream]: ...
+    def get_all_streams(self) -> Collection[KafkaStream]:
+        """All streams that the service knows."""
 
     @abstractmethod
     def describe_streams(self, stream_ids: Collection[str]) -> Mapping[str, KafkaStream]:
@@ -47,12 +61,18 @@ class KafkaMetadataService(ABC):
 
 
 class SingleClusterTopicMetadataService(KafkaMetadataService):
-    """Every topic of one cluster is a stream."""
+    """Every topic of one cluster is a stream.
+
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> isinstance(service, KafkaMetadataService)
+        True
+    """
 
     def __init__(self, kafka_cluster_id: str, properties: Mapping[str, str]) -> None:
         self._id, self._properties = kafka_cluster_id, dict(properties)
 
     def get_all_streams(self) -> list[KafkaStream]:
+        """A stream for each topic of the cluster."""
         return [self._stream(topic) for topic in Cluster(self._properties).partitions()]
 
     def describe_streams(self, stream_ids: Collection[str]) -> dict[str, KafkaStream]:
@@ -64,15 +84,23 @@ class SingleClusterTopicMetadataService(KafkaMetadataService):
 
 
 class KafkaStreamSubscriber(ABC):
-    """Picks streams."""
+    """Picks streams.
+
+        >>> isinstance(StreamPatternSubscriber("orders-.*"), KafkaStreamSubscriber)
+        True
+    """
 
     @abstractmethod
-    def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]: ...
+    def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The chosen streams, as the service describes them."""
 
 
 @dataclass(frozen=True)
 class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
-    """Streams by their ids."""
+    """Streams by their ids.
+
+        >>> subscriber = KafkaStreamSetSubscriber({"orders"})
+    """
 
     stream_ids: frozenset[str]
 
@@ -80,17 +108,22 @@ class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
         object.__setattr__(self, "stream_ids", frozenset(stream_ids))
 
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The chosen streams, as the service describes them."""
         found = kafka_metadata_service.describe_streams(sorted(self.stream_ids))
         return [found[each] for each in sorted(found)]
 
 
 @dataclass(frozen=True)
 class StreamPatternSubscriber(KafkaStreamSubscriber):
-    """Streams whose whole id fits a regular expression."""
+    """Streams whose whole id fits a regular expression.
+
+        >>> subscriber = StreamPatternSubscriber("orders-.*")
+    """
 
     stream_pattern: str
 
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> list[KafkaStream]:
+        """The streams whose ids fit the pattern."""
         streams = kafka_metadata_service.get_all_streams()
         chosen = [each for each in streams if re.fullmatch(self.stream_pattern, each.stream_id)]
         return sorted(chosen, key=lambda each: each.stream_id)

@@ -36,6 +36,10 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
     Clusters and topics that come are read from their beginning, those that go are not read any more; should one come
     back, it goes on where it was left.
 
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> builder = DynamicKafkaSource.builder().set_stream_ids({"orders"}).set_kafka_metadata_service(service)
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+
     :ivar properties: of all clients; those of a cluster come first.
     """
 
@@ -48,6 +52,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
     @staticmethod
     def builder() -> DynamicKafkaSourceBuilder:
+        """Begins a source; ``build()`` ends it."""
         return DynamicKafkaSourceBuilder()
 
     def get_boundedness(self) -> Boundedness:
@@ -68,6 +73,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
         return {**own, **properties}
 
     def cluster(self, properties: Mapping[str, str]) -> Cluster:
+        """The client of one cluster."""
         return Cluster(self._of_cluster(properties))
 
     def settings(self, properties: Mapping[str, str], subtask: int) -> dict[str, Any]:
@@ -76,6 +82,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
     @staticmethod
     def split(at: KafkaTopicPartition, offset: int, stop: int | None) -> KafkaSplit:
+        """The split of a partition."""
         return KafkaSplit(at.topic, at.partition, offset, stop)
 
     def create_enumerator(
@@ -91,7 +98,12 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
 
 
 class DynamicKafkaSourceBuilder(ReaderBuilder):
-    """Builds a ``DynamicKafkaSource``. Needed: streams, a metadata service, a deserializer."""
+    """Builds a ``DynamicKafkaSource``. Needed: streams, a metadata service, a deserializer.
+
+        >>> service = SingleClusterTopicMetadataService("main", {"bootstrap.servers": "localhost:9092"})
+        >>> builder = DynamicKafkaSourceBuilder().set_stream_pattern("orders-.*").set_kafka_metadata_service(service)
+        >>> source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,6 +111,7 @@ class DynamicKafkaSourceBuilder(ReaderBuilder):
         self._service: KafkaMetadataService | None = None
 
     def set_stream_ids(self, stream_ids: Collection[str]) -> DynamicKafkaSourceBuilder:
+        """The streams to read, by their ids."""
         return self.set_kafka_stream_subscriber(KafkaStreamSetSubscriber(stream_ids))
 
     def set_stream_pattern(self, stream_pattern: str) -> DynamicKafkaSourceBuilder:
@@ -106,10 +119,12 @@ class DynamicKafkaSourceBuilder(ReaderBuilder):
         return self.set_kafka_stream_subscriber(StreamPatternSubscriber(stream_pattern))
 
     def set_kafka_stream_subscriber(self, kafka_stream_subscriber: KafkaStreamSubscriber) -> DynamicKafkaSourceBuilder:
+        """What chooses the streams."""
         self._subscriber = kafka_stream_subscriber
         return self
 
     def set_kafka_metadata_service(self, kafka_metadata_service: KafkaMetadataService) -> DynamicKafkaSourceBuilder:
+        """What says which topics and clusters a stream has."""
         self._service = kafka_metadata_service
         return self
 

@@ -1,0 +1,1 @@
+"""``docs/sql/``: statements, types, hints, connectors and formats, each page from what the code knows."""

@@ -1,0 +1,1 @@
+"""Options of connectors and formats: which there are says the code, what they mean ``options.txt``."""
