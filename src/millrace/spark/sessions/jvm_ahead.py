@@ -80,7 +80,7 @@ _ahead: JvmAhead | None = None
 
 @contextlib.contextmanager
 def begun_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
-    """The JVM of the session that this configuration will want boots inside, if it can be told; nobody needs to ask for
+    """The JVM of the session that this configuration will want boots inside, if it can be told. No call has to ask for
     it. Inside another one, and where this process has a JVM, nothing happens."""
     global _ahead
     if os.environ.get(SWITCH) == "0" or _ahead is not None or _has_spark():

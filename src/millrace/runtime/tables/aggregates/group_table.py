@@ -103,7 +103,7 @@ class GroupTable(AddedRows):
         self._dead += len(numbers)
 
     def settle(self) -> None:
-        """Nobody knows numbers of rows: these may change."""
+        """Let go of dead rows. To be called when no numbers of rows are held: they may change."""
         if self._dead > self.length - self._dead + FEW_DEAD:
             wanted = self._alive[: self.length]
             kept = np.flatnonzero(wanted)
