@@ -11,6 +11,7 @@ import pytest
 from tests.local_jobs import run_jobs_locally
 
 from millrace.table import DataTypes, EnvironmentSettings, StreamTableEnvironment
+from millrace.table.sql.text.errors import SqlValidationError
 from millrace.table.values.problems import TableException
 
 STREAMING = EnvironmentSettings.in_streaming_mode()
@@ -92,15 +93,43 @@ def test_java_is_refused_by_name(t_env: Any) -> None:
         t_env.register_java_function("f", "org.example.F")
 
 
-def test_versions_of_a_history(t_env: Any) -> None:
-    for name, columns in (("orders", "amount INT, currency STRING"), ("history", "currency STRING, rate INT")):
+VERSIONS = {
+    "join": "orders AS o JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON o.currency = r.currency",
+    "where": "orders AS o, LATERAL TABLE(rates(o.ts)) AS r WHERE o.currency = r.currency",
+    "brackets": "orders AS o, LATERAL TABLE(rates(o.ts)) AS r WHERE (o.amount > 0 AND r.currency = o.currency)",
+    "on": "orders AS o JOIN LATERAL TABLE(rates(o.ts)) AS r ON o.currency = r.currency",
+    "true": "orders AS o JOIN LATERAL TABLE(rates(ts)) AS r ON TRUE WHERE o.currency = r.currency",
+}
+
+
+@pytest.mark.parametrize("source", VERSIONS.values(), ids=VERSIONS)
+def test_versions_of_a_history(t_env: Any, source: str, tmp_path: Path) -> None:
+    orders = [(1, "EUR", 2), (10, "EUR", 4), (100, "USD", 5), (1000, "EUR", 7)]
+    history = [(2, "EUR", 1), (3, "USD", 2), (5, "EUR", 6)]
+    for name, number, rows in (("orders", "amount", orders), ("history", "rate", history)):
+        lines = [f"{value},{currency},2026-01-01 00:00:{second:02}\n" for value, currency, second in rows]
+        (tmp_path / name).write_text("".join(lines))
         t_env.execute_sql(
-            f"CREATE TABLE {name} ({columns}, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')"
+            f"CREATE TABLE {name} ({number} INT, currency STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+            f"WITH ('connector' = 'filesystem', 'path' = '{tmp_path / name}', 'format' = 'csv')"
         )
     rates = t_env.from_path("history").create_temporal_table_function("ts", "currency")
     t_env.register_function("rates", rates)
-    plan = t_env.explain_sql(
-        "SELECT o.amount * r.rate FROM orders AS o JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r "
-        "ON o.currency = r.currency"
+    paid = [
+        amount * [rate for rate, money, at in history if money == currency and at <= second][-1]
+        for amount, currency, second in orders
+    ]
+    found = t_env.execute_sql(f"SELECT o.amount * r.rate FROM {source}").collect()
+    assert sorted(row[0] for row in found) == sorted(paid)
+
+
+def test_versions_take_one_time(t_env: Any) -> None:
+    t_env.execute_sql(
+        "CREATE TABLE history (rate INT, currency STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        "WITH ('connector' = 'datagen')"
     )
-    assert "TemporalJoin" in plan
+    t_env.register_function("rates", t_env.from_path("history").create_temporal_table_function("ts", "currency"))
+    with pytest.raises(SqlValidationError, match="takes one time of the table to its left"):
+        t_env.sql_query("SELECT * FROM history AS h, LATERAL TABLE(rates(h.ts, 1)) AS r WHERE r.currency = h.currency")
+    with pytest.raises(SqlValidationError, match="must compare the whole key of 'rates' with =; currency is missing"):
+        t_env.sql_query("SELECT * FROM history AS h, LATERAL TABLE(rates(h.ts)) AS r WHERE r.rate = h.rate")

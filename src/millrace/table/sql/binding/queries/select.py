@@ -68,7 +68,9 @@ def _from(tree: nodes.Select, environment: Environment, outer: Block | None) -> 
     clause = tree.from_
     if clause is None:
         return NOTHING
-    source = bind_from(clause.this, tree.joins or [], From(environment, outer, hints=query_hints(tree)))
+    where = None if tree.where is None else tree.where.this
+    at = From(environment, outer, hints=query_hints(tree), where=where)
+    source = bind_from(clause.this, tree.joins or [], at)
     check_names(tree, [relation.name for relation in source.scope.relations if relation.name])
     return source
 

@@ -36,6 +36,8 @@ class From:
     """what stands to the left of a LATERAL"""
     hints: QueryHints = ()
     """of the query"""
+    where: nodes.Node | None = None
+    """the condition of the query, which all rows have to meet"""
 
     def block(self, scope: Scope, place: str) -> Block:
         return Block(self.environment, scope, self.outer, place)

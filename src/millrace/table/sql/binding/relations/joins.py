@@ -19,6 +19,7 @@ from millrace.table.sql.binding.relations.from_clause import NOTHING, From, Sour
 from millrace.table.sql.binding.relations.hints import input_hinted
 from millrace.table.sql.binding.relations.lateral import bind_lateral, is_lateral
 from millrace.table.sql.binding.relations.temporal import bind_temporal, is_temporal
+from millrace.table.sql.binding.relations.version_functions import bind_versions, key_of_versions
 from millrace.table.sql.binding.scopes import Scope, beside
 
 
@@ -45,6 +46,9 @@ def join_kind(tree: nodes.Join) -> str:
 
 def _join(tree: nodes.Join, left: Source, at: From) -> Source:
     at = replace(at, left=left)
+    key = key_of_versions(tree.this, at)
+    if key:
+        return bind_versions(tree, key, at)
     if is_lateral(tree.this, at):
         return bind_lateral(tree, at)
     if is_temporal(tree.this):
