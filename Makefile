@@ -36,7 +36,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
+.PHONY: docs docs-run gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -68,6 +68,9 @@ gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their comma
 
 docs: venv $(DOCS) ## the documentation site, in site/: open site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+
+docs-run: java venv $(ARCHIVE) ## run every block of the docs and every example of the reference
+	$(BIN)/python -m pytest tests/test_docs.py tests/reference $$(find tests -name 'test_guide*.py' -o -name 'test_tutorial*.py') $(ARGS)
 
 $(DOCS): pyproject.toml | venv
 	@echo "Installing what the documentation site is built with"

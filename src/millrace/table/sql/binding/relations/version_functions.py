@@ -34,10 +34,11 @@ def bind_versions(tree: nodes.Join, key: Sequence[str], at: From) -> Source:
     path, args = nodes.call_path(call.this), call_arguments(call.this)
     if len(args) != 1:
         fail(call, f"{'.'.join(path)} gives versions of rows: it takes one time of the table to its left")
-    names = [nodes.Identifier(part) for part in reversed(path)]
-    alias = call.alias or nodes.TableAlias(names[0])
+    name, *above = (nodes.Identifier(part) for part in reversed(path))
+    database, catalog = (*above, None, None)[:2]
+    alias = call.alias or nodes.TableAlias(name)
     version = nodes.Version(args[0], position=call.position)
-    table = nodes.Table(*names, version=version, alias=alias, position=call.position)
+    table = nodes.Table(name, database, catalog, version=version, alias=alias, position=call.position)
     conditions = [] if tree.on is None or _is_true(tree.on) else [tree.on]
     if tree.side is None and at.where is not None:
         conditions += [each for each in _conjuncts(at.where) if _compares(each, alias.name, key)]
