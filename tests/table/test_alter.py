@@ -32,8 +32,8 @@ def rows(t_env: TableEnvironment, statement: str) -> list[tuple[object, ...]]:
         ("MODIFY id STRING", r"\* does not take"),
         ("DROP (id, nosuch)", "there is no column 'nosuch'"),
         ("RENAME otherr TO x", "there is no column 'otherr', did you mean 'other'"),
-        ("MODIFY WATERMARK FOR day AS day", "the column is a STRING, and event time is a TIMESTAMP"),
-        ("MODIFY WATERMARK FOR ts AS id", "the expression is a INT, and event time is a TIMESTAMP"),
+        ("MODIFY WATERMARK FOR day AS day", "the column is STRING, and event time is a TIMESTAMP"),
+        ("MODIFY WATERMARK FOR ts AS id", "the expression is INT, and event time is a TIMESTAMP"),
         ("ADD DISTRIBUTION INTO 2 BUCKETS", r"the table is DISTRIBUTED BY HASH\(`other`\) INTO 4 BUCKETS: MODIFY it"),
         ("MODIFY DISTRIBUTION BY (nosuch) INTO 2 BUCKETS", "there is no column 'nosuch'"),
     ],
@@ -106,7 +106,7 @@ def test_names_that_a_table_has_not_are_shown_in_their_place(
 def test_computed_columns_have_a_meaning(t_env: TableEnvironment) -> None:
     with pytest.raises(Exception, match="unknown column 'nosuch'"):
         t_env.execute_sql("CREATE TABLE wrong (id INT, x AS nosuch + 1) WITH ('connector' = 'blackhole')")
-    with pytest.raises(Exception, match="the column is a STRING, and event time is a TIMESTAMP"):
+    with pytest.raises(Exception, match="the column is STRING, and event time is a TIMESTAMP"):
         t_env.execute_sql("CREATE TABLE wrong (s STRING, WATERMARK FOR s AS s) WITH ('connector' = 'blackhole')")
 
 

@@ -46,7 +46,8 @@ class Mistake:
     """Python packages that are not installed"""
     exit_code: int = 1
     others_words: bool = False
-    """whether the message has words of Python, click or pyarrow that differ by version, or lists commands"""
+    """whether the message has words of Python, click or pyarrow that differ by version, or lists commands or
+    connectors (tests have some of their own)"""
 
     @property
     def line(self) -> int | None:

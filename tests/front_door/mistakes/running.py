@@ -16,6 +16,7 @@ from tests.front_door.mistakes.mistake import HERE, Mistake, Way
 
 from millrace.cli.main import main
 from millrace.configuration import telling
+from millrace.spark.jobs import known
 
 IMPORTS = "; ".join(
     (
@@ -61,6 +62,7 @@ def make(mistake: Mistake, folder: Path) -> Said:
         for package in mistake.missing:
             patched.setitem(sys.modules, package, None)
         patched.setattr(telling, "_told", set())
+        patched.setattr(known, "_watchers", [])  # those of earlier tests take none of these jobs for theirs
         patched.setattr(logging.root, "handlers", [])  # those of pytest would take the warnings
         result = CliRunner().invoke(
             main, _arguments(mistake, folder), prog_name="millrace", catch_exceptions=False

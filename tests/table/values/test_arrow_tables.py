@@ -59,7 +59,7 @@ def test_polars(t_env: TableEnvironment) -> None:
 
 
 def test_a_relation_of_duckdb(t_env: TableEnvironment) -> None:
-    relation = duckdb.sql("SELECT 1 AS x, 'a' AS y, 1.5::DECIMAL(5, 2) AS z FROM range(3)")
+    relation = duckdb.connect().sql("SELECT 1 AS x, 'a' AS y, 1.5::DECIMAL(5, 2) AS z FROM range(3)")
     table = t_env.from_arrow(relation, splits_num=2)
     assert kinds(table) == ["INT", "STRING", "DECIMAL(5, 2)"]
     assert again(table).to_pylist() == [{"x": 1, "y": "a", "z": Decimal("1.50")}] * 3

@@ -68,7 +68,7 @@ class Session:
         """
         streams, own = self.streams, self.config.get_configuration()
         mode = mode_of(streams._configuration)
-        if mode not in (streams._mode_of_tables, mode_of(own)):
+        if streams._mode_of_tables is not None and mode not in (streams._mode_of_tables, mode_of(own)):
             raise problem(
                 f"{MODE} is {mode} since the table environment was made for {mode_of(own)}: set it before "
                 f"StreamTableEnvironment.create(env)"

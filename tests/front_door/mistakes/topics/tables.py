@@ -45,6 +45,7 @@ MISTAKES = (
         ("no connector 'kafak'", "did you mean 'kafka'"),
         "No connector of this name is installed; the message lists those that are.",
         "Use the name that is proposed. Jars of Flink's connectors are not used.",
+        others_words=True,
     ),
     table(
         "An option that is misspelt",
