@@ -5,6 +5,7 @@ All that it has started is known by a variable in its environment.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -68,6 +69,9 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     name = uuid.uuid4().hex
     monkeypatch.setenv(MARK, name)
     monkeypatch.delenv("MILLRACE_START_AHEAD")
+    # A session of earlier tests has left some here, and with them nothing starts ahead.
+    for variable in [each for each in os.environ if each.startswith(("SPARK_", "PYSPARK_"))]:
+        monkeypatch.delenv(variable)
     yield name
     for process in marked(name):
         process.kill()
