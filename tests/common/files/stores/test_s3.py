@@ -171,7 +171,7 @@ def test_a_missing_bucket(s3: S3) -> None:
         folder_at("s3://no-such-mill/a").write("file", [b"one"])
     with pytest.raises(OSError, match="there is no such bucket"):
         sink_one("s3://no-such-mill/a")
-    with pytest.raises(FileNotFoundError, match="path does not exist: s3://no-such-mill/a"):
+    with pytest.raises(FileNotFoundError, match="there is no file or folder s3://no-such-mill/a"):
         lines("s3://no-such-mill/a")
 
 
