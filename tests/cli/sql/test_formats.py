@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from millrace.cli.sql import arrow_stream
+from millrace.cli.sql.arrow_stream import ROWS
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.formats import formatted
 from millrace.common.types import Row, RowKind
@@ -60,6 +63,25 @@ def test_json() -> None:
         "r": {"a": 7, "b": "2026-01-02"},
     }
     assert second == dict.fromkeys(names for names in first)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 1])
+def test_arrow(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(arrow_stream, "ROWS", rows)
+    closed: list[bool] = []
+    parts = list(arrow_stream.arrow_parts(result(closed), "UTC", streaming=True))
+    assert len(parts) == (1 if rows == ROWS else 3)
+    table = pa.ipc.open_stream(b"".join(parts)).read_all()
+    assert table.schema.names == ["op", "n", "text", "d", "at", "x", "list", "r"]
+    assert table.schema.field("d").type == pa.decimal128(5, 2) and table.schema.field("n").type == pa.int32()
+    whole = (*WHOLE[:-1], {"a": 7, "b": dt.date(2026, 1, 2)})
+    assert list(zip(*table.to_pydict().values(), strict=True)) == [("+I", *whole), ("-D", *[None] * 7)]
+    assert closed
+
+
+def test_arrow_without_rows() -> None:
+    (whole,) = arrow_stream.arrow_parts(TableResult(COLUMNS, iter(())), "UTC", streaming=False)
+    assert pa.ipc.open_stream(whole).read_all().num_rows == 0
 
 
 def test_what_json_has_not() -> None:

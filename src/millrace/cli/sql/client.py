@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from millrace.cli.sql.arrow_stream import arrow_parts
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
 from millrace.cli.sql.executor import Executor
 from millrace.cli.sql.formats import formatted
 from millrace.cli.sql.reasons import place
 from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
-from millrace.cli.sql.settings import RESULT_MODE, SCREEN, TABLEAU, VERBOSE, ClientSettings
+from millrace.cli.sql.settings import ARROW, RESULT_MODE, SCREEN, TABLEAU, VERBOSE, ClientSettings
 from millrace.table import TableResult
 from millrace.table.sessions.result_kind import ResultKind
 from millrace.table.sql import statements as s
@@ -85,12 +86,12 @@ class Client:
         elif self.settings.output == SCREEN or result._layout == "plain":
             self.console.show(listed(result, self.settings, begin))
         else:
-            self.console.show(formatted(result, self.settings.output, self.executor.zone, False))
+            self._for_programs(result, False)
 
     def _query(self, statement: s.Query, begin: float) -> None:
         settings, zone, streaming = self.settings, self.executor.zone, self.executor.streaming
         if settings.output != SCREEN:
-            self._show(formatted(self.executor.perform(statement), settings.output, zone, streaming))
+            self._for_programs(self.executor.perform(statement), streaming)
             return
         if settings.mode != TABLEAU and self._screen is None:
             raise SqlError(
@@ -108,9 +109,13 @@ class Client:
                 self.console.show(_last_lines(lines, stop))
                 raise
 
-    def _show(self, lines: Lines) -> None:
-        """Lines for another program: nothing is added to them, whatever ends them."""
-        with contextlib.closing(lines):
+    def _for_programs(self, result: TableResult, streaming: bool) -> None:
+        """Rows for another program: nothing is added to them, whatever ends them."""
+        if self.settings.output == ARROW:
+            with contextlib.closing(arrow_parts(result, self.executor.zone, streaming)) as parts:
+                self.console.write(parts)
+            return
+        with contextlib.closing(formatted(result, self.settings.output, self.executor.zone, streaming)) as lines:
             self.console.show(lines)
 
     def _insert(self, result: TableResult, begin: float) -> None:

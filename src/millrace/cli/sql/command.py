@@ -45,8 +45,9 @@ _NO_JARS = (
 )
 @click.option(
     "--output",
-    type=click.Choice(["screen", "csv", "json"]),
-    help="How rows are written: for people, or for other programs (CSV with names, or a JSON object a line).",
+    type=click.Choice(["screen", "csv", "json", "arrow"]),
+    help="How rows are written: for people, or for other programs (CSV with names, a JSON object a line, a stream of "
+    "Arrow's for each statement).",
 )
 @click.option("-hist", "--history", type=click.Path(), help="Where typed statements are kept.")
 @click.option("-s", "--session", hidden=True, expose_value=False, metavar="NAME")

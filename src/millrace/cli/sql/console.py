@@ -18,6 +18,13 @@ class Console:
         for line in lines:
             click.echo(line)
 
+    def write(self, parts: Iterable[bytes]) -> None:
+        """Results that are no text, part by part as they come."""
+        output = click.get_binary_stream("stdout")
+        for part in parts:
+            output.write(part)
+            output.flush()
+
     def info(self, text: str) -> None:
         self._say(click.style("[INFO] ", fg="blue", bold=True) + text)
 

@@ -24,7 +24,7 @@ Settings of the client:
   sql-client.execution.result-mode            tableau: rows as they come; table: a table that changes in place;
                                               changelog: the changes, page by page
   sql-client.execution.max-table-result.rows  how many rows table and changelog keep
-  millrace.sql.output                         screen; csv, json: rows for other programs
+  millrace.sql.output                         screen; csv, json, arrow: rows for other programs
   sql-client.verbose                          errors with their traceback
   sql-client.display.print-time-cost          how long statements took
   table.display.max-column-width              characters of a column of text

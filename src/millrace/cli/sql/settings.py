@@ -19,7 +19,7 @@ TIME_COST = "sql-client.display.print-time-cost"
 OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
 
 TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
-SCREEN, CSV, JSON = OUTPUTS = ("screen", "csv", "json")
+SCREEN, CSV, JSON, ARROW = OUTPUTS = ("screen", "csv", "json", "arrow")
 """what results are written for: people, or other programs"""
 
 DEFAULTS = {
