@@ -20,10 +20,8 @@ class Console:
 
     def write(self, parts: Iterable[bytes]) -> None:
         """Results that are no text, part by part as they come."""
-        output = click.get_binary_stream("stdout")
         for part in parts:
-            output.write(part)
-            output.flush()
+            click.echo(part, nl=False)
 
     def info(self, text: str) -> None:
         self._say(click.style("[INFO] ", fg="blue", bold=True) + text)
