@@ -109,3 +109,11 @@ def test_lists_and_wrong_values(run: Callable[[str], str]) -> None:
     assert "csv" in run("SET 'millrace.sql.output' = 'xml'")
     run("SET 'millrace.sql.output' = 'json'")
     assert json.loads(run("SHOW CATALOGS")) == {"catalog name": "default_catalog"}
+
+
+def test_bytes_on_standard_output(client: Client, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    client.run("SET 'millrace.sql.output' = 'arrow'")
+    capfdbinary.readouterr()
+    client.run("SHOW CATALOGS")
+    table = pa.ipc.open_stream(capfdbinary.readouterr().out).read_all()
+    assert table.to_pydict() == {"catalog name": ["default_catalog"]}
