@@ -32,7 +32,7 @@ RULES = (
         "table.sessions.inferring",
         "whether SQL at a gateway may name files (`FROM '/data/x.csv'`) and leave out the columns of tables",
     ),
-    works("millrace.sql.output", "cli.sql.settings", "how the SQL client writes rows: for the screen, as CSV, JSON, Arrow"),
+    works("millrace.sql.output", "cli.sql.settings", "how the SQL client writes rows: for people, CSV, JSON, Arrow"),
     works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
     works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
     works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
