@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import click
 
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
-from millrace.cli.program import find_program
+from millrace.cli.rehearsal import rehearsal
 
 if TYPE_CHECKING:
     from millrace.lint import Chosen, Finding
@@ -43,20 +42,17 @@ def lint(program: ProgramOptions, select: tuple[str, ...], ignore: tuple[str, ..
     """
     from millrace.cli.errors import report
     from millrace.cli.lint.subjects import jobs_of
-    from millrace.cli.settings import run_settings
     from millrace.lint import findings
 
-    found = find_program(program)
-    chosen = _chosen(found.folder, select, ignore)
-    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
-        settings = run_settings(program, found, directory)
+    with rehearsal(program) as found:
+        chosen = _chosen(found.program.folder, select, ignore)
         try:
-            jobs = jobs_of(found, settings, program.pyflink)
+            jobs = jobs_of(found)
         except Exception as error:
             click.echo(report(error).text, err=True)
             sys.exit(NOT_READ)
     if not jobs.subjects and not jobs.queries:
-        click.echo(f"{found.target} ended without executing a job, so there is nothing to look at", err=True)
+        click.echo(f"{found.program.target} ended without executing a job, so there is nothing to look at", err=True)
         sys.exit(NOT_READ)
     if jobs.queries:
         click.echo(f"not looked into: {jobs.queries} queries of batch mode, which Spark plans", err=True)

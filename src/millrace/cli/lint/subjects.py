@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from millrace.cli.hooks import hooks
 from millrace.common.jobs.job_id import JobID
 from millrace.graph.passes import run_passes
 from millrace.lint import Subject
 
 if TYPE_CHECKING:
-    from millrace.cli.program import Program
-    from millrace.cli.settings import RunSettings
+    from millrace.cli.rehearsal import Rehearsal
     from millrace.datastream.settings.defaults import Submission
     from millrace.graph.nodes import Graph
     from millrace.runtime.jobs.job import JobGraph
@@ -59,12 +55,13 @@ class Found:
     """of batch mode, which Spark plans: rules know nothing of them"""
 
 
-def jobs_of(program: Program, settings: RunSettings, pyflink: bool) -> Found:
+def jobs_of(rehearsal: Rehearsal) -> Found:
     """Run a program up to where it waits for a job, or to its end. Jobs that it submits without waiting do not run, and
-    it goes on. What it prints goes to standard error. Raises what the program raises, ``SystemExit`` if it says so.
+    it goes on. Raises what the program raises, ``SystemExit`` if it says so.
     """
     subjects: list[Subject] = []
     queries = 0
+    program = rehearsal.program
     file = "" if program.is_module else os.path.abspath(program.target)
 
     def note(submission: Submission) -> Any:
@@ -75,14 +72,13 @@ def jobs_of(program: Program, settings: RunSettings, pyflink: bool) -> Found:
             subjects.append(_subject(file, submission.graph(), submission.prepare))
         return _NotStarted()
 
-    with hooks(settings, note, pyflink=pyflink), contextlib.redirect_stdout(sys.stderr):
-        try:
-            program.run(settings.paths)
-        except _FarEnoughError:
-            pass
-        except SystemExit as end:
-            if end.code not in (None, 0):
-                raise
+    try:
+        rehearsal.run(note)
+    except _FarEnoughError:
+        pass
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
     return Found(tuple(subjects), queries)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from millrace.cli.options import ProgramOptions
-from millrace.cli.program import Program, find_program
-from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.rehearsal import Rehearsal, rehearsal
 
 if TYPE_CHECKING:
     from millrace.datastream.settings.defaults import Submission
@@ -37,33 +34,29 @@ def of_first_job(options: ProgramOptions, shown: Callable[[Submission], str], *,
     """
     from millrace.cli.errors import report
 
-    found = find_program(options)
-    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
-        settings = run_settings(options, found, directory)
+    with rehearsal(options) as found:
         if parallelism is not None:
-            settings = replace(settings, configuration={PARALLELISM: str(parallelism), **settings.configuration})
+            given = {PARALLELISM: str(parallelism), **found.settings.configuration}
+            found = replace(found, settings=replace(found.settings, configuration=given))
         try:
-            text = _text(found, settings, options.pyflink, shown)
+            text = _text(found, shown)
         except Exception as error:
             explained = report(error)
             click.echo(explained.text, err=True)
             sys.exit(explained.exit_code)
     if text is None:
-        raise click.ClickException(f"{found.target} ended without executing a job, so there is nothing to show of it")
+        raise click.ClickException(
+            f"{found.program.target} ended without executing a job, so there is nothing to show of it"
+        )
     return text
 
 
-def _text(
-    program: Program, settings: RunSettings, pyflink: bool, shown: Callable[[Submission], str]
-) -> str | None:
-    from millrace.cli.hooks import hooks
-
+def _text(found: Rehearsal, shown: Callable[[Submission], str]) -> str | None:
     def show(submission: Submission) -> NoReturn:
         raise _ShownError(shown(submission))
 
     try:
-        with hooks(settings, show, pyflink=pyflink), contextlib.redirect_stdout(sys.stderr):
-            program.run(settings.paths)
-    except _ShownError as found:
-        return found.text
+        found.run(show)
+    except _ShownError as first:
+        return first.text
     return None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from millrace.cli.program import find_program
+from millrace.cli.rehearsal import rehearsal
 
 if TYPE_CHECKING:
     from millrace.cli.options import ProgramOptions
@@ -30,8 +28,6 @@ def run_program(options: ProgramOptions, run: Callable[[JobGraph], LocalRun]) ->
     Ends the command where the program fails.
     """
     from millrace.cli.errors import report
-    from millrace.cli.hooks import hooks
-    from millrace.cli.settings import run_settings
     from millrace.testing.recording.values import RecordingError
 
     jobs = 0
@@ -41,12 +37,9 @@ def run_program(options: ProgramOptions, run: Callable[[JobGraph], LocalRun]) ->
         jobs += 1
         return _finished(submission, run)
 
-    program = find_program(options)
-    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
-        settings = run_settings(options, program, directory)
+    with rehearsal(options) as found:
         try:
-            with hooks(settings, submit, pyflink=options.pyflink), contextlib.redirect_stdout(sys.stderr):
-                program.run(settings.paths)
+            found.run(submit)
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise
@@ -55,7 +48,7 @@ def run_program(options: ProgramOptions, run: Callable[[JobGraph], LocalRun]) ->
             click.echo(report(error).text if cause is None else str(cause), err=True)
             sys.exit(FAILED if cause is None else NOT_POSSIBLE)
     if not jobs:
-        click.echo(f"{program.target} ended without executing a job", err=True)
+        click.echo(f"{found.program.target} ended without executing a job", err=True)
         sys.exit(NOT_POSSIBLE)
     return jobs
 
