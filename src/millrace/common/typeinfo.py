@@ -188,7 +188,7 @@ class PrimitiveArrayTypeInfo(_ArrayTypeInfo):
     __slots__ = ()
 
     def __init__(self, element_type: TypeInformation) -> None:
-        _check_element(element_type, _PRIMITIVES, "primitive")
+        _check_element(element_type, PRIMITIVES, "primitive")
         super().__init__(element_type)
 
 
@@ -198,7 +198,7 @@ class BasicArrayTypeInfo(_ArrayTypeInfo):
     __slots__ = ()
 
     def __init__(self, element_type: TypeInformation) -> None:
-        _check_element(element_type, _PRIMITIVES | {BasicType.STRING}, "basic")
+        _check_element(element_type, PRIMITIVES | {BasicType.STRING}, "basic")
         super().__init__(element_type)
 
 
@@ -208,7 +208,7 @@ class ObjectArrayTypeInfo(_ArrayTypeInfo):
     __slots__ = ()
 
 
-_PRIMITIVES = frozenset(
+PRIMITIVES = frozenset(
     {
         BasicType.BOOLEAN,
         BasicType.BYTE,

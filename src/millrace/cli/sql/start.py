@@ -24,13 +24,13 @@ from millrace.cli.sql.environment import EnvironmentFileError, environment_scrip
 from millrace.cli.sql.executor import Executor
 from millrace.cli.sql.script import FAILED, Script, run_scripts
 from millrace.cli.sql.settings import ClientSettings
+from millrace.cli.targets import TARGET
 from millrace.cluster.sql.clusters import asked_for
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.spark.sessions.jvm_ahead import begun_ahead
 from millrace.table.sql.text.errors import SqlError
 
-TARGET = "execution.target"
 STOPPED = 130
 """Exit code: Ctrl-C."""
 

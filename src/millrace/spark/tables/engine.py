@@ -23,6 +23,7 @@ from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
 from millrace.spark.tables.portable import PortableInserts, is_portable
 from millrace.spark.tables.steps.context import Context
 from millrace.table.planner import run
+from millrace.table.planner.advice import NONE, optimised_section
 from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.gathered_streams import GatheredStreams
 from millrace.table.sessions.counted import forget_written
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 TARGET = "execution.target"
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
-_NO_ADVICE = "No available advice... In batch mode there is no state that lasts."
+_NO_ADVICE = f"{NONE} In batch mode there is no state that lasts."
 
 
 class BatchEngine:
@@ -62,11 +63,9 @@ class BatchEngine:
         settings = session.config.to_map()
         around = Surroundings(0, session.zone, 0, session.catalogs.current_database, None, settings)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
-        optimised = [plan_text(optimise(plan, around)) for plan in plans]
-        advised = ExplainDetail.PLAN_ADVICE in details
-        title = "Optimized Physical Plan With Advice" if advised else "Optimized Physical Plan"
+        optimised = "\n\n".join(plan_text(optimise(plan, around)) for plan in plans)
         sections = {
-            title: "\n\n".join([*optimised, _NO_ADVICE] if advised else optimised),
+            **optimised_section(optimised, _NO_ADVICE if ExplainDetail.PLAN_ADVICE in details else None),
             "Plan of Spark": "\n\n".join(_of_spark(plan, session, mode) for plan in plans),
         }
         if ExplainDetail.CHANGELOG_MODE in details:

@@ -19,6 +19,13 @@ NONE = "No available advice..."
 Settings = Mapping[str, str]
 
 
+def optimised_section(plan: str, advice: str | None) -> dict[str, str]:
+    """What EXPLAIN says of the optimised plan: title -> text; with advice below it, if that is asked for."""
+    if advice is None:
+        return {"Optimized Physical Plan": plan}
+    return {"Optimized Physical Plan With Advice": f"{plan}\n\n{advice}"}
+
+
 def advice_on(plans: Sequence[n.Rel], settings: Settings) -> list[str]:
     """One line for everything that is worth a thought; one that says so if nothing is.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Rel
 from millrace.table.planner import run
+from millrace.table.planner.advice import optimised_section
 from millrace.table.planner.explain import StreamingPlans
 from millrace.table.settings.explain_detail import ExplainDetail
 from millrace.table.values.problems import problem
@@ -28,11 +29,9 @@ class StreamingEngine:
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         made = StreamingPlans(plans, session)
-        advised = ExplainDetail.PLAN_ADVICE in details
-        title = "Optimized Physical Plan With Advice" if advised else "Optimized Physical Plan"
-        optimised = made.optimised(ExplainDetail.CHANGELOG_MODE in details)
+        advice = made.advice() if ExplainDetail.PLAN_ADVICE in details else None
         sections = {
-            title: f"{optimised}\n\n{made.advice()}" if advised else optimised,
+            **optimised_section(made.optimised(ExplainDetail.CHANGELOG_MODE in details), advice),
             "Optimized Execution Plan": made.operators(),
             "Stages on Spark": made.stages(),
         }

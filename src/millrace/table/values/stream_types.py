@@ -61,23 +61,9 @@ def data_type_of_info(info: TypeInformation) -> DataType:
     return t.RawType()
 
 
-_PRIMITIVE = frozenset(
-    {
-        BasicType.BYTE,
-        BasicType.BOOLEAN,
-        BasicType.SHORT,
-        BasicType.INT,
-        BasicType.LONG,
-        BasicType.FLOAT,
-        BasicType.DOUBLE,
-        BasicType.CHAR,
-    }
-)
-
-
 def type_outside_rows(info: TypeInformation) -> DataType:
     """The data type of values that are no fields of rows. Numbers and booleans are never NULL there, as in Flink."""
-    primitive = isinstance(info, ti.BasicTypeInfo) and info._basic_type in _PRIMITIVE
+    primitive = isinstance(info, ti.BasicTypeInfo) and info._basic_type in ti.PRIMITIVES
     found = data_type_of_info(info)
     return found.not_null() if primitive else found
 

@@ -46,11 +46,9 @@ def join_kind(tree: nodes.Join) -> str:
 
 def _join(tree: nodes.Join, left: Source, at: From) -> Source:
     at = replace(at, left=left)
-    key = key_of_versions(tree.this, at)
-    if key:
-        return bind_versions(tree, key, at)
     if is_lateral(tree.this, at):
-        return bind_lateral(tree, at)
+        key = key_of_versions(tree.this, at)
+        return bind_versions(tree, key, at) if key else bind_lateral(tree, at)
     if is_temporal(tree.this):
         return bind_temporal(tree, at)
     right = bind_relation(tree.this, at)
