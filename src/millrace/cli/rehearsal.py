@@ -1,4 +1,4 @@
-"""A program that runs in this process, and whose jobs go to a function instead of Spark: what info, lint and test do."""
+"""A program that runs in this process, and whose jobs go to a function instead of Spark: for info, lint and test."""
 
 from __future__ import annotations
 

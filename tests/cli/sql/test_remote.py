@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from tests.cluster.gateway.conftest import FakeEngine, engine, gateway
@@ -73,6 +74,20 @@ def test_both_show_the_same(
     job = [each.id for each in engine.jobs]
     assert shown[0][0] == shown[1][0]
     assert shown[1][1].replace(job[-1], job[0]) == shown[0][1] if job else shown[1] == shown[0]
+
+
+def test_both_write_the_same_stream_of_arrow(
+    remote: Client, here: Client, engine: FakeEngine, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    engine.rows = lambda: iter([Row(1, "a"), Row.of_kind(RowKind.UPDATE_BEFORE, 1, "a"), Row(None, "ü")])
+    found = []
+    for client in (here, remote):
+        client.run(f"{BEGIN} SET 'millrace.sql.output' = 'arrow'")
+        capfdbinary.readouterr()
+        assert client.run("SELECT * FROM t")
+        found.append(pa.ipc.open_stream(capfdbinary.readouterr().out).read_all())
+    assert found[0].equals(found[1])
+    assert found[0].to_pydict() == {"op": ["+I", "-U", "+I"], "n": [1, 1, None], "s": ["a", "a", "ü"]}
 
 
 def test_jobs_are_the_gateways(remote: Client, engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
