@@ -18,8 +18,8 @@ _WHOLE_NUMBERS = (
 EVERYWHERE = (
     # Names are in backticks.
     (r'"([^"]+)"', r"`\1`"),
-    # The mean of whole numbers is a whole number in Flink, cut off; the specification means a fraction.
-    (rf"\bavg\(({_WHOLE_NUMBERS})\)", r"avg(CAST(\1 AS DOUBLE))"),
+    # Mean and deviation of whole numbers are whole numbers in Flink, cut off; the specification means fractions.
+    (rf"\b(avg|stddev_samp)\(({_WHOLE_NUMBERS})\)", r"\1(CAST(\2 AS DOUBLE))"),
 )
 """(pattern, what takes its place), in all queries"""
 SINGLE = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from millrace.relational.fields import Schema
@@ -27,8 +28,12 @@ class _Two(Rel):
     def with_inputs(self, inputs: tuple[Rel, ...]) -> Rel:
         return replace(self, left=inputs[0], right=inputs[1])
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
+        # Kept: rules ask for it again and again, and each join would ask all that are below it.
+        return self._columns()
+
+    def _columns(self) -> Schema:
         """Of an outer join's optional side every column may be NULL."""
         if self.kind in ("SEMI", "ANTI"):
             return self.left.schema
@@ -45,10 +50,9 @@ class Join(_Two):
     null_aware: bool = False
     """an ANTI join for NOT IN: NULLs on either side make the comparison unknown"""
 
-    @property
-    def schema(self) -> Schema:
+    def _columns(self) -> Schema:
         # A regular join delays nothing, so its rows are not in the order of any time: no time attributes.
-        return tuple(replace(each, time=None) for each in super().schema)
+        return tuple(each if each.time is None else replace(each, time=None) for each in super()._columns())
 
     def details(self) -> list[str]:
         both = self.left.schema + self.right.schema

@@ -90,12 +90,14 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
             >>> next(orders.select(col("amount").cast(DataTypes.STRING())).execute().collect())
             <Row('1')>
+
+        :raises TableException: what is given is no ``DataType``.
         """
-        return Expression(nodes.Cast(self._node, nodes.TypeName(data_type)))
+        return Expression(nodes.Cast(self._node, _type_name("cast", data_type)))
 
     def try_cast(self, data_type: DataType) -> Expression[Any]:
         """As ``cast``, with NULL for what cannot be cast."""
-        return Expression(nodes.TryCast(self._node, nodes.TypeName(data_type)))
+        return Expression(nodes.TryCast(self._node, _type_name("try_cast", data_type)))
 
     @property
     def asc(self) -> Expression[Any]:
@@ -129,3 +131,9 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
             raise problem(f"over(...) takes the alias of a window, as in over(col('w')), not {shown(window)}")
         name = window.name if isinstance(window, nodes.Column) else alias
         return Expression(nodes.Window(self._node, alias=nodes.Identifier(name, isinstance(alias, str))))
+
+
+def _type_name(method: str, data_type: DataType) -> nodes.TypeName:
+    if not isinstance(data_type, DataType):
+        raise problem(f"{method}(...) takes a DataType, as DataTypes.STRING() makes one, not {data_type!r}")
+    return nodes.TypeName(data_type)

@@ -139,11 +139,13 @@ def _source(factory: TableFactory, context: TableContext, optional: bool) -> Tab
 def with_declared(scan: Rel, schema: Schema, session: Session) -> Rel:
     """All columns of a schema in their order, computed ones too, and its watermark."""
     below = Block.of(scan.schema, session)
-    rexes = [_bound(column, below) for column in schema.columns]
     names = [column.name for column in schema.columns]
-    fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
-    fields = tuple(_proctime(field, column) for field, column in zip(fields, schema.columns))
-    plan = scan if [*scan.names] == names else Project(scan, tuple(rexes), fields)
+    plan = scan
+    if [*scan.names] != names:
+        rexes = [_bound(column, below) for column in schema.columns]
+        fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
+        fields = tuple(_proctime(field, column) for field, column in zip(fields, schema.columns))
+        plan = Project(scan, tuple(rexes), fields)
     if schema.watermark is None:
         return plan
     block = below.over(plan.schema)

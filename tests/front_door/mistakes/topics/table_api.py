@@ -33,6 +33,13 @@ MISTAKES = (
         "Write `(col('amount') > 1) & (col('id') < 3)`, `|` for or, `not_()` for not. The brackets are needed.",
     ),
     program(
+        "A type as text",
+        ORDERS + "orders.select(col('id').cast('STRING'))  # <-\n",
+        ("cast(...) takes a DataType", "DataTypes.STRING()", "'STRING'"),
+        "In the Table API types are objects; their names are text in SQL only.",
+        "Write `col('id').cast(DataTypes.STRING())`.",
+    ),
+    program(
         "Rows of different lengths",
         "t_env.from_elements([(1, 'Ann'), (2,)], ['id', 'name'])  # <-\n",
         ("2 columns (id, name)", "one has 1"),

@@ -69,14 +69,21 @@ def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], co
     if not 0 < len(found) <= MOST_FILES or any(file.root or not _PLAIN_PATH.fullmatch(file.path) for file in found):
         return None
     heads = list(map(_head, (file.path for file in found)))
-    if not all(head is not None and _is_alike(head, column) for head in heads for column in wanted.in_files):
+    # All columns, not only those that are read: Spark guesses by them how large a row is, and a query that reads a
+    # table several times has one view of it.
+    alike = [
+        column
+        for column in source.layout.in_files
+        if _is_plain(column) and all(head is not None and _is_alike(head, column) for head in heads)
+    ]
+    if not set(wanted.in_files) <= set(alike):
         return None
-    # Spark guesses how large the columns that are read are by all that the files have.
-    others = [column for column in source.layout.in_files if column not in wanted.in_files and _is_plain(column)]
-    others = [column for column in others if all(head is not None and _is_alike(head, column) for head in heads)]
-    fields = [s.StructField(field.name, spark_type(field.type)) for field in (*wanted.in_files, *others)]
-    read = _read([f"file://{file.path}" for file in found], s.StructType(fields), context.session)
-    return read.select(numbered(quoted(name) for _, name, _ in wanted.parts))
+    schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in alike])
+    files = tuple(f"file://{file.path}" for file in found)
+    known = context.read_files.get((files, schema.json()))
+    if known is None:
+        known = context.read_files[files, schema.json()] = _read(files, schema, context.session)
+    return known.select(numbered(quoted(name) for _, name, _ in wanted.parts))
 
 
 def _read(files: Sequence[str], schema: s.StructType, session: SparkSession) -> Part:

@@ -14,6 +14,7 @@ from millrace.activate import activate, is_active
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import StreamScan
 from millrace.spark.shipping import surroundings as workers
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.steps.task_metrics import BatchMetrics
 from millrace.util.by_value import pickled_by_value
@@ -62,6 +63,8 @@ class Context:
     """where the metrics of the user's functions meet; None: nobody asks for them"""
     streams: Streams | None = None
     """finds the rows of a DataStream that is read as a table; None: there is no program with any"""
+    read_files: dict[tuple[tuple[str, ...], str], Part] = field(default_factory=dict)
+    """files that Spark reads itself, and the schema that they are read with -> their rows"""
 
     def task(self, name: str) -> PythonTask:
         """A node that Python computes."""

@@ -85,7 +85,9 @@ class Scope:
 
 
 def _renamed(names: Schema, columns: Schema) -> Schema:
-    return tuple(replace(column, name=name.name) for name, column in zip(names, columns))
+    return tuple(
+        column if column.name == name.name else replace(column, name=name.name) for name, column in zip(names, columns)
+    )
 
 
 def scope_of(name: str | None, columns: Schema, path: tuple[str, ...] = ()) -> Scope:
