@@ -100,7 +100,8 @@ def session_settings(
         settings["spark.executor.extraJavaOptions"] = on_executors
     if one_process(master):
         settings |= {
-            "spark.driver.memory": "768m",
+            # At most: where streams pass through, it stays small. Spark's own operators, in batch mode, have a use for it.
+            "spark.driver.memory": "2g",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
