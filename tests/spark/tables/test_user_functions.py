@@ -189,6 +189,12 @@ def test_aggregate_functions_beside_built_in_ones(run: Run) -> None:
     assert run(plan) == [("a", 10, 2, 2.0, 2.0), ("b", 100, 2, 10.0, 0.0), (None, 16, 1, 4.0, 0.0)]
 
 
+def test_aggregate_functions_alone(run: Run) -> None:
+    twice = n.SetOp("UNION", True, (T, T), T.schema)
+    plan = group(twice, ["k"], s=own(squares, V), d=own(squares, V, distinct=True), m=own(mean, V))
+    assert run(plan) == [("a", 20, 10, 2.0), ("b", 200, 100, 10.0), (None, 32, 16, 4.0)]
+
+
 def test_aggregate_functions_of_distinct_and_filtered_rows(run: Run) -> None:
     twice = n.SetOp("UNION", True, (T, T), T.schema)
     positive = fn(">", V, lit(3))

@@ -100,7 +100,7 @@ def session_settings(
         settings["spark.executor.extraJavaOptions"] = on_executors
     if one_process(master):
         settings |= {
-            # At most: where streams pass through, it stays small. Spark's own operators, in batch mode, have a use for it.
+            # At most: where streams pass through, it stays small. Spark's own operators, in batch mode, need it.
             "spark.driver.memory": "2g",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

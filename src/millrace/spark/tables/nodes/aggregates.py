@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,6 +17,7 @@ from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
 from millrace.spark.tables.steps.frames import names, retyped, typed, types_of
+from millrace.spark.tables.steps.packing import can_pack, packed
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_type
@@ -46,20 +46,44 @@ def group(
     :param types: of the first columns of the input, which the calls refer to.
     """
     part, prepared, _ = call_texts(part, calls, types, context)
+    if sets is None and _all_collected(calls, prepared) and can_pack([types[int(key[1:])] for key in keys]):
+        rows = packed(part, keys, [(*texts.args, *texts.order) or ("1",) for texts in prepared], context)
+        keys = names(len(keys))
+        columns = [f"collect_list({name})" for name in names(len(calls), len(keys))]
+        return _with_values(_grouped(rows, keys, None, columns), len(keys), calls, prepared, context)
     columns = []
     for call, texts in zip(calls, prepared):
         if call.function in GROUPING and call.udf is None:
             columns.append(grouping_text(call, keys, sets is not None))
         else:
             columns.append(native_text(call, texts) or collected_text(call, texts))
-    grouped = _grouped(part, keys, sets, columns)
+    return _with_values(_grouped(part, keys, sets, columns), len(keys), calls, prepared, context)
+
+
+def _all_collected(calls: Sequence[AggCall], prepared: Sequence[Texts]) -> bool:
+    """Whether Python makes all values, each of all rows of a group."""
+    return bool(calls) and all(
+        not _is_spark(call, texts) and texts.filter is None for call, texts in zip(calls, prepared)
+    )
+
+
+def _is_spark(call: AggCall, texts: Texts) -> bool:
+    """Whether Spark makes the value."""
+    return (call.function in GROUPING and call.udf is None) or native_text(call, texts) is not None
+
+
+def _with_values(
+    grouped: Part, keys: int, calls: Sequence[AggCall], prepared: Sequence[Texts], context: Context
+) -> Part:
+    """The keys, and the values of the calls in place of what Spark has collected for them."""
     done = [
-        _finished(call, f"c{index}", texts, context) for index, call, texts in zip(count(len(keys)), calls, prepared)
+        None if _is_spark(call, texts) else finish_column(call, name, context)
+        for name, call, texts in zip(names(len(calls), keys), calls, prepared)
     ]
     if all(each is None for each in done):
         return grouped
-    kept = [F.col(f"c{index}") if each is None else each for index, each in enumerate(done, len(keys))]
-    return Part.of_frame(grouped.frame.select(*names(len(keys)), *kept))
+    kept = [F.col(name) if each is None else each for name, each in zip(names(len(calls), keys), done)]
+    return Part.of_frame(grouped.frame.select(*names(keys), *kept))
 
 
 def call_texts(
@@ -86,14 +110,6 @@ def finish_column(call: AggCall, name: str, context: Context) -> Column:
     task = FinishTask(call, context.task("GroupAggregate"))
     shipped = context.ship(task, f"aggregate function {call.function}")
     return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
-
-
-def _finished(call: AggCall, name: str, texts: Texts, context: Context) -> Column | None:
-    """What makes the value of a call of what Spark has collected; None: it is the value."""
-    grouping = call.function in GROUPING and call.udf is None
-    if grouping or native_text(call, texts) is not None:
-        return None
-    return finish_column(call, name, context)
 
 
 def _grouped(part: Part, keys: Sequence[str], sets: Sequence[Sequence[int]] | None, columns: Sequence[str]) -> Part:

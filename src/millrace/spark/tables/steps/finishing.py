@@ -20,6 +20,7 @@ from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.results import result_column
 from millrace.runtime.functions.runner import FunctionRunner
+from millrace.spark.tables.steps.packing import unpacked
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal
 
@@ -39,7 +40,7 @@ class FinishTask:
         with self.task.functions(wrappers_in(self.call)) as functions:
             finish = self.finisher(functions)
             for (lists,) in batches:
-                yield finish([self._group(rows) for rows in _slices(lists)])
+                yield finish([self._group(rows) for rows in _slices(unpacked(lists))])
 
     def finisher(self, functions: FunctionRunner) -> Finisher:
         """What makes the values of many groups."""
