@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -47,6 +48,38 @@ def test_a_deletion_brings_the_whole_row() -> None:
     script = [element(("a", 1), TYPES, UPDATE_AFTER), EpochEnd(), element(("a", None), TYPES, DELETE), EndInput()]
     found = run(ChangelogNormalize(keys=(0,), types=TYPES), script)
     assert found == [(INSERT, ("a", 1)), (DELETE, ("a", 1))]
+
+
+@few
+@given(UPSERTS, st.dictionaries(st.sampled_from("ab"), st.integers(0, 3)))
+def test_a_sink_that_has_rows_of_a_failed_attempt(changes: list[tuple[int, str, int]], earlier: dict[str, int]) -> None:
+    """Deletions go on of rows that are not known here; whatever the sink had of these keys, it is right behind them."""
+    script: list[Step] = []
+    table: dict[str, int] = {}
+    told = set()
+    for kind, key, number in changes:
+        if kind == UPDATE_BEFORE:
+            continue
+        script.append(element((key, number), TYPES, kind))
+        table.pop(key, None)
+        told.add(key)
+        if kind != DELETE:
+            table[key] = number
+    script.append(EndInput())
+    config = ChangelogNormalize(keys=(0,), types=TYPES, before=False, repeated=True)
+    sink = {key: number for key, number in earlier.items() if key in told}
+    for kind, (key, number) in run(config, script):
+        sink.pop(key, None)
+        if kind != DELETE:
+            sink[key] = number
+    assert sink == table
+
+
+def test_a_row_that_came_and_went_in_an_epoch_is_deleted() -> None:
+    script = [element(("a", 1), TYPES, INSERT), element(("a", None), TYPES, DELETE), EndInput()]
+    config = ChangelogNormalize(keys=(0,), types=TYPES, before=False)
+    assert run(config, script) == []
+    assert run(replace(config, repeated=True), script) == [(DELETE, ("a", None))]
 
 
 def test_every_version() -> None:

@@ -46,6 +46,8 @@ class ChangelogNormalize(TableConfig):
     """whether the consumer needs the old row of an update (-U)"""
     every: bool = False
     """whether the consumer needs every version of a row, instead of one a batch"""
+    repeated: bool = False
+    """whether deletions of rows that are not known go on: see ``TableSource.repeats_deletions``"""
 
     def operator(self) -> ChangelogNormalizeOperator:
         return ChangelogNormalizeOperator(self)
@@ -57,10 +59,19 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
         self._state = self.keyed_value("row")
         self.codec = RowCodec([arrow_type(each) for each in self.config.types])
         self.before = self.config.before
+        self._unknown: dict[Key, Row] = {}
+        """deletions of this epoch, of rows that were not known before it"""
 
     def row_of(self, key: Key) -> Row | None:
         found: Row | None = self._state.get(key)
         return found
+
+    def flush(self) -> None:
+        super().flush()
+        unknown, self._unknown = self._unknown, {}
+        gone = [row for key, row in unknown.items() if self.row_of(key) is None]
+        if gone:
+            self.emit_rows(row_changes(self.codec, gone, [None] * len(gone), self.before))
 
     def receive(self, rows: Rows, input: int) -> None:
         if rows.kinds is not None:
@@ -77,6 +88,8 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
         for key, kind, row in zip(grouped.keys, latest.kind_values().tolist(), values):
             self.touch(key, self._state.get(key))
             if kind == DELETE:
+                if self.config.repeated and self.touched[key] is None:
+                    self._unknown[key] = row
                 self._state.remove(key)
             else:
                 self._state.put(key, row)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from millrace.relational import types as t
 from millrace.relational.casting import is_text
 from millrace.relational.nodes import Schema
-from millrace.relational.rows import Rows
+from millrace.relational.rows import DELETE, Rows
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
 
@@ -82,9 +82,13 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
         for column, field in zip(rows.columns, config.columns):
             if field.type.is_nullable or not column.null_count:
                 continue
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
             if config.not_null == "ERROR":
-                raise ValueError(null_problem(field.name))
-            complete &= column.is_valid().to_numpy(zero_copy_only=False)
+                # A deletion may say no more than its key.
+                if not (valid | (rows.kind_values() == DELETE)).all():
+                    raise ValueError(null_problem(field.name))
+                continue
+            complete &= valid
         if not complete.all():
             self._dropped.inc(int((~complete).sum()))
             rows = rows.where(complete)

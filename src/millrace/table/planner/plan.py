@@ -73,6 +73,8 @@ class Plan:
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
         self.strategies: dict[int, WatermarkStrategy] = {}
         """of scans, by their id: a watermark above them is made in their source"""
+        self.of_sinks: set[int] = set()
+        """scans, by their id, whose columns go as they are to a sink that knows rows by their key"""
 
     def add(self, node: n.Rel, before: bool = True) -> Planned:
         """The operators of a node and all below it.

@@ -47,6 +47,7 @@ class CdcTableSource(TableSource):
             self.kinds = INSERT_ONLY
         else:
             self.kinds = UPSERT if emitting.mode == UPSERT_MODE else ALL_KINDS
+        self.repeats_deletions = self.kinds == UPSERT
 
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
         table = self._context

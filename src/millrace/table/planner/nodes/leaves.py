@@ -56,16 +56,22 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
             f"table {'.'.join(node.path)} gives rows by their key without the old ones: declare its PRIMARY KEY"
         )
     (key,) = changes.keys
-    return _normalised(plan, read, key, before, node.versions)
+    repeated = not before and id(node) in plan.of_sinks and node.source.repeats_deletions
+    return _normalised(plan, read, key, before, node.versions, repeated)
 
 
-def _normalised(plan: Plan, read: Planned, key: tuple[int, ...], before: bool, every: bool) -> Planned:
+def _normalised(
+    plan: Plan, read: Planned, key: tuple[int, ...], before: bool, every: bool, repeated: bool = False
+) -> Planned:
     """Upserts with the former content of rows.
 
     :param every: whether rows that did not change are passed on as well.
+    :param repeated: as of ``ChangelogNormalize``.
     """
     types = tuple(column.type for column in read.schema)
-    config = ChangelogNormalize(keys=key, types=types, before=before, every=every, **plan.options.common)
+    config = ChangelogNormalize(
+        keys=key, types=types, before=before, every=every, repeated=repeated, **plan.options.common
+    )
     return plan.step("ChangelogNormalize", config, [(read, by(key))], read.schema, read.changes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from millrace.common.types import RowKind
 from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
+from millrace.relational.rex import Ref
 from millrace.relational.sources import TableSink
 from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
@@ -30,6 +31,7 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     if wants_before:
         below = _enforced(plan, node, plan.add(node.input, True))
     else:
+        plan.of_sinks |= _read_as_it_is(node.input)
         below = upserts(plan, node.input, key, lambda rows: _enforced(plan, node, rows))
     spec = specs.Sink(node.sink.stream())
     # Changes of a row must not overtake each other.
@@ -39,6 +41,16 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     edges = tuple(Edge(id, together) for id in below.ids)
     added = plan.program.add(f"Sink({table})", spec, edges, **_width(plan, node, below, together))
     return Planned((added.id,), node.schema, changes)
+
+
+def _read_as_it_is(node: n.Rel) -> set[int]:
+    """The identity of the table whose columns these rows are. A deletion may say no more than its key, so nothing else
+    may be computed of it."""
+    while isinstance(node, n.Watermark) or (
+        isinstance(node, n.Project) and all(isinstance(each, Ref) for each in node.expressions)
+    ):
+        node = node.input
+    return {id(node)} if isinstance(node, n.Scan) else set()
 
 
 def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | None) -> dict[str, Any]:
