@@ -80,8 +80,8 @@ class TableSource(ABC):
     uses_filters = False
     """whether it reads less for the filters of ``stream``"""
     repeats_deletions = False
-    """whether it may delete rows that it has not given since the last checkpoint: those of an attempt that failed, which
-    a sink may have"""
+    """whether it may delete rows that it has not given since the last checkpoint: those of an attempt that failed,
+    which a sink may have"""
     watermarks: SourceWatermarks | None = None
     """None: the watermark follows from the rows of a subtask as they come, whichever splits they are of"""
 
