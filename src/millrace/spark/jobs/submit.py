@@ -6,6 +6,7 @@ import logging
 import pickle
 import queue
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from millrace.runtime.coordination.checkpoint_log import CheckpointStats
 from millrace.runtime.coordination.cleaning import InBackground
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import RestartPolicy
+from millrace.runtime.failure import JobFailedError
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Collect
 from millrace.spark import recovery_file
@@ -94,13 +96,10 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
         # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
         # anew.
         recovery_file.record_job(index, job.job_id, home.folder.uri)
-    cleaner = InBackground()
-    coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis, cleaner), cleaner)
     try:
         home.announce()
-        restore = _restore(coordinator, home, settings, index, lost is not None)
+        coordinator, restore = with_splits(job, settings, home, index, lost is not None)
         runner = JobRunner(job, payload, settings, coordinator, home, restore)
-        runner.coordinator.find_splits()
         needs = settings.dependencies
         packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
         place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
@@ -122,6 +121,32 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
 def _is_read_here(job: JobGraph) -> bool:
     """Whether this process reads the results: they end with it in any case."""
     return any(isinstance(info.spec, Collect) for info in job.operators)
+
+
+def with_splits(
+    job: JobGraph, settings: JobSettings, home: JobHome, index: int, lost: bool
+) -> tuple[Coordinator, Restore | None]:
+    """A coordinator whose sources have found their splits, and what the job begins with.
+
+    :param lost: whether a driver of the job has died. Then it is not being submitted, but runs: a source that can't be
+        asked now, since its server is away, is asked again as the restart strategy says.
+    :raises JobFailedError: a source cannot find its splits.
+    """
+    while True:
+        cleaner = InBackground()
+        coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis, cleaner), cleaner)
+        restore = _restore(coordinator, home, settings, index, lost)
+        try:
+            coordinator.find_splits()
+            return coordinator, restore
+        except JobFailedError as error:
+            again = lost and not error.failure.final
+            delay = settings.restart.on_failure(int(time.monotonic() * 1000)) if again else None
+            if delay is None:
+                raise
+            coordinator.close()
+            logger.warning("job %r cannot go on yet, and tries again in %d ms:\n%s", job.name, delay, error)
+            time.sleep(delay / 1000)
 
 
 def _restore(
