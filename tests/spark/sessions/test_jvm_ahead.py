@@ -54,7 +54,7 @@ def test_most_sessions_get_it(jvm: JvmAhead) -> None:
     [
         {"millrace.master": "spark://host:7077"},
         {"millrace.master": "local-cluster[2,1,1024]"},
-        {"spark.driver.memory": "2g"},
+        {"spark.driver.memory": "3g"},
         {"spark.driver.extraJavaOptions": "-Dmine=1"},
         {"env.java.opts.all": "-Dmine=1"},
         {"spark.jars": "mine.jar"},
