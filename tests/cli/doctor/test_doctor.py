@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -178,3 +179,17 @@ def test_a_cluster_that_answers_and_one_that_does_not(monkeypatch: pytest.Monkey
         assert texts(configured(monkeypatch, tmp_path, text))[1] == (Verdict.GOOD, f"127.0.0.1:{port} answers")
     found = configured(monkeypatch, tmp_path, text)[1]
     assert found.verdict is Verdict.NOTE and found.text.startswith(f"nothing answers at 127.0.0.1:{port}")
+
+
+def test_it_needs_no_extra() -> None:
+    """A newcomer has none when he asks what is missing."""
+    program = """
+import sys
+for name in ("msgspec", "starlette", "uvicorn", "httpx", "psycopg", "confluent_kafka"):
+    sys.modules[name] = None
+from millrace.cli.main import main
+main(["doctor"], prog_name="millrace")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Folder of running jobs" in done.stdout

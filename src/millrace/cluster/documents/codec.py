@@ -1,16 +1,19 @@
-"""Documents as JSON text and back."""
+"""Documents as JSON text and back.
+
+``msgspec``, of the extra ``cluster``, is imported when there is one: ``doctor`` looks at folders without it.
+"""
 
 from __future__ import annotations
 
 from typing import TypeVar
-
-import msgspec
 
 D = TypeVar("D")
 
 
 def encode(document: object) -> bytes:
     """A document, or a list of documents, as JSON."""
+    import msgspec
+
     return msgspec.json.encode(document)
 
 
@@ -19,6 +22,8 @@ def decode(text: bytes, kind: type[D]) -> D:
 
     :raises ValueError: it is no JSON, or not of that kind.
     """
+    import msgspec
+
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
