@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pickle
 import queue
@@ -144,7 +145,8 @@ def with_splits(
             delay = settings.restart.on_failure(int(time.monotonic() * 1000)) if again else None
             if delay is None:
                 raise
-            coordinator.close()
+            with contextlib.suppress(Exception):  # what has not begun may not know how to end
+                coordinator.close()
             logger.warning("job %r cannot go on yet, and tries again in %d ms:\n%s", job.name, delay, error)
             time.sleep(delay / 1000)
 
