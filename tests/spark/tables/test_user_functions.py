@@ -195,6 +195,17 @@ def test_aggregate_functions_alone(run: Run) -> None:
     assert run(plan) == [("a", 20, 10, 2.0), ("b", 200, 100, 10.0), (None, 32, 16, 4.0)]
 
 
+def test_aggregate_functions_by_keys_that_are_lists(run: Run) -> None:
+    """Arrow does not tell such keys apart; Spark does."""
+    lists = values({"k": t.ArrayType(INT), "v": INT}, ([1, 2], 1), ([1, 2], 2), ([2], 5))
+    found = run(group(lists, ["k"], s=own(squares, at(lists, "v"))))
+    assert sorted((tuple(key), value) for key, value in found) == [((1, 2), 5), ((2,), 25)]
+
+
+def test_keys_alone(run: Run) -> None:
+    assert run(group(T, ["k"])) == [("a",), ("b",), (None,)]
+
+
 def test_aggregate_functions_of_distinct_and_filtered_rows(run: Run) -> None:
     twice = n.SetOp("UNION", True, (T, T), T.schema)
     positive = fn(">", V, lit(3))

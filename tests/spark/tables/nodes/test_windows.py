@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.tables.conftest import Run
-from tests.spark.tables.plans import BIGINT, INT, STRING, TIMESTAMP, agg, at, rows_of, values
+from tests.spark.tables.plans import BIGINT, INT, STRING, TIMESTAMP, agg, at, by, rows_of, values
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
@@ -122,6 +122,22 @@ def test_aggregates_of_windows(run: Run, name: str, attached: bool) -> None:
 @pytest.mark.parametrize("name", ["tumble", "cumulate", "session"])
 def test_no_rows_make_no_windows(run: Run, name: str) -> None:
     assert run(window_table(WINDOWS[name], NO_ROWS)) == []
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["group window", "after the table function"])
+def test_aggregates_of_windows_that_python_makes(run: Run, attached: bool) -> None:
+    """Without others beside them their rows are put together before they are sent."""
+    window = WINDOWS["hop"]
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for key, value, _, start, end in assigned(window, True):
+        groups[key, start, end].append(value)
+    expected = [
+        (key, sorted(found), moment(start), moment(end), moment(end - 1))
+        for (key, start, end), found in groups.items()
+    ]
+    value = at(TABLE, "v")
+    found = run(window_aggregate(window, attached, agg("ARRAY_AGG", value, order=by(value))))
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
 def test_windows_of_a_window_with_grouping_sets(run: Run) -> None:

@@ -17,7 +17,7 @@ from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
 from millrace.spark.tables.steps.frames import names, retyped, typed, types_of
-from millrace.spark.tables.steps.packing import can_pack, packed
+from millrace.spark.tables.steps.packing import packed
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_type
@@ -46,44 +46,30 @@ def group(
     :param types: of the first columns of the input, which the calls refer to.
     """
     part, prepared, _ = call_texts(part, calls, types, context)
-    if sets is None and _all_collected(calls, prepared) and can_pack([types[int(key[1:])] for key in keys]):
-        rows = packed(part, keys, [(*texts.args, *texts.order) or ("1",) for texts in prepared], context)
-        keys = names(len(keys))
-        columns = [f"collect_list({name})" for name in names(len(calls), len(keys))]
-        return _with_values(_grouped(rows, keys, None, columns), len(keys), calls, prepared, context)
-    columns = []
-    for call, texts in zip(calls, prepared):
-        if call.function in GROUPING and call.udf is None:
-            columns.append(grouping_text(call, keys, sets is not None))
-        else:
-            columns.append(native_text(call, texts) or collected_text(call, texts))
-    return _with_values(_grouped(part, keys, sets, columns), len(keys), calls, prepared, context)
-
-
-def _all_collected(calls: Sequence[AggCall], prepared: Sequence[Texts]) -> bool:
-    """Whether Python makes all values, each of all rows of a group."""
-    return bool(calls) and all(
-        not _is_spark(call, texts) and texts.filter is None for call, texts in zip(calls, prepared)
-    )
-
-
-def _is_spark(call: AggCall, texts: Texts) -> bool:
-    """Whether Spark makes the value."""
-    return (call.function in GROUPING and call.udf is None) or native_text(call, texts) is not None
-
-
-def _with_values(
-    grouped: Part, keys: int, calls: Sequence[AggCall], prepared: Sequence[Texts], context: Context
-) -> Part:
-    """The keys, and the values of the calls in place of what Spark has collected for them."""
-    done = [
-        None if _is_spark(call, texts) else finish_column(call, name, context)
-        for name, call, texts in zip(names(len(calls), keys), calls, prepared)
-    ]
-    if all(each is None for each in done):
+    width = len(keys)
+    by_spark = [_spark_text(call, texts, keys, sets is not None) for call, texts in zip(calls, prepared)]
+    collected = keys and calls and sets is None and not any(by_spark) and not any(texts.filter for texts in prepared)
+    rows = packed(part, keys, [(*texts.args, *texts.order) for texts in prepared], context) if collected else None
+    if rows is None:
+        columns = [text or collected_text(call, texts) for call, texts, text in zip(calls, prepared, by_spark)]
+    else:
+        part, keys = rows, names(width)
+        columns = [f"collect_list({name})" for name in names(len(calls), width)]
+    grouped = _grouped(part, keys, sets, columns)
+    if all(by_spark):
         return grouped
-    kept = [F.col(name) if each is None else each for name, each in zip(names(len(calls), keys), done)]
-    return Part.of_frame(grouped.frame.select(*names(keys), *kept))
+    values = [
+        F.col(name) if text else finish_column(call, name, context)
+        for name, call, text in zip(names(len(calls), width), calls, by_spark)
+    ]
+    return Part.of_frame(grouped.frame.select(*names(width), *values))
+
+
+def _spark_text(call: AggCall, texts: Texts, keys: Sequence[str], grouped: bool) -> str | None:
+    """The call as Spark computes it; None: Python makes its value of the rows of the group."""
+    if call.function in GROUPING and call.udf is None:
+        return grouping_text(call, keys, grouped)
+    return native_text(call, texts)
 
 
 def call_texts(

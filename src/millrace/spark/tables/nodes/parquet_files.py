@@ -80,9 +80,10 @@ def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], co
         return None
     schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in alike])
     files = tuple(f"file://{file.path}" for file in found)
-    known = context.read_files.get((files, schema.json()))
+    key = files, schema.json()
+    known = context.read_files.get(key)
     if known is None:
-        known = context.read_files[files, schema.json()] = _read(files, schema, context.session)
+        known = context.read_files[key] = _read(files, schema, context.session)
     return known.select(numbered(quoted(name) for _, name, _ in wanted.parts))
 
 

@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as s
 
-from millrace.relational.type_table import Family, family_of
-from millrace.relational.types import DataType
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names
 from millrace.spark.tables.steps.parts import Part, numbered
@@ -22,31 +20,33 @@ from millrace.spark.tables.steps.parts import Part, numbered
 MOST_ROWS = 262_144
 MOST_BYTES = 32 << 20
 """of rows that are put together at once; the batch that goes beyond is among them"""
-_KEYS = frozenset(
-    {
-        Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT, Family.BYTES, Family.DATE,
-        Family.TIME, Family.TIMESTAMP, Family.INSTANT,
-    }
+_KEYS = (
+    s.BooleanType, s.NumericType, s.StringType, s.BinaryType, s.DateType, s.TimestampType, s.TimestampNTZType,
 )  # fmt: skip
 
 
-def can_pack(keys: Sequence[DataType]) -> bool:
-    """Whether Arrow finds equal keys of these types, of which there is one at least."""
-    return bool(keys) and all(family_of(key) in _KEYS for key in keys)
+def can_pack(keys: Sequence[s.DataType]) -> bool:
+    """Whether Arrow finds equal keys of these types."""
+    return all(isinstance(key, _KEYS) for key in keys)
 
 
-def packed(part: Part, keys: Sequence[str], calls: Sequence[Sequence[str]], context: Context) -> Part:
-    """The keys c0, c1, ..., and behind them a list of rows for each call.
+def packed(part: Part, keys: Sequence[str], calls: Sequence[Sequence[str]], context: Context) -> Part | None:
+    """The keys c0, c1, ..., and behind them a list of rows for each call; None: Arrow cannot tell these keys apart.
 
-    :param calls: what the rows of each list have, one column at least.
+    :param keys: one at least.
+    :param calls: what the rows of each list have; where that is nothing, they have a column that means nothing.
     """
-    rows = part.select(numbered([*keys, *(text for texts in calls for text in texts)])).frame
-    task = PackTask(len(keys), tuple(map(len, calls)))
-    fields = iter(rows.schema.fields)
-    shown = [s.StructField(f"c{at}", next(fields).dataType) for at in range(len(keys))]
-    for at, texts in enumerate(calls, len(keys)):
-        row = s.StructType([s.StructField(f"a{place}", next(fields).dataType) for place in range(len(texts))])
-        shown.append(s.StructField(f"c{at}", s.ArrayType(row)))
+    arguments = [texts or ("1",) for texts in calls]
+    rows = part.select(numbered([*keys, *(text for texts in arguments for text in texts)])).frame
+    types = [field.dataType for field in rows.schema.fields]
+    if not can_pack(types[: len(keys)]):
+        return None
+    fields = iter(types)
+    shown = [s.StructField(name, next(fields)) for name in names(len(keys))]
+    for name, texts in zip(names(len(arguments), len(keys)), arguments):
+        row = s.StructType([s.StructField(f"a{place}", next(fields)) for place in range(len(texts))])
+        shown.append(s.StructField(name, s.ArrayType(row)))
+    task = PackTask(len(keys), tuple(map(len, arguments)))
     return Part.of_frame(rows.mapInArrow(context.ship(task, "rows with equal keys"), s.StructType(shown)))
 
 
