@@ -78,6 +78,14 @@ FUNCTIONS = {
         "price DOUBLE, number BIGINT, text STRING",
         "SELECT price, number, text FROM source, LATERAL TABLE(compute(id, name)) AS made (number, text)",
     ),
+    "batch": (by_column, "process", "batch", "id BIGINT, price DOUBLE", "SELECT compute(id), price FROM source"),
+    "table-batch": (
+        two_rows,
+        "thread",
+        "batch",
+        "price DOUBLE, number BIGINT, text STRING",
+        "SELECT price, number, text FROM source, LATERAL TABLE(compute(id, name)) AS made (number, text)",
+    ),
     "aggregate": (
         udaf(CountAndSum()),
         "process",

@@ -25,8 +25,11 @@ def measured(work: Work, sides: Sequence[str], flink_python: str | None, turns: 
     found: dict[str, list[Found]] = {side: [] for side in sides}
     for turn in range(turns):
         for side in sides:
-            found[side].append(once(work, side, flink_python))
-            print(f"turn {turn + 1}: {side} is done (load {os.getloadavg()[0]:.1f})", file=sys.stderr, flush=True)
+            took = once(work, side, flink_python)
+            found[side].append(took)
+            # Hours of work are not lost with the other side's error.
+            told = ", ".join(f"{name} {each.wall:.2f}" for name, each in took.items() if isinstance(each, Taken))
+            print(f"turn {turn + 1}: {side}, load {os.getloadavg()[0]:.1f}: {told}", file=sys.stderr, flush=True)
     return {side: _medians(each) for side, each in found.items()}
 
 
@@ -60,9 +63,13 @@ def _run(python: list[str], work: Work, settings: Mapping[str, str], environ: Ma
         with open(given, "w") as file:
             json.dump(work.as_json(settings), file)
         command = [*python, str(PROGRAM), given]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=dict(environ), cwd=folder, timeout=DEADLINE, check=False
-        )
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=dict(environ), cwd=folder, timeout=DEADLINE, check=False
+            )
+        except subprocess.TimeoutExpired as late:
+            late_found = read((late.stdout or b"").decode(), work.queries)
+            return {name: late_found.get(name, f"not at its end when {DEADLINE} s were over") for name in work.queries}
     found = read(done.stdout, work.queries)
     if done.returncode or not found:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")

@@ -1,6 +1,7 @@
 """Operators on tables whose state is in columns go on with another parallelism from a checkpoint.
 
-A checkpoint has changes of epochs, which the next job divides by keys. The oracle is the same program in one go.
+A checkpoint has changes of epochs, or a whole state and changes, which the next job divides by keys. The oracle is the
+same program in one go.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from millrace.common import Types
 from millrace.common.types import RowKind
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.runtime.coordination import chains
 from millrace.table import DataTypes, Schema, StreamTableEnvironment
 
 COUNT, KEYS = 60, 9
+NUMBERED = "SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {}) AS r FROM t"
 QUERIES = {
     "hop": "SELECT k, COUNT(*) AS n, SUM(v) AS s, window_end FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), "
     "INTERVAL '0.1' SECOND, INTERVAL '0.3' SECOND)) GROUP BY k, window_start, window_end",
@@ -31,6 +34,10 @@ QUERIES = {
     "group by of changes": "SELECT n, COUNT(*) AS m, SUM(k) AS s FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) "
     "GROUP BY n",
     "distinct": "SELECT k, COUNT(DISTINCT v) AS n, COUNT(DISTINCT MOD(v, 5)) AS m FROM t GROUP BY k",
+    "first row": f"SELECT k, v FROM ({NUMBERED.format('ts')}) WHERE r = 1",
+    "last row": f"SELECT k, v FROM ({NUMBERED.format('ts DESC')}) WHERE r = 1",
+    "top 3": f"SELECT k, v, r FROM ({NUMBERED.format('MOD(v * 7, 11) DESC, v')}) WHERE r <= 3",
+    "different rows": "SELECT DISTINCT k, MOD(v, 7) AS m FROM t",
     "join": "SELECT a.k, a.v, b.v AS w FROM t AS a JOIN t AS b ON a.k = b.k WHERE MOD(b.v, 2) = 0",
 }
 
@@ -71,8 +78,11 @@ def table_of(changes: list[Any]) -> Counter[tuple[Any, ...]]:
     return +found
 
 
+@pytest.mark.parametrize("compact", [chains.COMPACT_BYTES, 1], ids=["of changes", "of whole states"])
 @pytest.mark.parametrize("name", QUERIES)
-def test_goes_on(name: str, tmp_path: Path) -> None:
+def test_goes_on(name: str, compact: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "COMPACT_BYTES", compact)
+    monkeypatch.setattr(chains, "TOGETHER", 1)
     build = program(QUERIES[name])
     first = SavedJob(collecting(build, 2, epoch_records=10), tmp_path / "first", 1)
     for _ in range(3):

@@ -25,7 +25,6 @@ from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
-from millrace.runtime.state.told import is_by_key, is_told
 from millrace.runtime.tasks.member import OperatorDeltas
 
 __all__ = ["EarlierSubtask", "Rest", "keyed_state", "rest_of", "rests"]
@@ -108,7 +107,7 @@ def _chosen(
         exact = divided_by is not None and section.is_within(divided_by)
         chosen: KeyedDelta = {}
         for name, (kind, entries) in keyed.items():
-            if kind not in BY_ADDRESS or (is_told(entries) and not is_by_key(entries)):
+            if kind not in BY_ADDRESS:
                 held.apply({name: (kind, entries)})
             else:
                 part = entries if exact else of_groups(kind, entries, max_parallelism, groups)

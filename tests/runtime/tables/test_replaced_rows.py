@@ -18,6 +18,7 @@ from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ValueTable
 from millrace.runtime.tables import replaced_rows
 from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.columns import pieces as piecewise
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
 from millrace.runtime.tables.ordering.latest_rows import RowOfKey
@@ -45,7 +46,7 @@ def content(target: RowOfKey) -> dict[Any, Any]:
 
 def test_copies_follow_and_rows_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaced_rows, "FEW_DEAD", 3)
-    monkeypatch.setattr(replaced_rows, "PIECE", 4)
+    monkeypatch.setattr(piecewise, "PIECE", 4)
     draw = random.Random(1)
     leader, copy, model = table(), table(), dict[Any, str]()
     for _ in range(120):
@@ -110,7 +111,7 @@ def some_rows(seed: int) -> list[Row]:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_state_moves_between_columns_and_entries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A savepoint says the same of both, and a job goes on with either: the disk backend has entries."""
-    monkeypatch.setattr(replaced_rows, "PIECE", 5)
+    monkeypatch.setattr(piecewise, "PIECE", 5)
     config = CONFIGS[name]
     first, second = some_rows(1), some_rows(2)
 

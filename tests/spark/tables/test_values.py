@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,9 +18,11 @@ from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.spark.tables.nodes.leaves import values as values_frame
-from millrace.spark.tables.steps.computed import _computed_column
+from millrace.spark.tables.steps.computed import behind, columns_task, in_a_struct
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.steps.from_python import Picked
+from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.types import as_internal
 
 if TYPE_CHECKING:
@@ -110,11 +113,14 @@ def test_literals_come_through(zoned: Context) -> None:
     same(rows(n.SetOp("UNION", True, branches, TABLE.columns), zoned), PLAIN)
 
 
-def test_python_sees_and_gives_every_type(zoned: Context) -> None:
+@pytest.mark.parametrize("way", [in_a_struct, behind])
+def test_python_sees_and_gives_every_type(zoned: Context, way: Any) -> None:
     references: list[Rex] = [Ref(kind, index) for index, kind in enumerate(COLUMNS.values())]
-    frame = values_frame(TABLE, [], zoned)
-    column = _computed_column(references, types_of(TABLE.columns), zoned)
-    found = frame.select(column.alias("all")).select("all.*").toArrow()
+    part = Part.of_frame(values_frame(TABLE, [], zoned))
+    if way is behind:
+        part = part.in_python(Picked(tuple(range(len(COLUMNS)))), part.frame.schema, partial(zoned.ship, what="all"))
+    made, names = way(part, *columns_task(references, types_of(TABLE.columns), zoned), zoned)
+    found = made.select(numbered(names)).frame.toArrow()
     parts = [as_internal(part, kind) for part, kind in zip(found.columns, COLUMNS.values())]
     table = found.from_arrays(parts, names=list(COLUMNS))
     same(rows_of(table, TABLE), PLAIN)

@@ -20,7 +20,7 @@ from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
-from millrace.runtime.state.told import divided, is_by_key, is_told
+from millrace.runtime.state.told import divided, is_told
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 __all__ = ["BY_ADDRESS", "Divider", "Grouped", "of_groups"]
@@ -72,7 +72,7 @@ class Divider:
         left: KeyedDelta = {}
         for name, (kind, entries) in keyed.items():
             told = is_told(entries)
-            if told and self._whole and is_by_key(entries):
+            if told and self._whole:
                 self._gather(name, kind, divided(entries, self._places_of_hashes))
             elif kind not in self._kinds or told:
                 left[name] = (kind, entries)

@@ -137,11 +137,11 @@ class KeyedStateBackend(KeyedStates):
 
     def full_pieces(self) -> Iterator[KeyedDelta]:
         """Everything, as changes onto an empty backend that are applied one after the other."""
-        yield from self._pieces(Table.entry_pieces)
+        yield from self._pieces(lambda table: table.entry_pieces())
 
     def told_pieces(self) -> Iterator[KeyedDelta]:
         """The same in the form of ``delta``: tables in columns tell columns."""
-        yield from self._pieces(Table.told_pieces)
+        yield from self._pieces(lambda table: table.told_pieces())
 
     def _pieces(self, of: Callable[[Table], Iterator[Any]]) -> Iterator[KeyedDelta]:
         for name, table in self._tables.items():

@@ -1,8 +1,8 @@
 """Changes of tables in columns, which say of which table they are: a reader that knows only names can hold them.
 
-Such changes are one entry of a delta: ``{SINCE: (form, what makes the table, the changes)}``. When keys go to tasks of
-another parallelism, what an earlier task had is put together in its own form, and divided by keys as a whole; some
-forms say for each key what becomes of it, so they can be divided as they are.
+Such changes are one entry of a delta: ``{SINCE: (form, what makes the table, the changes)}``. They say for each key
+what becomes of it, whatever there is at others: when keys go to tasks of another parallelism they are divided as they
+are.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FORMS = {
     "seen values": ("millrace.runtime.tables.aggregates.seen_values", "SeenRows"),
     "groups": ("millrace.runtime.tables.aggregates.group_table", "GroupTable"),
 }
-_BY_KEY = frozenset({"groups"})
-"""forms that have ``divided`` and ``by_address``"""
+_BY_ADDRESS = frozenset({"groups"})
+"""forms that have ``by_address``"""
 
 Changes = dict[Any, Any]
 
@@ -42,11 +42,6 @@ def table_of(changes: Changes) -> Table:
     return table
 
 
-def is_by_key(changes: Changes) -> bool:
-    """Whether changes that are told say for each key what becomes of it, whatever there is at others."""
-    return changes[SINCE][0] in _BY_KEY
-
-
 def divided(changes: Changes, places: Callable[[Any], Any]) -> dict[int, Changes]:
     """Changes by key, by the places that the hashes of keys go to (arrays of numpy)."""
     found: dict[int, Changes] = _form(changes).divided(changes, places)
@@ -58,7 +53,7 @@ def by_address(changes: Changes) -> Changes:
 
     :raises ValueError: only a table in columns can take it in.
     """
-    if not is_by_key(changes):
+    if changes[SINCE][0] not in _BY_ADDRESS:
         raise ValueError(
             f"a checkpoint has state in columns ({changes[SINCE][0]}), which only a job with its state in memory goes "
             f"on from: take a savepoint instead"

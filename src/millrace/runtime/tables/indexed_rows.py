@@ -21,6 +21,7 @@ from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, ty
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
+from millrace.runtime.tables.columns.pieces import pieces, pieces_of_groups
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
 
@@ -69,6 +70,26 @@ class AddedRows(Table):
         """The columns of these rows, or those at these places."""
         return self._store.take(numbers, places)
 
+    def numbers(self) -> Ids:
+        """Of all rows that are there."""
+        return np.arange(self._store.length)
+
+    def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
+        """These rows, some at a time: texts of a column may not be longer than 2 GB together."""
+        for part in pieces(numbers):
+            yield record_batch(self.take(part), len(part))
+
+    def all_rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are there, by arrival."""
+        return self.batches(self.numbers())
+
+    def batches_of_keys(self) -> Iterator[pa.RecordBatch]:
+        """The same, those of a key in one batch and by arrival."""
+        numbers = self.numbers()
+        hashes = [key_hashes(self.take(part, self.divided_by), len(part)) for part in pieces(numbers)]
+        for part in pieces_of_groups(np.concatenate(hashes)) if hashes else ():
+            yield record_batch(self.take(numbers[part]), len(part))
+
     # -- as a table -----------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -79,11 +100,42 @@ class AddedRows(Table):
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         """The rows of a full content, None without any."""
 
+    @abstractmethod
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+        """The full content of keys that have these rows."""
+
+    def entries(self) -> dict[Any, Any]:
+        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
+
+    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
+        return map(self.entries_of, self.batches_of_keys())
+
     def delta(self) -> dict[Any, Any]:
         if not self._added:
             return {}
         added, self._added = self._added, []
         return {SINCE: (*self.form(), list(map(to_bytes, added)))}
+
+    def told_pieces(self) -> Iterator[dict[Any, Any]]:
+        for batch in self._store.batches():
+            yield {SINCE: (*self.form(), [to_bytes(batch)])}
+
+    @property
+    def divided_by(self) -> Sequence[int]:
+        """The columns by whose hash rows are divided among subtasks."""
+        return self._found_by
+
+    @classmethod
+    @abstractmethod
+    def told(cls, *made_of: Any) -> AddedRows:
+        """An empty table that takes in what one of this form has told."""
+
+    @classmethod
+    def divided(cls, changes: dict[Any, Any], places: Callable[[Hashes], Ids]) -> dict[int, dict[Any, Any]]:
+        """What was told, by the places that keys go to."""
+        form, made_of, batches = changes[SINCE]
+        parts = batches_by_place(batches, cls.told(*made_of).divided_by, places)
+        return {place: {SINCE: (form, made_of, part)} for place, part in parts.items()}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = dict(changes)
@@ -124,14 +176,29 @@ class IndexedRows(AddedRows):
         rows = [row for _, counts, _ in entries.values() for row, count in counts.items() for _ in range(count)]
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
-    def entries(self) -> dict[Any, Any]:
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
         found: dict[Any, tuple[bool, dict[Any, int], list[Any]]] = {}
-        for batch in self._store.batches():
-            keys = key_tuples([batch.column(index) for index in self._found_by], batch.num_rows)
-            for key, row in zip(keys, self._codec.rows(batch.columns, batch.num_rows)):
-                counts = found.setdefault(key, (True, {}, []))[1]
-                counts[row] = counts.get(row, 0) + 1
+        keys = key_tuples([batch.column(index) for index in self._found_by], batch.num_rows)
+        for key, row in zip(keys, self._codec.rows(batch.columns, batch.num_rows)):
+            counts = found.setdefault(key, (True, {}, []))[1]
+            counts[row] = counts.get(row, 0) + 1
         return found
+
+
+def batches_by_place(
+    batches: Sequence[bytes], key: Sequence[int], places: Callable[[Hashes], Ids]
+) -> dict[int, list[bytes]]:
+    """The rows of batches by the places that their keys go to; those of one place in their order."""
+    found: dict[int, list[bytes]] = {}
+    for batch in map(from_bytes, batches):
+        goes_to = places(key_hashes([batch.column(place) for place in key], batch.num_rows))
+        order = np.argsort(goes_to, kind="stable")
+        ordered = batch.take(pa.array(order))
+        starts = np.flatnonzero(np.diff(goes_to[order], prepend=-1))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), batch.num_rows]):
+            part = to_bytes(ordered.slice(start, end - start))
+            found.setdefault(int(goes_to[order[start]]), []).append(part)
+    return found
 
 
 def at_positions(keys: Sequence[pa.Array]) -> Callable[[Ids], Sequence[pa.Array]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import Kinds, Rows, record_batch
+from millrace.relational.rows import Kinds, Rows
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import ABSENT, ValueTable
 from millrace.runtime.state.told import SINCE
@@ -23,12 +23,11 @@ from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.pieces import pieces
 from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
 
 FEW_DEAD = 1_000
 """Removed rows that are not worth writing the store again."""
-PIECE = 200_000
-"""Rows that are taken at a time."""
 MANY_DEAD = 2_000_000
 """Rows that came and went since ``settle`` that are worth calling it."""
 
@@ -108,11 +107,6 @@ class ReplacedRows(AddedRows):
         parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
         return np.concatenate(parts) if parts else np.zeros(0, bool)
 
-    def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
-        """These rows, some at a time: texts of a column may not be longer than 2 GB together."""
-        for part in pieces(numbers):
-            yield record_batch(self.take(part), len(part))
-
     def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
         """The same as rows of these kinds."""
         start = 0
@@ -121,12 +115,7 @@ class ReplacedRows(AddedRows):
             yield Rows(batch, part if part is not None and part.any() else None)
             start += batch.num_rows
 
-    def all_rows(self) -> Iterator[pa.RecordBatch]:
-        """The rows that are there, by arrival."""
-        return self.batches(self.numbers())
-
     def numbers(self) -> Ids:
-        """Of all rows that are there."""
         return np.flatnonzero(self._alive[: self.length])
 
     # -- as a table -----------------------------------------------------------------------------------------------
@@ -140,6 +129,11 @@ class ReplacedRows(AddedRows):
         whole = new if self._told == 0 else self.beside(new)
         self._told = self.length
         return {SINCE: (*self.form(), list(map(to_bytes, self.batches(whole))))} if len(new) else {}
+
+    def told_pieces(self) -> Iterator[dict[Any, Any]]:
+        # A piece replaces all that was told of its keys before: it has all of their rows.
+        for batch in self.batches_of_keys():
+            yield {SINCE: (*self.form(), [to_bytes(batch)])}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
@@ -170,8 +164,3 @@ class ReplacedRows(AddedRows):
         distinct = [key.take(where) for key in keys]
         _, numbers = self.find(hashes[first], at_positions(distinct))
         self.remove(numbers)
-
-
-def pieces(numbers: Ids) -> Iterator[Ids]:
-    """The numbers, some at a time."""
-    return (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))

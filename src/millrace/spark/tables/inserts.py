@@ -30,7 +30,7 @@ class Inserts:
         translation = Translation(context, _shared(plans))
         with active(context.session), interpreter(context.session.sparkContext, context.python):
             parts = [enforced(translation.part(plan), sink.columns, settings) for sink, plan in zip(sinks, plans)]
-            self._writings = [writing(sink, part.frame, context) for sink, part in zip(sinks, parts)]
+            self._writings = [writing(sink, part, context) for sink, part in zip(sinks, parts)]
         self._kept = translation.kept
 
     def write(self) -> list[int | None]:

@@ -9,10 +9,12 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import types as s
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.relational import nodes as n
@@ -20,12 +22,13 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.stragglers import none_left
 from millrace.spark.tables.texts.types import as_internal
 
 logger = logging.getLogger(__name__)
 
-_RESULT = "rows bigint, committables binary"
+_RESULT = s.StructType([s.StructField("rows", s.LongType()), s.StructField("committables", s.BinaryType())])
 
 
 class Writing(ABC):
@@ -60,12 +63,12 @@ class TaskWriting(Writing):
     """Every task prepares its part; when all are done, the driver makes them visible. What is left then is of tasks
     that ran twice or failed, and is taken back."""
 
-    def __init__(self, sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> None:
+    def __init__(self, sink: Sink[Rows], node: n.Sink, part: Part, context: Context) -> None:
         self._job_id = context.job_id
         self._committer = sink.create_committer()
         task = SinkTask(sink, tuple(types_of(node.schema)), context.job_id, context.parallelism)
-        shipped = context.ship(task, f"the sink of table {'.'.join(node.path)}")
-        self._frame = frame.coalesce(context.parallelism).mapInArrow(shipped, _RESULT)
+        ship = partial(context.ship, what=f"the sink of table {'.'.join(node.path)}")
+        self._frame = part.coalesced(context.parallelism).in_python(task, _RESULT, ship).frame
         self._prepared: list[Any] = []
         self._rows = 0
 
@@ -94,22 +97,23 @@ class TaskWriting(Writing):
             committer.close()
 
 
-def writing(node: n.Sink, frame: DataFrame, context: Context) -> Writing:
-    """How the rows of a frame get into a table; the frame has its columns.
+def writing(node: n.Sink, part: Part, context: Context) -> Writing:
+    """How rows get into a table; they have its columns.
 
     :raises NotImplementedError: the connector cannot overwrite.
     """
     name = ".".join(node.path)
     if node.sink.writes_frames:
-        return FrameWriting(node, frame)
+        return FrameWriting(node, part.frame)
     sink = node.sink.overwriting(dict(node.partition)) if node.overwrite else node.sink
     if sink is None:
         raise NotImplementedError(f"table {name} cannot be overwritten: its connector only appends; use INSERT INTO")
     if sink.together:
         places = [node.input.names.index(each) for each in sink.together]
-        frame = frame.repartition(context.parallelism, *(f"c{place}" for place in places))
+        spread = part.frame.repartition(context.parallelism, *(f"c{place}" for place in places))
+        part = Part.of_frame(spread)
     # A name of its own, since two statements of a set may write to the same table: neither takes back the other's.
-    return TaskWriting(sink.stream().for_operator(f"sink-{name}-{uuid.uuid4().hex}"), node, frame, context)
+    return TaskWriting(sink.stream().for_operator(f"sink-{name}-{uuid.uuid4().hex}"), node, part, context)
 
 
 class _InitContext(WriterInitContext):

@@ -23,12 +23,12 @@ from millrace.runtime.exchange.hash_columns import groups_of
 from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ABSENT, ValueTable
-from millrace.runtime.state.told import by_address, divided, is_by_key, is_told
+from millrace.runtime.state.told import by_address, divided, is_told
 from millrace.runtime.state.told import table_of as told_table
-from millrace.runtime.tables import replaced_rows
 from millrace.runtime.tables.aggregates import group_aggregate, group_table
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.aggregates.group_table import GroupTable
+from millrace.runtime.tables.columns import pieces as piecewise
 from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.testing import EpochEnd, Step
 
@@ -61,7 +61,7 @@ def drawn(draw: random.Random) -> Model:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are gone are soon forgotten, and few are told at a time."""
     monkeypatch.setattr(group_table, "FEW_DEAD", 2)
-    monkeypatch.setattr(replaced_rows, "PIECE", 3)
+    monkeypatch.setattr(piecewise, "PIECE", 3)
 
 
 @pytest.mark.usefixtures("small")
@@ -82,7 +82,7 @@ def test_copies_follow() -> None:
             assert leader.length <= 2 * len(model) + 3
         if draw.random() < 0.3:
             told = leader.delta()
-            assert is_told(told) and is_by_key(told)
+            assert is_told(told)
             copy.apply(told)
             entries.apply(by_address(told))
             assert copy.entries() == entries.entries() == model
@@ -216,7 +216,7 @@ def test_the_same_changes_as_of_objects(case: str, together: int, script: list[A
     """In the same order, too: with time to live, or on disk, nothing is to look otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(group_aggregate, "TOGETHER", together)
-        patch.setattr(replaced_rows, "PIECE", 3)
+        patch.setattr(piecewise, "PIECE", 3)
         given_steps = steps(script, bool(CASES[case].get("retracts")))
         columns = run(config(case), given_steps)
         patch.setattr(KeyedStateBackend, "in_memory", False)

@@ -103,13 +103,15 @@ def by_python(call: AggCall) -> bool:
 
 
 PACKED = {name: call for name, call in CALLS.items() if by_python(call)}
-"""without others beside them their rows are put together before they are sent"""
+"""their rows are put together before they are sent"""
+MIXED = {name: call for name, call in CALLS.items() if by_python(call) or not call.distinct}
+"""beside such ones also those that Spark has itself"""
 
 
 @pytest.mark.parametrize(
     ("calls", "keys"),
-    [(CALLS, ["k"]), (PACKED, ["k"]), (PACKED, ["m"]), (PACKED, ["tiny", "s"])],
-    ids=["all", "by Python", "by a decimal", "by two keys"],
+    [(CALLS, ["k"]), (MIXED, ["k"]), (PACKED, ["k"]), (PACKED, ["m"]), (PACKED, ["tiny", "s"])],
+    ids=["all", "but those of distinct values", "by Python", "by a decimal", "by two keys"],
 )
 def test_values_are_those_of_the_descriptions(run: Run, calls: dict[str, AggCall], keys: list[str]) -> None:
     width, places = len(keys), [list(COLUMNS).index(key) for key in keys]

@@ -54,7 +54,7 @@ def test_the_same_rows(tmp_path: Path, context: Context) -> None:
     read = parquet_rows(source(tmp_path), columns, (), context)
     assert read is not None and "FileScan parquet" in read.frame._jdf.queryExecution().toString()
     types = [list(COLUMNS.values())[at][0] for at in columns]
-    assert rows(read.frame) == rows(read_source(source(tmp_path).stream(columns), types, "files", context))
+    assert rows(read.frame) == rows(read_source(source(tmp_path).stream(columns), types, "files", context).frame)
 
 
 @pytest.mark.parametrize(

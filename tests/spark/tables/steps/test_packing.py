@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import types as s
 
+from millrace.relational import types as t
 from millrace.spark.tables.steps import packing
-from millrace.spark.tables.steps.packing import PackTask, can_pack, unpacked
+from millrace.spark.tables.steps.packing import PackedCall, PackTask, can_pack
 
 KEYS = st.tuples(
     st.none() | st.sampled_from([0.0, -0.0, math.nan, 1.5]), st.none() | st.sampled_from(["", "a", "b"])
@@ -38,45 +39,72 @@ def name_of(key: Any) -> Any:
     return ("nan" if number is not None and math.isnan(number) else number), text
 
 
+PAIR = PackedCall((t.BigIntType(), t.ArrayType(t.BigIntType())), False)
+SINGLE = PackedCall((t.BigIntType(),), False)
+FILTERED = PackedCall((t.BigIntType(),), True)
+
+
+def unpacked(call: PackedCall, batches: list[pa.RecordBatch], place: int) -> dict[Any, list[Any]]:
+    """What Spark and the finisher make of a call's values: the rows of each key."""
+    values: dict[Any, list[Any]] = defaultdict(list)
+    for batch in batches:
+        keys = zip(*(column.to_pylist() for column in batch.columns[:2]))
+        for key, value in zip(keys, batch.column(place).to_pylist()):
+            values[name_of(key)].append(value)
+    kind = pa.struct([(field.name, pa.binary()) for field in call.spark_type.fields])
+    # A group before them, as in a batch whose first groups have been taken.
+    lists = pa.array([[], *values.values()], pa.list_(kind)).slice(1)
+    rows = call.unpacked(lists)
+    rows.validate(full=True)
+    return {key: [tuple(row.values()) for row in found] for key, found in zip(values, rows.to_pylist())}
+
+
 @given(ROWS, st.integers(1, 4), st.integers(1, 9))
 def test_rows_stay_with_their_keys_in_their_order(rows: list[Any], size: int, lot: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(packing, "MOST_ROWS", lot)
-        found = list(PackTask(2, (2, 1))(in_batches(rows, size)))
+        found = list(PackTask(2, (PAIR, SINGLE))(in_batches(rows, size)))
     pairs, singles = defaultdict(list), defaultdict(list)
-    for batch in found:
-        for row in batch.to_pylist():
-            key = name_of((row["c0"], row["c1"]))
-            pairs[key] += [(each["a0"], each["a1"]) for each in row["c2"]]
-            singles[key] += [each["a0"] for each in row["c3"]]
-    expected_pairs, expected_singles = defaultdict(list), defaultdict(list)
     for key, first, second, third in rows:
-        expected_pairs[name_of(key)].append((first, second))
-        expected_singles[name_of(key)].append(third)
-    assert pairs == expected_pairs
-    assert singles == expected_singles
+        pairs[name_of(key)].append((first, second))
+        singles[name_of(key)].append((third,))
+    assert unpacked(PAIR, found, 2) == pairs
+    assert unpacked(SINGLE, found, 3) == singles
+
+
+@given(ROWS, st.integers(1, 4), st.integers(1, 9))
+def test_a_condition_is_of_its_call_only(rows: list[Any], size: int, lot: int) -> None:
+    columns = []
+    for batch in in_batches(rows, size):
+        flags = pa.array([None if each is None else each > 0 for each in batch[4].to_pylist()], pa.bool_())
+        arrays = [*batch.columns[:3], flags, batch[2]]
+        columns.append(pa.RecordBatch.from_arrays(arrays, [f"c{at}" for at in range(5)]))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(packing, "MOST_ROWS", lot)
+        found = list(PackTask(2, (FILTERED, SINGLE))(columns))
+    some, every = defaultdict(list), defaultdict(list)
+    for key, first, _, third in rows:
+        some[name_of(key)] += [(first,)] if third is not None and third > 0 else []
+        every[name_of(key)].append((first,))
+    assert unpacked(FILTERED, found, 2) == some
+    assert unpacked(SINGLE, found, 3) == every
 
 
 def test_a_lot_is_one_batch_with_one_row_a_key() -> None:
     rows = [((float(at % 3), "a"), at, None, None) for at in range(12)]
-    (found,) = PackTask(2, (1,))(in_batches(rows, 5))
-    assert found.column(2).to_pylist() == [[{"a0": at} for at in range(key, 12, 3)] for key in range(3)]
-
-
-def test_lists_of_lists_become_lists_of_rows() -> None:
-    row = pa.struct([("a0", pa.int64())])
-    nested = [[[{"a0": 1}], [{"a0": 2}, {"a0": 3}]], [], [[{"a0": 4}]]]
-    assert unpacked(pa.array(nested, pa.list_(pa.list_(row)))).to_pylist() == [
-        [{"a0": 1}, {"a0": 2}, {"a0": 3}],
-        [],
-        [{"a0": 4}],
-    ]
-    sliced = pa.array([[[{"a0": 9}]], *nested], pa.list_(pa.list_(row))).slice(1)
-    assert unpacked(sliced).to_pylist() == unpacked(pa.array(nested, pa.list_(pa.list_(row)))).to_pylist()
-    plain = pa.array([[{"a0": 1}], []], pa.list_(row))
-    assert unpacked(plain) is plain
+    (found,) = PackTask(2, (SINGLE,))(in_batches(rows, 5))
+    assert found.num_rows == 3
+    assert unpacked(SINGLE, [found], 2) == {(key, "a"): [(at,) for at in range(key, 12, 3)] for key in range(3)}
 
 
 def test_keys_that_arrow_cannot_group() -> None:
     assert can_pack([s.LongType(), s.StringType()])
     assert not can_pack([s.LongType(), s.ArrayType(s.IntegerType())])
+
+
+def test_without_keys_all_rows_are_of_one_group() -> None:
+    batches = [pa.RecordBatch.from_arrays([pa.array([at, None])], ["c0"]) for at in range(3)]
+    (found,) = PackTask(0, (SINGLE,))(batches)
+    assert found.schema.names == ["c0"]
+    lists = pa.ListArray.from_arrays([0, 1], found.column(0))
+    assert SINGLE.unpacked(lists).to_pylist() == [[{"a0": each} for each in (0, None, 1, None, 2, None)]]

@@ -18,7 +18,7 @@ from millrace.runtime.tables.columns.changes import differing, placed_changes
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.merging import merged
-from millrace.runtime.tables.replaced_rows import pieces
+from millrace.runtime.tables.columns.pieces import pieces
 
 
 class GroupColumns(Groups):

@@ -21,9 +21,10 @@ from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, ty
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_columns, key_tuples
+from millrace.runtime.tables.columns.pieces import pieces
 from millrace.runtime.tables.columns.written import written_column
-from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
-from millrace.runtime.tables.replaced_rows import FEW_DEAD, pieces
+from millrace.runtime.tables.indexed_rows import AddedRows, at_positions, batches_by_place
+from millrace.runtime.tables.replaced_rows import FEW_DEAD
 
 Changes = dict[Any, Any]
 
@@ -130,35 +131,22 @@ class GroupTable(AddedRows):
             return {}
         gone, self._gone = self._gone, []
         self._untold[changed] = False
-        return self._telling(gone, map(self._batch, pieces(changed)))
+        return self._telling(gone, self.batches(changed))
 
     def told_pieces(self) -> Iterator[Changes]:
-        for part in pieces(np.flatnonzero(self._alive[: self.length])):
-            yield self._telling((), [self._batch(part)])
+        for batch in self.all_rows():
+            yield self._telling((), [batch])
 
     def _telling(self, gone: Sequence[pa.RecordBatch], there: Any) -> Changes:
         return {SINCE: (*self.form(), (list(map(to_bytes, gone)), list(map(to_bytes, there))))}
-
-    def _batch(self, numbers: Ids) -> pa.RecordBatch:
-        """Keys and accumulators of some rows."""
-        return record_batch([*self.take(numbers), *self.slots(numbers)], len(numbers))
 
     @classmethod
     def divided(cls, changes: Changes, places: Callable[[Hashes], Ids]) -> dict[int, Changes]:
         """What was told, by the places that keys go to."""
         form, made_of, both = changes[SINCE]
-        width = len(types_of(made_of[0]))
-        found: dict[int, tuple[list[bytes], list[bytes]]] = {}
-        for which, batches in enumerate(both):
-            for batch in map(from_bytes, batches):
-                goes_to = places(key_hashes(batch.columns[:width], batch.num_rows))
-                order = np.argsort(goes_to, kind="stable")
-                ordered = batch.take(pa.array(order))
-                starts = np.flatnonzero(np.diff(goes_to[order], prepend=-1))
-                for start, end in zip(starts.tolist(), [*starts[1:].tolist(), batch.num_rows]):
-                    place = int(goes_to[order[start]])
-                    found.setdefault(place, ([], []))[which].append(to_bytes(ordered.slice(start, end - start)))
-        return {place: {SINCE: (form, made_of, part)} for place, part in found.items()}
+        gone, there = (batches_by_place(each, cls.told(*made_of).divided_by, places) for each in both)
+        found = ((place, (gone.get(place, []), there.get(place, []))) for place in gone.keys() | there.keys())
+        return {place: {SINCE: (form, made_of, part)} for place, part in found}
 
     @classmethod
     def by_address(cls, changes: Changes) -> Changes:
@@ -199,20 +187,27 @@ class GroupTable(AddedRows):
         slots = [column_of(values, each.kind) for values, each in zip(zip(*entries.values()), self._columns)]
         return record_batch([*key_columns(list(entries), self.types), *slots], len(entries))
 
-    def entries(self) -> Changes:
-        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
+    def numbers(self) -> Ids:
+        return np.flatnonzero(self._alive[: self.length])
+
+    def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
+        """Keys and accumulators of some rows, some at a time."""
+        for part in pieces(numbers):
+            yield record_batch([*self.take(part), *self.slots(part)], len(part))
 
     def entry_pieces(self) -> Iterator[Changes]:
-        for part in pieces(np.flatnonzero(self._alive[: self.length])):
-            yield self._entries(part)
+        # A key has one row.
+        return map(self.entries_of, self.all_rows())
 
-    def _entries(self, numbers: Ids) -> Changes:
-        slots = [column.to_pylist() for column in self.slots(numbers)]
-        return dict(zip(key_tuples(self.take(numbers), len(numbers)), zip(*slots)))
+    def entries_of(self, batch: pa.RecordBatch) -> Changes:
+        width = len(self.types)
+        slots = [column.to_pylist() for column in batch.columns[width:]]
+        return dict(zip(key_tuples(batch.columns[:width], batch.num_rows), zip(*slots)))
 
     def row(self, at: Any) -> Any:
         keys = key_columns([at], self.types)
-        return self._entries(self.find(key_hashes(keys, 1), at_positions(keys))[1]).get(at)
+        found = self.batches(self.find(key_hashes(keys, 1), at_positions(keys))[1])
+        return next((self.entries_of(batch)[at] for batch in found), None)
 
 
 def group_table(keys: Sequence[pa.DataType], slots: Sequence[Slot]) -> GroupTable:

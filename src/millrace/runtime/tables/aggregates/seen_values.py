@@ -34,6 +34,10 @@ class SeenRows(AddedRows):
         self._keys, self._values = keys, values
         self.filters: list[Rex | None] = []
 
+    @property
+    def divided_by(self) -> Sequence[int]:
+        return range(len(self._keys))
+
     def form(self) -> tuple[str, tuple[Any, ...]]:
         return "seen values", (types_as_bytes(self._keys), types_as_bytes(self._values), len(self.filters))
 
@@ -52,15 +56,14 @@ class SeenRows(AddedRows):
         bits = [sum(1 << place for place, count in enumerate(counts) if count > 0) for _, _, counts in rows]
         return record_batch([*keys, *values, pa.array(bits, pa.int64())], len(rows))
 
-    def entries(self) -> dict[Any, Any]:
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
         seen: dict[Any, dict[Any, int]] = {}
         width = len(self._keys)
-        for batch in self._store.batches():
-            keys = key_tuples(batch.columns[:width], batch.num_rows)
-            values = key_tuples(batch.columns[width:-1], batch.num_rows)
-            for key, value, bits in zip(keys, values, batch.column(batch.num_columns - 1).to_pylist()):
-                row = seen.setdefault(key, {})
-                row[value] = row.get(value, 0) | bits
+        keys = key_tuples(batch.columns[:width], batch.num_rows)
+        values = key_tuples(batch.columns[width:-1], batch.num_rows)
+        for key, value, bits in zip(keys, values, batch.column(batch.num_columns - 1).to_pylist()):
+            row = seen.setdefault(key, {})
+            row[value] = row.get(value, 0) | bits
         places = range(len(self.filters))
         return {
             key: (True, {value: tuple([bits >> place & 1 for place in places]) for value, bits in row.items()}, [])

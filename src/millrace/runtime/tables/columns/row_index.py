@@ -71,7 +71,8 @@ class RowStore:
         if len(self._batches) == 1:
             where = pa.array(numbers)
             return [self._batches[0].column(place).take(where) for place in chosen]
-        owner = np.searchsorted(self._starts, numbers, "right") - 1
+        # Numbers of 16 bits are sorted by their digits.
+        owner = (np.searchsorted(self._starts, numbers, "right") - 1).astype(np.uint16)
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(len(self._batches) + 1))
         parts = []
@@ -122,23 +123,33 @@ class HashIndex:
 
         :param wanted: which rows are looked for, numpy Booleans; None: all.
         """
-        found = []
+        # A search that goes through a long run from its beginning to its end finds most of what it reads in the cache:
+        # in one of 8,000,000 rows a hash takes 0.3 us so, and 2.5 in any order.
+        order = np.argsort(hashes)
+        ascending = hashes[order]
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for run in self._runs:
-            first = np.searchsorted(run.hashes, hashes, "left")
-            owners, places = ranges(first, np.searchsorted(run.hashes, hashes, "right") - first)
+            if not len(run.hashes):
+                continue
+            owners, places = _found(run.hashes, ascending)
             numbers = run.numbers[places]
             if wanted is not None:
                 chosen = wanted[numbers]
                 owners, numbers = owners[chosen], numbers[chosen]
-            found.append((owners, numbers))
-        if not found:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if len(found) == 1:
-            return found[0]
+            found.append((order[owners], numbers))
         owners, numbers = (np.concatenate(parts) for parts in zip(*found))
         # Older runs have smaller numbers, and come first.
-        order = np.argsort(owners, kind="stable")
-        return owners[order], numbers[order]
+        by_owner = np.argsort(owners, kind="stable")
+        return owners[by_owner], numbers[by_owner]
+
+
+def _found(run: Hashes, ascending: Hashes) -> tuple[Ids, Ids]:
+    """(position in the ascending hashes, place of an equal one in the run)."""
+    first = np.searchsorted(run, ascending, "left")
+    there = np.flatnonzero(run[np.minimum(first, len(run) - 1)] == ascending)
+    first = first[there]
+    owners, places = ranges(first, np.searchsorted(run, ascending[there], "right") - first)
+    return there[owners], places
 
 
 def _order(count: int) -> int:

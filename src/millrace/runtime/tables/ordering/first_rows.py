@@ -67,12 +67,12 @@ class FirstOfKey(ReplacedRows):
         rows = [row for top in entries.values() for row, _ in top]
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
-    def entries(self) -> dict[Any, Any]:
-        numbers = self.numbers()
-        owners, first = group_ids(self.take(numbers, self._found_by), len(numbers))
-        order, ranks = self.ranked(numbers, owners)
-        keys = key_tuples(self.take(numbers[first], self._found_by), len(first))
-        rows = [row for batch in self.all_rows() for row in self._codec.rows(batch.columns, batch.num_rows)]
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+        by = [batch.column(place) for place in self._found_by]
+        owners, first = group_ids(by, batch.num_rows)
+        order, ranks = self._rank(owners, self.wide([batch.column(place) for place in self.needed]))
+        keys = key_tuples([column.take(pa.array(first)) for column in by], len(first))
+        rows = self._codec.rows(batch.columns, batch.num_rows)
         found: dict[Any, list[Any]] = {key: [] for key in keys}
         for owner, row, rank in zip(owners[order].tolist(), order.tolist(), ranks.tolist()):
             found[keys[owner]].append((rows[row], rank))

@@ -44,14 +44,10 @@ class RowOfKey(ReplacedRows):
         rows = [row for _, row in entries.values()]
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
-    def entries(self) -> dict[Any, Any]:
-        return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
-
-    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
-        for batch in self.all_rows():
-            keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
-            times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
-            yield dict(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+        keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
+        times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
+        return dict(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
 
 
 class LatestRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, key_tuples
 from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
-from millrace.runtime.tables.replaced_rows import PIECE
 
 
 class SeenKeys(AddedRows):
@@ -55,11 +54,5 @@ class SeenKeys(AddedRows):
         keys = [at for at, seen in entries.items() if seen is True]
         return record_batch(key_columns(keys, self._types), len(keys)) if keys else None
 
-    def entries(self) -> dict[Any, Any]:
-        return {key: True for piece in self.entry_pieces() for key in piece}
-
-    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
-        for batch in self._store.batches():
-            for start in range(0, batch.num_rows, PIECE):
-                part = batch.slice(start, PIECE)
-                yield dict.fromkeys(key_tuples(part.columns, part.num_rows), True)
+    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+        return dict.fromkeys(key_tuples(batch.columns, batch.num_rows), True)

@@ -13,13 +13,13 @@ from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType, RowField, RowType
 from millrace.spark.tables.nodes.forms import batch_form
+from millrace.spark.tables.steps.collecting import collected, collected_in_packs
 from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
+from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask, Unpacked, as_they_are
 from millrace.spark.tables.steps.frames import names, retyped, typed, types_of
-from millrace.spark.tables.steps.packing import packed
 from millrace.spark.tables.steps.parts import Part, numbered
-from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text, grouping_text, native_text
+from millrace.spark.tables.texts.aggregate_texts import GROUPING, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_type
 
 
@@ -48,21 +48,27 @@ def group(
     part, prepared, _ = call_texts(part, calls, types, context)
     width = len(keys)
     by_spark = [_spark_text(call, texts, keys, sets is not None) for call, texts in zip(calls, prepared)]
-    collected = keys and calls and sets is None and not any(by_spark) and not any(texts.filter for texts in prepared)
-    rows = packed(part, keys, [(*texts.args, *texts.order) for texts in prepared], context) if collected else None
-    if rows is None:
-        columns = [text or collected_text(call, texts) for call, texts, text in zip(calls, prepared, by_spark)]
-    else:
-        part, keys = rows, names(width)
-        columns = [f"collect_list({name})" for name in names(len(calls), width)]
-    grouped = _grouped(part, keys, sets, columns)
+    rows = collected(part, keys, calls, prepared)
+    if sets is None and _in_packs(calls, by_spark):
+        packs = collected_in_packs(part, keys, calls, prepared, context)
+        if packs is not None:
+            rows, by_spark = packs, [None] * len(calls)
+    grouped = _grouped(rows.part, rows.keys, sets, [text or each for text, each in zip(by_spark, rows.texts)])
     if all(by_spark):
         return grouped
     values = [
-        F.col(name) if text else finish_column(call, name, context)
-        for name, call, text in zip(names(len(calls), width), calls, by_spark)
+        F.col(name) if text else finish_column(call, name, context, unpacked)
+        for name, call, text, unpacked in zip(names(len(calls), width), calls, by_spark, rows.unpacked)
     ]
     return Part.of_frame(grouped.frame.select(*names(width), *values))
+
+
+def _in_packs(calls: Sequence[AggCall], by_spark: Sequence[str | None]) -> bool:
+    """Whether Python makes all values, of rows that it has put together before: those of Spark's own functions beside
+    the user's, too, since Spark would collect the rows of the latter one by one. Not so what Python would have to look
+    for equal values for, nor what is no function of rows."""
+    alone = any(text and (call.distinct or call.function in GROUPING) for call, text in zip(calls, by_spark))
+    return not all(by_spark) and not alone
 
 
 def _spark_text(call: AggCall, texts: Texts, keys: Sequence[str], grouped: bool) -> str | None:
@@ -91,9 +97,9 @@ def call_texts(
     return computed.part, found, list(texts)
 
 
-def finish_column(call: AggCall, name: str, context: Context) -> Column:
+def finish_column(call: AggCall, name: str, context: Context, unpacked: Unpacked = as_they_are) -> Column:
     """The values of a call from a column of collected rows."""
-    task = FinishTask(call, context.task("GroupAggregate"))
+    task = FinishTask(call, context.task("GroupAggregate"), unpacked=unpacked)
     shipped = context.ship(task, f"aggregate function {call.function}")
     return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
 
@@ -114,9 +120,10 @@ def table_aggregate(node: n.TableAggregate, inputs: list[Part], context: Context
     keys = [f"c{key}" for key in node.keys]
     width = len(keys)
     part, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
-    grouped = _grouped(part, keys, None, [collected_text(call, texts)]).frame
+    lists = collected_in_packs(part, keys, [call], [texts], context) or collected(part, keys, [call], [texts])
+    grouped = _grouped(lists.part, lists.keys, None, lists.texts).frame
     row = RowType([RowField(column.name, column.type) for column in node.columns[width:]])
-    task = TableAggregateTask(call, context.task("TableAggregate"), row)
+    task = TableAggregateTask(call, context.task("TableAggregate"), row, unpacked=lists.unpacked[0])
     shipped = context.ship(task, f"table aggregate function {call.function}")
     made = arrow_function(shipped, [F.col(f"c{width}")], s.ArrayType(spark_type(row)), once=True)
     rows = grouped.select(*names(width), made.alias("made")).select(*names(width), F.inline("made"))

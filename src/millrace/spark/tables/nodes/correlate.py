@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import Rex
@@ -19,12 +17,12 @@ from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import filtered, names, typed, typed_texts, types_of
+from millrace.spark.tables.steps.frames import filtered, names, typed_texts, types_of
 from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.Correlate)
-def correlate(node: n.Correlate, inputs: list[Part], context: Context) -> Part | DataFrame:
+def correlate(node: n.Correlate, inputs: list[Part], context: Context) -> Part:
     """Each row with the rows that a function makes of it.
 
     :raises NotImplementedError: the function is neither UNNEST nor one of the user's.
@@ -39,7 +37,7 @@ def correlate(node: n.Correlate, inputs: list[Part], context: Context) -> Part |
         if kind is None
         else Unnesting(node.args[0], bool(dict(node.options).get("ordinality")))
     )
-    return typed(expand(inputs[0], expansion, node, node.produced, node.left, context), node.schema)
+    return expand(inputs[0], expansion, node, node.produced, node.left, context)
 
 
 def _unnest(node: n.Correlate, part: Part, context: Context) -> Part:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from millrace.relational import nodes as n
 from millrace.relational.arrow import schema_of
@@ -23,6 +23,7 @@ from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import retyped, types_of
 from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal, outgoing, spark_schema
@@ -113,8 +114,8 @@ def expand(
     produced: n.Schema,
     left: bool,
     context: Context,
-) -> DataFrame:
-    """The rows with those that an expansion makes of them."""
+) -> Part:
+    """The rows with those that an expansion makes of them, of the types that the node says."""
     types = tuple(column.type for column in node.input.schema)
     if isinstance(node, n.LookupJoin):
         what = f"table {'.'.join(node.path)}"
@@ -124,5 +125,6 @@ def expand(
         name = f"Correlate({node.function})"
     around, place = context.surroundings, context.task(name)
     task = ExpandTask(expansion, types, produced, left, node.condition, around, place)
-    schema = spark_schema([*types, *(column.type for column in produced)])
-    return part.frame.mapInArrow(context.ship(task, what), schema)
+    shown = [*types, *types_of(produced)]
+    expanded = part.in_python(task, spark_schema(shown), partial(context.ship, what=what))
+    return retyped(expanded, shown, node.schema)

@@ -54,7 +54,7 @@ def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame
         rows = parquet_rows(node.source, columns, node.filters, context)
         if rows is not None:
             return rows
-        frame = read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
+        return read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
     return typed(frame, node.columns)
 
 

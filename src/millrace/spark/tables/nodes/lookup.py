@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.types import DataType
@@ -19,16 +17,15 @@ from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
 from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import typed
 from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.LookupJoin)
-def lookup_join(node: n.LookupJoin, inputs: list[Part], context: Context) -> DataFrame:
+def lookup_join(node: n.LookupJoin, inputs: list[Part], context: Context) -> Part:
     """Each row with the rows that the table has for its key. Rows with NULL in the key have none."""
     external = LookupConfig.of(node.source, dict(node.options), len(node.table))
     expansion = LookupExpansion(external, tuple(key for _, key in node.lookup))
-    return typed(expand(inputs[0], expansion, node, node.table, node.kind == "LEFT", context), node.schema)
+    return expand(inputs[0], expansion, node, node.table, node.kind == "LEFT", context)
 
 
 class LookupExpansion(Expansion):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
@@ -35,7 +35,7 @@ _ROWS = 8_192
 
 
 @batch_form(n.Match)
-def match(node: n.Match, inputs: list[Part], context: Context) -> DataFrame:
+def match(node: n.Match, inputs: list[Part], context: Context) -> Part:
     """The matches of each partition."""
     types = types_of(node.input.schema)
     width = len(types)
@@ -48,7 +48,7 @@ def match(node: n.Match, inputs: list[Part], context: Context) -> DataFrame:
     matching = Matching(node.input.schema, replace(node, input=n.Values((), ())))
     task = MatchTask(matching, tuple(types), context.surroundings, context.task("Match"))
     schema = spark_schema([column.type for column in node.schema])
-    return sorted_.mapInArrow(context.ship(task, "MATCH_RECOGNIZE"), schema)
+    return Part.of_frame(sorted_).in_python(task, schema, partial(context.ship, what="MATCH_RECOGNIZE"))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from millrace.common.source import (
     InputStatus,
@@ -22,6 +22,7 @@ from millrace.relational.types import DataType
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.context.measures import Measures
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.task_metrics import Reporting
 from millrace.spark.tables.texts.types import outgoing, spark_schema
 from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
@@ -29,8 +30,8 @@ from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 WAIT_SECONDS = 0.005
 
 
-def read_source(source: Source[Rows, Any], types: Sequence[DataType], name: str, context: Context) -> DataFrame:
-    """The rows of a bounded source as a frame with columns c0, c1, ...
+def read_source(source: Source[Rows, Any], types: Sequence[DataType], name: str, context: Context) -> Part:
+    """The rows of a bounded source, with columns c0, c1, ...
 
     :param name: of the table, for errors.
     """
@@ -39,7 +40,8 @@ def read_source(source: Source[Rows, Any], types: Sequence[DataType], name: str,
     reporting = None if context.metrics is None else context.metrics.node(f"Source: {name}")
     task = ReadTask(source.for_readers(), tuple(tuple(each) for each in splits), name, reporting)
     tasks = context.session.range(0, width, 1, width)
-    return tasks.mapInArrow(context.ship(task, f"the source of table {name}"), spark_schema(types))
+    ship = partial(context.ship, what=f"the source of table {name}")
+    return Part.of_frame(tasks).in_python(task, spark_schema(types), ship)
 
 
 @dataclass

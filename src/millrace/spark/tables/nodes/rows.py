@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
-from millrace.relational.rex import Ref
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
@@ -16,8 +15,7 @@ from millrace.spark.tables.texts.types import ddl, spark_type
 def project(node: n.Project, inputs: list[Part], context: Context) -> Part:
     """Computed columns."""
     computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
-    known = [each.type if isinstance(each, Ref) else None for each in node.expressions]
-    return computed.part.select(typed_texts(computed.texts, known, node.columns))
+    return computed.part.select(typed_texts(computed.texts, computed.types, node.columns))
 
 
 @batch_form(n.Expand)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from pyspark.sql import types as s
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Surroundings, find_scalar
-from millrace.relational.rex import Call, Rex, UdfCall, refs, remap, walk
+from millrace.relational.rex import Call, Ref, Rex, UdfCall, refs, remap, walk
 from millrace.relational.types import DataType
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
@@ -21,10 +23,11 @@ from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.expressions import spark_text
-from millrace.spark.tables.texts.types import as_internal, spark_schema
+from millrace.spark.tables.texts.types import as_internal, numbered_schema, outgoing, spark_schema, spark_type
 
 _COMPUTED = "computed"
 """The column that carries the results of the Python function."""
+_WHAT = "an expression"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Computed:
 
     part: Part
     texts: list[str]
+    types: list[DataType | None]
+    """of the texts; None: Spark may find another one than the expression's"""
 
 
 def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Computed:
@@ -41,16 +46,23 @@ def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], c
     :param types: of the columns.
     """
     texts = [spark_text(each) for each in expressions]
+    known = [each.type if text is None or isinstance(each, Ref) else None for each, text in zip(expressions, texts)]
     rest = [each for each, text in zip(expressions, texts) if text is None]
     if not rest:
-        return Computed(part, [text for text in texts if text is not None])
-    column = _computed_column(rest, types, context)
-    fields = iter(f"{_COMPUTED}.c{index}" for index in range(len(rest)))
-    frame = part.frame.select("*", column.alias(_COMPUTED))
-    return Computed(Part.of_frame(frame), [next(fields) if text is None else text for text in texts])
+        return Computed(part, [text for text in texts if text is not None], known)
+    task, used = columns_task(rest, types, context)
+    if part.python is None:
+        part, names = in_a_struct(part, task, used, context)
+    else:
+        part, names = behind(part, task, used, context)
+    made = iter(names)
+    return Computed(part, [next(made) if text is None else text for text in texts], known)
 
 
-def _computed_column(expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Column:
+def columns_task(
+    expressions: Sequence[Rex], types: Sequence[DataType], context: Context
+) -> tuple[ColumnsTask, Sequence[int]]:
+    """What computes the expressions, and the columns that it needs."""
     used = sorted(set().union(*map(refs, expressions)))
     places = {index: place for place, index in enumerate(used)}
     task = ColumnsTask(
@@ -59,10 +71,23 @@ def _computed_column(expressions: Sequence[Rex], types: Sequence[DataType], cont
         context.surroundings,
         context.task("PythonCalc"),
     )
-    once = not all(_repeatable(each) for each in expressions)
-    result = spark_schema(each.type for each in expressions)
+    return task, used
+
+
+def in_a_struct(part: Part, task: ColumnsTask, used: Sequence[int], context: Context) -> tuple[Part, list[str]]:
+    """The rows with one column more, and what names each expression in it."""
+    once = not all(_repeatable(each) for each in task.expressions)
     args = [F.col(f"c{index}") for index in used]
-    return arrow_function(context.ship(task, "an expression"), args, result, once)
+    column = arrow_function(context.ship(task, _WHAT), args, spark_schema(task.results), once)
+    names = [f"{_COMPUTED}.c{index}" for index in range(len(task.expressions))]
+    return Part.of_frame(part.frame.select("*", column.alias(_COMPUTED))), names
+
+
+def behind(part: Part, task: ColumnsTask, used: Sequence[int], context: Context) -> tuple[Part, list[str]]:
+    """The rows with a column more for each expression, made by Python beside what makes the rows, and their names."""
+    types = [*part.types, *map(spark_type, task.results)]
+    made = part.in_python(Beside(task, tuple(used)), numbered_schema(types), partial(context.ship, what=_WHAT))
+    return made, [f"c{index}" for index in range(len(part.types), len(types))]
 
 
 def arrow_function(function: Callable[..., Any], args: Sequence[Column], result: s.DataType, once: bool) -> Column:
@@ -108,6 +133,10 @@ class ColumnsTask:
     surroundings: Surroundings
     task: PythonTask
 
+    @property
+    def results(self) -> list[DataType]:
+        return [each.type for each in self.expressions]
+
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
         with self.task.functions(wrappers_in(self.expressions)) as functions:
             for arrays in batches:
@@ -116,6 +145,27 @@ class ColumnsTask:
                 columns = [as_internal(array, kind) for array, kind in zip(arrays, self.types)]
                 evaluator = FunctionEvaluator(columns, replace(self.surroundings, length=length), functions)
                 yield struct_of([evaluator.column(each) for each in self.expressions], self.expressions)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Batches with what the task makes of some columns behind their own."""
+
+    task: ColumnsTask
+    places: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: deque[pa.RecordBatch] = deque()
+
+        def arguments() -> Iterator[list[pa.Array]]:
+            for batch in batches:
+                if batch.num_rows:
+                    waiting.append(batch)
+                    yield [batch.column(place) for place in self.places or (0,)]
+
+        for made in self.task(arguments()):
+            columns = [*waiting.popleft().columns, *made.flatten()]
+            yield outgoing(pa.RecordBatch.from_arrays(columns, [f"c{at}" for at in range(len(columns))]))
 
 
 def struct_of(columns: Sequence[pa.Array], expressions: Sequence[Rex]) -> pa.Array:

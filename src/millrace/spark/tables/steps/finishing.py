@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregates.parts import Entry, Folding, Keeping
@@ -20,13 +20,19 @@ from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.results import result_column
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.spark.tables.steps.packing import unpacked
+from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal
 
 Columns = Sequence[pa.Array]
 """the arguments of all rows of one group"""
+Unpacked = Callable[[pa.ListArray], pa.ListArray]
 Finisher = Callable[[list[list[pa.Array]]], pa.Array]
+
+
+def as_they_are(lists: pa.ListArray) -> pa.ListArray:
+    """Spark has collected rows."""
+    return lists
 
 
 @dataclass(frozen=True)
@@ -35,12 +41,14 @@ class FinishTask:
 
     call: AggCall
     task: PythonTask
+    unpacked: Unpacked = field(default=as_they_are, kw_only=True)
+    """makes lists of rows of what Spark has collected"""
 
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
         with self.task.functions(wrappers_in(self.call)) as functions:
             finish = self.finisher(functions)
             for (lists,) in batches:
-                yield finish([self._group(rows) for rows in _slices(unpacked(lists))])
+                yield finish([self._group(rows) for rows in _slices(self.unpacked(lists))])
 
     def finisher(self, functions: FunctionRunner) -> Finisher:
         """What makes the values of many groups."""
@@ -53,9 +61,7 @@ class FinishTask:
         if isinstance(made, Keeping):
             return lambda groups: pa.array([_kept(made, group) for group in groups], wanted)
         assert isinstance(made, Folding), f"{call.function} is either folded or kept"
-        return lambda groups: pa.concat_arrays(
-            [pa.array([], wanted), *(_folded(made, group, wanted) for group in groups)]
-        )
+        return lambda groups: _folded(made, groups, wanted)
 
     def _group(self, rows: pa.StructArray) -> list[pa.Array]:
         """The arguments of a group's rows, in the order that the call asks for, duplicates left out for DISTINCT."""
@@ -111,22 +117,18 @@ def _kept(made: Keeping, group: Columns) -> Any:
     return made.result(entries)
 
 
-def _folded(made: Folding, group: Columns, wanted: pa.DataType) -> pa.Array:
-    signs = pa.repeat(pa.scalar(1, pa.int64()), len(group[0]))
+def _folded(made: Folding, groups: Sequence[Columns], wanted: pa.DataType) -> pa.Array:
+    """The values of all groups at once."""
+    if not groups:
+        return pa.array([], wanted)
+    ids = np.repeat(np.arange(len(groups)), [len(group[0]) for group in groups])
+    columns = [pa.concat_arrays(column) for column in zip(*groups)]
+    contributions = made.contributions(columns, pa.repeat(pa.scalar(1, pa.int64()), len(ids)))
+    parts = [(column, slot.reduce) for column, slot in zip(contributions, made.slots)]
     slots = []
-    for slot, column in zip(made.slots, made.contributions(group, signs)):
-        found = _REDUCE[slot.reduce](column).as_py() if len(column) else None
-        slots.append([slot.zero if found is None else found])
+    for slot, reduced in zip(made.slots, reduce_columns(ids, len(groups), parts)):
+        slots.append([slot.zero if each is None else each for each in reduced.to_pylist()])
     return made.result(slots, wanted)
-
-
-_REDUCE: dict[str, Callable[[pa.Array], pa.Scalar]] = {
-    "sum": pc.sum,
-    "min": pc.min,
-    "max": pc.max,
-    "first": lambda column: pc.first(column, skip_nulls=True),
-    "last": lambda column: pc.last(column, skip_nulls=True),
-}
 
 
 def _slices(lists: pa.ListArray) -> Iterator[pa.StructArray]:

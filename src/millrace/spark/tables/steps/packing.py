@@ -1,7 +1,8 @@
 """Rows with equal keys put together before Spark sends them, for functions that want all rows of a key.
 
-Spark would put each value into a list of objects, which takes several times as long as all the rest. So Python makes
-lists of many rows at a time, and Spark has one row for each key of them. What it collects are lists of lists.
+Spark would put each row into a list of objects, which takes many times as long as all the rest. So Python puts many
+rows at a time in the order of their keys, and Spark has one row for each key of them, in which a column is a few values
+of bytes (``planes.py``). What it collects are lists of those.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import types as s
 
-from millrace.spark.tables.steps.context import Context
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.aggregates.spark_texts import Texts
+from millrace.relational.rex import AggCall
+from millrace.relational.types import BooleanType, DataType, IntType
+from millrace.spark.tables.steps.batches import gathered
 from millrace.spark.tables.steps.frames import names
-from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.steps.planes import Bounds, column_of, cut_sizes, plane_count, planes_of
+from millrace.spark.tables.texts.types import as_internal
 
 MOST_ROWS = 262_144
 MOST_BYTES = 32 << 20
@@ -30,68 +37,94 @@ def can_pack(keys: Sequence[s.DataType]) -> bool:
     return all(isinstance(key, _KEYS) for key in keys)
 
 
-def packed(part: Part, keys: Sequence[str], calls: Sequence[Sequence[str]], context: Context) -> Part | None:
-    """The keys c0, c1, ..., and behind them a list of rows for each call; None: Arrow cannot tell these keys apart.
+@dataclass(frozen=True)
+class PackedCall:
+    """The rows of a call as values of bytes, and how they come back."""
 
-    :param keys: one at least.
-    :param calls: what the rows of each list have; where that is nothing, they have a column that means nothing.
-    """
-    arguments = [texts or ("1",) for texts in calls]
-    rows = part.select(numbered([*keys, *(text for texts in arguments for text in texts)])).frame
-    types = [field.dataType for field in rows.schema.fields]
-    if not can_pack(types[: len(keys)]):
-        return None
-    fields = iter(types)
-    shown = [s.StructField(name, next(fields)) for name in names(len(keys))]
-    for name, texts in zip(names(len(arguments), len(keys)), arguments):
-        row = s.StructType([s.StructField(f"a{place}", next(fields)) for place in range(len(texts))])
-        shown.append(s.StructField(name, s.ArrayType(row)))
-    task = PackTask(len(keys), tuple(map(len, arguments)))
-    return Part.of_frame(rows.mapInArrow(context.ship(task, "rows with equal keys"), s.StructType(shown)))
+    types: tuple[DataType, ...]
+    """of the arguments and of what orders the rows; of one column that means nothing where there are none"""
+    filtered: bool
+    """whether a column of conditions is behind them: only rows for which it is TRUE belong to the call"""
+
+    @classmethod
+    def of(cls, call: AggCall) -> PackedCall:
+        types = (*(arg.type for arg in call.args), *(key.expression.type for key in call.order))
+        return cls(types or (IntType(),), call.filter is not None)
+
+    def columns(self, texts: Texts) -> list[str]:
+        """What it needs of the rows."""
+        found = [*texts.args, *texts.order] or ["1"]
+        return found if texts.filter is None else [*found, texts.filter]
+
+    @property
+    def width(self) -> int:
+        """How many columns that are."""
+        return len(self.types) + self.filtered
+
+    @property
+    def spark_type(self) -> s.StructType:
+        """Of a value."""
+        count = sum(plane_count(arrow_type(each)) for each in self.types)
+        return s.StructType([s.StructField(f"p{at}", s.BinaryType()) for at in range(count)])
+
+    def values(self, columns: Sequence[pa.Array], rows: pa.Array, bounds: Bounds) -> pa.StructArray:
+        """One value for each key.
+
+        :param rows: their places in the columns, in the order of their keys.
+        :param bounds: where those of each key begin, and the last ones end.
+        """
+        if self.filtered:
+            wanted = as_internal(columns[-1], BooleanType()).fill_null(False).take(rows)
+            rows = rows.filter(wanted)
+            bounds = np.concatenate([[0], np.cumsum(np.asarray(wanted.cast(pa.uint8())), dtype=np.int64)])[bounds]
+        planes = [
+            plane
+            for column, kind in zip(columns, self.types)
+            for plane in planes_of(as_internal(column, kind).take(rows), bounds)
+        ]
+        return pa.StructArray.from_arrays(planes, names=[f"p{at}" for at in range(len(planes))])
+
+    def unpacked(self, lists: pa.ListArray) -> pa.ListArray:
+        """Lists of such values as lists of rows, with fields a0, a1, ..."""
+        values = lists.flatten()
+        planes = [values.field(at) for at in range(values.type.num_fields)]
+        ends = np.concatenate([[0], np.cumsum(cut_sizes(planes[0]), dtype=np.int64)])
+        lengths = np.asarray(pc.list_value_length(lists))
+        offsets = ends[np.concatenate([[0], np.cumsum(lengths)])]
+        rest = iter(planes)
+        columns = [column_of(rest, arrow_type(kind)) for kind in self.types]
+        rows = pa.StructArray.from_arrays(columns, names=[f"a{at}" for at in range(len(columns))])
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), rows)
 
 
 @dataclass(frozen=True)
 class PackTask:
-    """Rows of keys and arguments -> rows of keys and lists of arguments. A key comes again with each lot of rows."""
+    """Rows of keys and the columns of calls -> rows of keys and a value for each call. A key comes again with each lot
+    of rows."""
 
     keys: int
-    calls: tuple[int, ...]
-    """how many columns each has"""
+    calls: tuple[PackedCall, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        rows = size = 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            waiting.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows >= MOST_ROWS or size >= MOST_BYTES:
-                yield self._together(waiting)
-                waiting, rows, size = [], 0, 0
-        if waiting:
-            yield self._together(waiting)
+        for lot in gathered(batches, MOST_ROWS, MOST_BYTES):
+            yield self._together(pa.Table.from_batches(lot).combine_chunks())
 
-    def _together(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = pa.Table.from_batches(batches).combine_chunks()
+    def _together(self, table: pa.Table) -> pa.RecordBatch:
         columns = [column.chunk(0) for column in table.columns]
-        by = names(self.keys)
-        places = pa.array(np.arange(table.num_rows))
-        grouped = pa.table([*columns[: self.keys], places], [*by, "at"])
-        found = grouped.group_by(by, use_threads=False).aggregate([("at", "list")]).combine_chunks()
-        lists = found["at_list"].chunk(0)
-        made = [found[name].chunk(0) for name in by]
-        arguments = iter(columns[self.keys :])
-        for width in self.calls:
-            taken = [next(arguments).take(lists.values) for _ in range(width)]
-            row = pa.StructArray.from_arrays(taken, names=[f"a{place}" for place in range(width)])
-            made.append(pa.ListArray.from_arrays(lists.offsets, row))
+        made, rows, bounds = _by_key(columns[: self.keys], table.num_rows)
+        left = iter(columns[self.keys :])
+        for call in self.calls:
+            made.append(call.values([next(left) for _ in range(call.width)], rows, bounds))
         return pa.RecordBatch.from_arrays(made, names(len(made)))
 
 
-def unpacked(lists: pa.ListArray) -> pa.ListArray:
-    """Lists of such lists as lists of rows; lists of rows as they are."""
-    if not pa.types.is_list(lists.type.value_type):
-        return lists
-    inner = lists.values
-    return pa.ListArray.from_arrays(inner.offsets.take(lists.offsets), inner.values)
+def _by_key(keys: Sequence[pa.Array], count: int) -> tuple[list[pa.Array], pa.Array, Bounds]:
+    """The different keys, the places of the rows in their order, and where those of each begin."""
+    places = pa.array(np.arange(count))
+    if not keys:
+        return [], places, np.array([0, count])
+    by = names(len(keys))
+    grouped = pa.table([*keys, places], [*by, "at"]).group_by(by, use_threads=False)
+    found = grouped.aggregate([("at", "list")]).combine_chunks()
+    lists = found["at_list"].chunk(0)
+    return [found[name].chunk(0) for name in by], lists.values, np.asarray(lists.offsets).astype(np.int64)

@@ -6,11 +6,14 @@ Spark is asked where something has no text: a source, a function in Python, the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as s
 
+from millrace.spark.tables.steps.from_python import Batches, FromPython, Shipping
 from millrace.spark.tables.steps.session_calls import frame_of_sql, register_view, run_sql
 
 NOTHING = "1 AS none"
@@ -20,6 +23,7 @@ _DEEPEST = 24
 _LONGEST = 100_000
 """characters that it gets at once"""
 _numbers = count()
+_COLUMN = re.compile(r"c(\d+)( AS c\d+)?")
 
 
 class Part:
@@ -34,6 +38,13 @@ class Part:
         self._frame = frame
         self._depth = depth
         self._view: str | None = None
+        self._python: FromPython | None = None
+
+    @classmethod
+    def of_python(cls, rows: FromPython) -> Part:
+        part = cls(rows.source.sparkSession)
+        part._python = rows
+        return part
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> Part:
@@ -55,9 +66,23 @@ class Part:
     def frame(self) -> DataFrame:
         """The rows as a frame. Rows without columns have one in it that means nothing."""
         if self._frame is None:
-            assert self._text is not None
-            self._frame = frame_of_sql(self.session, self._text)
+            if self._python is not None:
+                self._frame = self._python.frame()
+            else:
+                assert self._text is not None
+                self._frame = frame_of_sql(self.session, self._text)
         return self._frame
+
+    @property
+    def types(self) -> list[s.DataType]:
+        """Those of the columns."""
+        schema = self.frame.schema if self.python is None else self.python.schema
+        return [field.dataType for field in schema.fields]
+
+    @property
+    def python(self) -> FromPython | None:
+        """How Python makes the rows, if nothing has been done with them since, and nobody else reads them."""
+        return self._python if self._view is None else None
 
     @property
     def relation(self) -> str:
@@ -79,11 +104,29 @@ class Part:
 
     def select(self, columns: Iterable[str], clause: str = "") -> Part:
         """``SELECT columns FROM these rows clause``."""
+        columns = list(columns)
+        if self.python is not None and not clause:
+            places = [_COLUMN.fullmatch(text) for text in columns]
+            if columns and columns == numbered(each[0].partition(" ")[0] for each in places if each):
+                return Part.of_python(self.python.picked([int(each[1]) for each in places if each]))
         return query(f"SELECT {', '.join(columns) or NOTHING} FROM {self.relation}{clause and ' ' + clause}", self)
 
     def where(self, conditions: Iterable[str]) -> Part:
         """The rows for which all conditions are TRUE."""
         return self.select("*", f"WHERE {' AND '.join(conditions)}")
+
+    def coalesced(self, partitions: int) -> Part:
+        """In that many partitions at most."""
+        if self.python is not None:
+            return Part.of_python(self.python.coalesced(partitions))
+        return Part.of_frame(self.frame.coalesce(partitions))
+
+    def in_python(self, function: Batches, schema: s.StructType, shipped: Shipping) -> Part:
+        """The rows that a function makes of these, partition by partition."""
+        python = self.python
+        if python is None:
+            return Part.of_python(FromPython(self.frame, function, schema, shipped))
+        return Part.of_python(python.then(function, schema, shipped))
 
     def plus(self, columns: Mapping[str, str]) -> Part:
         """All columns and more: name -> text."""

@@ -52,7 +52,12 @@ def _of_arrow(kind: pa.DataType) -> s.DataType:
 
 def spark_schema(types: Iterable[t.DataType]) -> s.StructType:
     """The schema of a frame with columns c0, c1, ... of these types."""
-    return s.StructType([s.StructField(f"c{index}", spark_type(each)) for index, each in enumerate(types)])
+    return numbered_schema(map(spark_type, types))
+
+
+def numbered_schema(types: Iterable[s.DataType]) -> s.StructType:
+    """The same of types of Spark."""
+    return s.StructType([s.StructField(f"c{index}", each) for index, each in enumerate(types)])
 
 
 def ddl(spark: s.DataType) -> str:

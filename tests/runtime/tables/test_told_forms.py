@@ -1,0 +1,138 @@
+"""What tables in columns tell of themselves as a whole: a copy has the same content, and so have copies of a part of
+the keys together, each the keys of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millrace.relational.functions.aggregates.parts import choosing, counting
+from millrace.relational.rows import record_batch
+from millrace.runtime.exchange.hash_columns import groups_of
+from millrace.runtime.exchange.keygroups import key_group
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.told import divided, is_told, table_of
+from millrace.runtime.tables.aggregates.group_table import GroupTable, group_table
+from millrace.runtime.tables.aggregates.seen_values import SeenRows
+from millrace.runtime.tables.columns import pieces as piecewise
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.indexed_rows import AddedRows, IndexedRows
+from millrace.runtime.tables.ordering.first_rows import FirstOfKey
+from millrace.runtime.tables.ordering.latest_rows import RowOfKey
+from millrace.runtime.tables.ordering.seen_keys import SeenKeys
+
+MAX = 16
+TYPES = (pa.string(), pa.int64(), pa.int64())
+ROWS = st.lists(st.tuples(st.sampled_from([None, "", "a", "b", "c"]), st.none() | st.integers(0, 4), st.integers(0, 9)))
+Row = tuple[Any, ...]
+
+
+def columns(rows: Sequence[Row]) -> list[pa.Array]:
+    return [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(TYPES)]
+
+
+def added(table: AddedRows, rows: Sequence[Row], found_by: Sequence[int]) -> AddedRows:
+    """Rows in batches of three."""
+    for start in range(0, len(rows), 3):
+        batch = record_batch(columns(rows[start : start + 3]), len(rows[start : start + 3]))
+        table.add(batch, key_hashes([batch.column(place) for place in found_by], batch.num_rows))
+    return table
+
+
+def one_a_key(rows: Sequence[Row]) -> list[Row]:
+    return list({row[:2]: row for row in rows}.values())
+
+
+def of_groups(rows: Sequence[Row]) -> GroupTable:
+    table = group_table(TYPES[:2], [counting(), choosing(pa.int64(), "last")])
+    chosen = one_a_key(rows)
+    keys, numbers = columns(chosen)[:2], columns(chosen)[2]
+    if chosen:
+        table.write(table.place(keys, len(chosen))[0], [numbers, numbers])
+    return table
+
+
+def of_seen_keys(rows: Sequence[Row]) -> SeenKeys:
+    table = SeenKeys(TYPES[:2])
+    table.new(columns(rows)[:2], len(rows))
+    return table
+
+
+def of_first_rows(rows: Sequence[Row]) -> AddedRows:
+    """With some that have been removed."""
+    table = FirstOfKey.told(types_as_bytes(TYPES), (0, 1))
+    added(table, rows, (0, 1))
+    table.remove(np.arange(0, len(rows), 4))
+    table.settle()
+    return table
+
+
+TABLES: dict[str, Callable[[Sequence[Row]], AddedRows]] = {
+    "added rows": lambda rows: added(IndexedRows(TYPES, (1, 0)), rows, (1, 0)),
+    "seen values": lambda rows: added(SeenRows(TYPES[:1], TYPES[1:2]), list(dict.fromkeys(rows)), (0, 1)),
+    "seen keys": of_seen_keys,
+    "first rows": of_first_rows,
+    "latest rows": lambda rows: added(RowOfKey(TYPES, (0, 1), None), one_a_key(rows), (0, 1)),
+    "groups": of_groups,
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many pieces."""
+    monkeypatch.setattr(piecewise, "PIECE", 2)
+
+
+def copied(pieces: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
+    table = table_of(pieces[0])
+    for piece in pieces:
+        table.apply(piece)
+    return table.entries()
+
+
+def sorted_inside(entries: dict[Any, Any]) -> dict[Any, str]:
+    """Where a key has several rows their order means nothing, but for those of one rank."""
+    return {key: repr(entry) for key, entry in entries.items()}
+
+
+@pytest.mark.parametrize("form", TABLES)
+@given(rows=ROWS)
+def test_a_copy_has_the_same_content(form: str, rows: list[Row]) -> None:
+    table = TABLES[form](rows)
+    pieces = list(table.told_pieces())
+    assert all(is_told(piece) for piece in pieces)
+    assert (sorted_inside(copied(pieces)) if pieces else {}) == sorted_inside(table.entries())
+    assert bool(pieces) == bool(table.entries())
+
+
+@pytest.mark.parametrize("form", TABLES)
+@given(rows=ROWS)
+def test_so_have_copies_of_a_part_of_the_keys(form: str, rows: list[Row]) -> None:
+    table = TABLES[form](rows)
+    parts: dict[int, list[dict[Any, Any]]] = {}
+    for piece in table.told_pieces():
+        for group, part in divided(piece, lambda hashes: groups_of(hashes, MAX)).items():
+            parts.setdefault(group, []).append(part)
+    found: dict[Any, Any] = {}
+    for group, part in parts.items():
+        entries = copied(part)
+        assert all(key_group(key, MAX) == group for key in entries)
+        found |= entries
+    assert sorted_inside(found) == sorted_inside(table.entries())
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_a_backend_tells_columns_where_its_tables_can(form: str) -> None:
+    backend = KeyedStateBackend()
+    table = backend.use("state", TABLES[form]([("a", 1, 2), ("b", 1, 3)]))
+    (*pieces,) = backend.told_pieces()
+    assert pieces and all(is_told(piece["state"][1]) for piece in pieces)
+    entries = {at: entry for piece in backend.full_pieces() for at, entry in piece["state"][1].items()}
+    assert entries == table.entries()
