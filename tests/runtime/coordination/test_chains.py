@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.checkpoint.tasks.storage import chain_files
-from millrace.runtime.coordination.chains import TaskChain, TaskFiles
+from millrace.runtime.coordination.chains import COMPACT_BYTES, TaskChain, TaskFiles
 from millrace.runtime.protocol.epoch import TaskAck
 
 Epochs = list[tuple[int | None, int | None, bool]]
@@ -50,3 +50,16 @@ def test_what_both_have_is_left_out() -> None:
 
 def test_a_longer_last_entry_is_another_file() -> None:
     assert TaskFiles(changes="1-1:31").beyond(TaskFiles(changes="1-1:3")) == TaskFiles(changes="1-1:31")
+
+
+def test_what_only_adds_to_the_state_does_not_make_it_worth_writing_again() -> None:
+    adding, replacing, both = TaskChain(), TaskChain(), TaskChain()
+    for epoch in range(1, 40):
+        adding.add(TaskAck(epoch, *TASK, delta_bytes=COMPACT_BYTES, added_bytes=COMPACT_BYTES - 10, run=1))
+        replacing.add(TaskAck(epoch, *TASK, delta_bytes=COMPACT_BYTES, run=1))
+        both.add(TaskAck(epoch, *TASK, delta_bytes=COMPACT_BYTES, added_bytes=COMPACT_BYTES // 4, run=1))
+    assert adding.urgency < 0.1 and adding.bytes == 39 * COMPACT_BYTES
+    assert replacing.urgency == 39
+    assert both.urgency == 3  # three quarters of it replace what the rest has added
+    replacing.add(TaskAck(40, *TASK, delta_bytes=5, added_bytes=5, full_bytes=COMPACT_BYTES, run=1))
+    assert replacing.urgency == 0

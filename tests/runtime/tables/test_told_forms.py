@@ -17,7 +17,7 @@ from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import groups_of
 from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.told import divided, is_told, table_of
+from millrace.runtime.state.told import divided, is_told, table_of, told_bytes
 from millrace.runtime.tables.aggregates.group_table import GroupTable, group_table
 from millrace.runtime.tables.aggregates.seen_values import SeenRows
 from millrace.runtime.tables.columns import pieces as piecewise
@@ -136,3 +136,25 @@ def test_a_backend_tells_columns_where_its_tables_can(form: str) -> None:
     assert pieces and all(is_told(piece["state"][1]) for piece in pieces)
     entries = {at: entry for piece in backend.full_pieces() for at, entry in piece["state"][1].items()}
     assert entries == table.entries()
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_how_much_of_what_is_told_only_adds_to_it(form: str) -> None:
+    backend = KeyedStateBackend()
+    table = backend.use("state", TABLES[form]([("a", number, 2) for number in range(1, 9)]))
+    gone = 2 if form == "first rows" else 0
+    assert told_bytes(table.delta()) > 100
+    assert table.added_share == 1
+    if isinstance(table, (FirstOfKey, RowOfKey)):
+        # One more key, and another row in the place of one that was there.
+        table.remove(table.numbers()[:1])
+        added(table, [("b", 1, 1), ("a", 2 if gone else 1, 7)], (0, 1))
+        table.settle()
+    elif isinstance(table, GroupTable):
+        keys = [pa.array(["b", "a"]), pa.array([1, 1])]
+        table.write(table.place(keys, 2)[0], [pa.array([5, 5]), pa.array([6, 6])])
+    else:
+        return
+    delta = backend.delta()
+    size = told_bytes(delta["state"][1])
+    assert (table.added_share, backend.added_bytes(delta)) == (0.5, size // 2)

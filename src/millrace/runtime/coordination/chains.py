@@ -66,6 +66,8 @@ class TaskChain:
         self.head = self.whole = files.whole
         self.whole_bytes = files.whole_bytes
         self.delta_bytes = files.delta_bytes
+        self.added_bytes = 0
+        """those that a whole state would have, too, as far as this driver has heard"""
         self.versions = 0
         """those since the whole state"""
         for self.head, _ in files.since():
@@ -91,8 +93,10 @@ class TaskChain:
 
     @property
     def urgency(self) -> float:
-        """How much the task should write its whole state: from 1 on."""
-        grown = self.delta_bytes / max(COMPACT_BYTES, self.whole_bytes or 0)
+        """How much the task should write its whole state: from 1 on. Rows that are only ever added would be written
+        again and again, for nothing."""
+        replaced = self.delta_bytes - self.added_bytes
+        grown = replaced / max(COMPACT_BYTES, (self.whole_bytes or 0) + self.added_bytes)
         return max(grown, self.versions / COMPACT_VERSIONS)
 
     def add(self, ack: TaskAck) -> None:
@@ -100,11 +104,12 @@ class TaskChain:
         self.ran = version_of(ack.epoch, ack.run)
         if ack.full_bytes is not None:
             self.head = self.whole = self.ran
-            self.whole_bytes, self.delta_bytes, self.versions = ack.full_bytes, 0, 0
+            self.whole_bytes, self.delta_bytes, self.added_bytes, self.versions = ack.full_bytes, 0, 0, 0
             self._changes = bytearray()
         elif ack.delta_bytes is not None:
             self.head = self.ran
             self.delta_bytes += ack.delta_bytes
+            self.added_bytes += ack.added_bytes
             self.versions += 1
             self._changes += b" %d-%d:%d" % (ack.epoch, ack.run, ack.delta_bytes)
 

@@ -189,6 +189,8 @@ class TaskAck:
     reports: tuple[OperatorReport, ...] = ()
     delta_bytes: int | None = None
     """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
+    added_bytes: int = 0
+    """how much of that only adds to the state, and replaces nothing: a whole state would have it, too"""
     full_bytes: int | None = None
     """size of the whole state, if the task was told to write it"""
     replayed: int = 0

@@ -12,7 +12,7 @@ from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import Table, ValueTable
-from millrace.runtime.state.told import by_address, is_told, table_of
+from millrace.runtime.state.told import by_address, is_told, table_of, told_bytes
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerId, TimerQueue
@@ -128,6 +128,11 @@ class KeyedStateBackend(KeyedStates):
             if timers:
                 changed[name] = (TIMERS, dict(timers))
         return changed
+
+    def added_bytes(self, delta: KeyedDelta) -> int:
+        """About how many bytes of the last delta a whole state would have, too: they replace nothing."""
+        told = {name: told_bytes(changes) for name, (_, changes) in delta.items()}
+        return sum(int(size * self._tables[name].added_share) for name, size in told.items() if size)
 
     def full(self) -> KeyedDelta:
         """Everything, as the delta onto an empty backend."""

@@ -29,6 +29,8 @@ class Table(ABC):
     kind: str
     in_columns = False
     """whether it takes in what another one has told in columns (``told``)"""
+    added_share = 0.0
+    """how much of what the last delta told in columns only adds to the table, and replaces nothing"""
 
     def __init__(self) -> None:
         self.rows: MutableMapping[Any, Any] = {}

@@ -35,6 +35,15 @@ def is_told(changes: Changes) -> bool:
     return isinstance(told, tuple) and len(told) == 3 and isinstance(told[0], str) and told[0] in _FORMS
 
 
+def told_bytes(changes: Changes) -> int:
+    """How many bytes the changes have in columns."""
+    return _size(changes[SINCE][2]) if is_told(changes) else 0
+
+
+def _size(batches: Any) -> int:
+    return len(batches) if isinstance(batches, bytes) else sum(map(_size, batches))
+
+
 def table_of(changes: Changes) -> Table:
     """An empty table that these changes can be applied to."""
     _, made_of, _ = changes[SINCE]

@@ -31,6 +31,7 @@ class AddedRows(Table):
 
     kind = MapTable.kind
     in_columns = True
+    added_share = 1.0
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: the columns that rows are found by."""

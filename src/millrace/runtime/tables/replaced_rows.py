@@ -46,6 +46,8 @@ class ReplacedRows(AddedRows):
         """the number of the first row that came after that"""
         self._told = 0
         """the number of the first row that no delta has had"""
+        self._alive_when_told = 0
+        """how many rows there were then"""
 
     @property
     def length(self) -> int:
@@ -128,6 +130,9 @@ class ReplacedRows(AddedRows):
         new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
         whole = new if self._told == 0 else self.beside(new)
         self._told = self.length
+        alive = int(np.count_nonzero(self._alive[: self.length]))
+        self.added_share = max(alive - self._alive_when_told, 0) / max(len(whole), 1)
+        self._alive_when_told = alive
         return {SINCE: (*self.form(), list(map(to_bytes, self.batches(whole))))} if len(new) else {}
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:

@@ -78,6 +78,11 @@ class Member:
             self.measures.delta(),
         )
 
+    def added_bytes(self, delta: OperatorDeltas) -> int:
+        """About how many bytes of the last delta only add to the state."""
+        keyed = self.operator.keyed_state()
+        return 0 if keyed is None or delta[0] is None else keyed.added_bytes(delta[0])
+
     def full_pieces(self) -> Iterator[OperatorDeltas]:
         """Everything, for a checkpoint: first what is small, then the keyed state."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()

@@ -332,6 +332,11 @@ class StageTask:
         changed = {uid: delta for uid, delta in deltas.items() if has_changes(delta)}
         return deltas if anyway else changed or None
 
+    def added_bytes(self, delta: TaskDelta) -> int:
+        """About how many bytes of the last delta only add to the state, and replace nothing."""
+        members = (member for member in self._members.values() if member.info.uid in delta)
+        return sum(member.added_bytes(delta[member.info.uid]) for member in members)
+
     def full_pieces(self) -> Iterator[TaskDelta]:
         """The whole state, in pieces to be restored one after the other."""
         for member in self._members.values():

@@ -224,7 +224,8 @@ def _written(
     """Store a new version of the task."""
     version = version_of(ack.epoch, ack.run)
     if not taken_over:
-        ack = replace(ack, delta_bytes=storage.write_delta(task_id, version, live.past, delta))
+        size = storage.write_delta(task_id, version, live.past, delta)
+        ack = replace(ack, delta_bytes=size, added_bytes=live.task.added_bytes(delta))
     if whole:
         ack = replace(ack, full_bytes=storage.write_full(task_id, version, live.task.full_pieces()))
     live.past = whole_at(version) if whole else live.past.then(version)

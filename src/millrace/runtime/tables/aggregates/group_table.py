@@ -48,6 +48,8 @@ class GroupTable(AddedRows):
         self._gone: list[pa.RecordBatch] = []
         """keys that went since the last delta"""
         self._dead = 0
+        self._alive_when_told = 0
+        """how many rows there were at the last delta"""
         self.settled = 0
         """the number of the first row that came after ``settle`` was last called"""
 
@@ -131,6 +133,9 @@ class GroupTable(AddedRows):
             return {}
         gone, self._gone = self._gone, []
         self._untold[changed] = False
+        alive = self.length - self._dead
+        self.added_share = max(alive - self._alive_when_told, 0) / max(len(changed), 1)
+        self._alive_when_told = alive
         return self._telling(gone, self.batches(changed))
 
     def told_pieces(self) -> Iterator[Changes]:
