@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.configuration.telling import tell_about
 from millrace.datastream.settings.defaults import Submission, get_submitter
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.nodes import Rel, Sink
+from millrace.relational.nodes import Rel, Scan, Sink, find
 from millrace.relational.nodes.text import plan_text
 from millrace.relational.rows import Rows
 from millrace.relational.rules.batch import optimise
@@ -20,6 +20,7 @@ from millrace.spark.sessions.session import SessionWishes, workplace
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
+from millrace.spark.tables.nodes.leaves import unreadable
 from millrace.spark.tables.portable import PortableInserts, is_portable
 from millrace.spark.tables.steps.context import Context
 from millrace.table.planner import run
@@ -48,6 +49,7 @@ class BatchEngine:
     """``Engine`` of batch mode."""
 
     def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
+        _refuse_unreadable(plans, session)
         name = name_of_job(plans, session, job_name)
         sinks = [plan for plan in plans if isinstance(plan, Sink)]
         if sinks:
@@ -60,8 +62,7 @@ class BatchEngine:
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         """Asks Spark for its plan, and starts it for that."""
-        settings = session.config.to_map()
-        around = Surroundings(0, session.zone, 0, session.catalogs.current_database, None, settings)
+        around = _around(session)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
         optimised = "\n\n".join(plan_text(optimise(plan, around)) for plan in plans)
         sections = {
@@ -87,6 +88,25 @@ class BatchEngine:
 
     def to_spark(self, plan: Rel, session: Session) -> DataFrame:
         return frame_of_table(plan, _context(session))
+
+
+def _around(session: Session) -> Surroundings:
+    """What an optimiser may know before there is a Spark."""
+    return Surroundings(0, session.zone, 0, session.catalogs.current_database, None, session.config.to_map())
+
+
+def _refuse_unreadable(plans: Sequence[Rel], session: Session) -> None:
+    """Say so before Spark starts, which takes seconds, if a table can't be read in batch mode.
+
+    :raises NotImplementedError, ValueError: as the plan's translation.
+    """
+    for plan in plans:
+        if any(map(unreadable, find(plan, Scan))):
+            # The optimiser may have no need of the table.
+            for scan in find(optimise(plan.input if isinstance(plan, Sink) else plan, _around(session)), Scan):
+                reason = unreadable(scan)
+                if reason is not None:
+                    raise reason
 
 
 def _context(session: Session, job_name: str = "collect") -> Context:

@@ -108,3 +108,9 @@ def test_without_keys_all_rows_are_of_one_group() -> None:
     assert found.schema.names == ["c0"]
     lists = pa.ListArray.from_arrays([0, 1], found.column(0))
     assert SINGLE.unpacked(lists).to_pylist() == [[{"a0": each} for each in (0, None, 1, None, 2, None)]]
+
+
+def test_places_of_64_bits() -> None:
+    (found,) = PackTask(0, (SINGLE,))([pa.RecordBatch.from_arrays([pa.array([7, None])], ["c0"])])
+    wide = found.column(0).cast(pa.struct([(field.name, pa.large_binary()) for field in SINGLE.spark_type.fields]))
+    assert SINGLE.unpacked(pa.ListArray.from_arrays([0, 1], wide)).to_pylist() == [[{"a0": 7}, {"a0": None}]]

@@ -38,16 +38,10 @@ def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame
 
     :raises NotImplementedError: its rows are changes, or it never ends.
     """
+    problem = unreadable(node)
+    if problem is not None:
+        raise problem
     name = ".".join(node.path)
-    if node.source is None:
-        raise ValueError(f"table {name} has no connector: it cannot be read")
-    if not node.source.kinds <= {RowKind.INSERT}:
-        kinds = ", ".join(sorted(kind.name for kind in node.source.kinds))
-        raise NotImplementedError(
-            f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
-        )
-    if not node.source.bounded:
-        raise NotImplementedError(f"table {name} never ends: give its source an end, or use streaming mode")
     columns = tuple(range(len(node.columns))) if node.projected is None else node.projected
     frame = node.source.frame(context.session, columns, node.filters)
     if frame is None:
@@ -56,6 +50,21 @@ def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame
             return rows
         return read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
     return typed(frame, node.columns)
+
+
+def unreadable(node: n.Scan) -> Exception | None:
+    """Why batch mode cannot read a table, None if it can."""
+    name = ".".join(node.path)
+    if node.source is None:
+        return ValueError(f"table {name} has no connector: it cannot be read")
+    if not node.source.kinds <= {RowKind.INSERT}:
+        kinds = ", ".join(sorted(kind.name for kind in node.source.kinds))
+        return NotImplementedError(
+            f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
+        )
+    if not node.source.bounded:
+        return NotImplementedError(f"table {name} never ends: give its source an end, or use streaming mode")
+    return None
 
 
 @batch_form(n.StreamScan)

@@ -87,7 +87,8 @@ class PackedCall:
     def unpacked(self, lists: pa.ListArray) -> pa.ListArray:
         """Lists of such values as lists of rows, with fields a0, a1, ..."""
         values = lists.flatten()
-        planes = [values.field(at) for at in range(values.type.num_fields)]
+        # Spark's session may want 64 bits for the places of bytes.
+        planes = [values.field(at).cast(pa.binary()) for at in range(values.type.num_fields)]
         ends = np.concatenate([[0], np.cumsum(cut_sizes(planes[0]), dtype=np.int64)])
         lengths = np.asarray(pc.list_value_length(lists))
         offsets = ends[np.concatenate([[0], np.cumsum(lengths)])]
