@@ -6,6 +6,8 @@ has delayed at the wrong moment. By hand nothing is run again, so that a race is
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 MOST = 3
@@ -17,6 +19,13 @@ class Reruns:
 
     def __init__(self) -> None:
         self.failures: list[tuple[str, str]] = []
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        # The plugin asks the main process at each test, with two messages and then a wait for the answer: the second one
+        # would wait 40 ms for the first to be confirmed, a quarter of an hour in all.
+        connection = getattr(getattr(session.config, "failures_db", None), "sock", None)
+        if connection is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome == "rerun":

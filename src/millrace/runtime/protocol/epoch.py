@@ -189,8 +189,6 @@ class TaskAck:
     reports: tuple[OperatorReport, ...] = ()
     delta_bytes: int | None = None
     """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
-    added_bytes: int = 0
-    """how much of that only adds to the state, and replaces nothing: a whole state would have it, too"""
     full_bytes: int | None = None
     """size of the whole state, if the task was told to write it"""
     replayed: int = 0
@@ -216,6 +214,8 @@ class TaskAck:
     first_write: Any = None
     """what its process has written to see whether the driver finds it; None after the first time, and where all is on
     one machine"""
+    added_bytes: int = 0
+    """how much of the changes only adds to the state, and replaces nothing: a whole state would have it, too"""
 
     def encode(self) -> bytes:
         return dumps(self)

@@ -81,7 +81,8 @@ class Part:
 
     @property
     def python(self) -> FromPython | None:
-        """How Python makes the rows, if nothing has been done with them since, and nobody else reads them."""
+        """How Python makes the rows, if nothing has been done with them since, and no other part of the plan reads
+        them."""
         return self._python if self._view is None else None
 
     @property
