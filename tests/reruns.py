@@ -21,8 +21,8 @@ class Reruns:
         self.failures: list[tuple[str, str]] = []
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        # The plugin asks the main process at each test, with two messages and then a wait for the answer: the second one
-        # would wait 40 ms for the first to be confirmed, a quarter of an hour in all.
+        # The plugin sends the main process two messages at each test and waits for an answer: the second one would wait
+        # 40 ms until the first is confirmed, a quarter of an hour in all.
         connection = getattr(getattr(session.config, "failures_db", None), "sock", None)
         if connection is not None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
