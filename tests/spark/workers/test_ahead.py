@@ -96,6 +96,19 @@ def test_it_gets_the_streams_and_the_surroundings_of_the_command(tmp_path: Path)
     waiting.end()
 
 
+def test_the_command_of_another_environment_does_not_wait_for_one_that_has_its_place(tmp_path: Path) -> None:
+    waiting = Waiting()
+    first = command(waiting.process.pid, tmp_path)
+    assert first.stdin is not None and first.stdout is not None
+    print("hello", file=first.stdin, flush=True)
+    assert first.stdout.readline().startswith("daemon hello")
+    (waiting.place / place.SOCKET).touch()  # as its keeper does
+    second = command(waiting.process.pid, tmp_path, MINE="another")
+    assert second.communicate(timeout=30)[0] == "by itself\n", "it would wait for a minute"
+    waiting.end()
+    first.communicate(timeout=TIMEOUT)
+
+
 def test_a_signal_to_the_command_is_one_to_the_daemon(tmp_path: Path) -> None:
     waiting = Waiting()
     run = command(waiting.process.pid, tmp_path)

@@ -154,10 +154,12 @@ def _given(waiting: int) -> tuple[socket.socket, int]:
 def _connected(waiting: int) -> socket.socket:
     """The way to it, when it listens.
 
-    :raises ProcessLookupError: it has ended.
+    :raises ProcessLookupError: it has ended, or has the place of an earlier command: Spark starts a daemon for each
+        environment of workers.
     :raises TimeoutError: it has not listened for a minute.
     """
-    path = os.path.join(place.folder_of(waiting), _SOCKET)
+    folder = place.folder_of(waiting)
+    path = os.path.join(folder, _SOCKET)
     since, until = started_at(waiting), time.monotonic() + _ANSWER_SECONDS
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     while time.monotonic() < until:
@@ -166,6 +168,8 @@ def _connected(waiting: int) -> socket.socket:
             return connection
         if not is_alive(waiting, since):
             raise ProcessLookupError(f"process {waiting} has ended")
+        if os.path.exists(os.path.join(folder, place.SOCKET)):
+            raise ProcessLookupError(f"process {waiting} has a place already")
         time.sleep(_LOOK_SECONDS)
     raise TimeoutError(f"process {waiting} has not listened for {_ANSWER_SECONDS:g} s")
 

@@ -16,11 +16,14 @@ from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.collecting import collected, collected_in_packs
 from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask, Unpacked, as_they_are
+from millrace.spark.tables.steps.finishing import FinishTask, FinishTasks, TableAggregateTask
 from millrace.spark.tables.steps.frames import names, retyped, typed, types_of
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import GROUPING, grouping_text, native_text
-from millrace.spark.tables.texts.types import spark_type
+from millrace.spark.tables.texts.types import spark_schema, spark_type
+
+_MADE = "made"
+"""The column of what Python makes."""
 
 
 @batch_form(n.Aggregate)
@@ -56,11 +59,20 @@ def group(
     grouped = _grouped(rows.part, rows.keys, sets, [text or each for text, each in zip(by_spark, rows.texts)])
     if all(by_spark):
         return grouped
-    values = [
-        F.col(name) if text else finish_column(call, name, context, unpacked)
-        for name, call, text, unpacked in zip(names(len(calls), width), calls, by_spark, rows.unpacked)
-    ]
-    return Part.of_frame(grouped.frame.select(*names(width), *values))
+    task = context.task("GroupAggregate")
+    lists = [at for at, text in enumerate(by_spark) if not text]
+    made = FinishTasks(tuple(FinishTask(calls[at], task, unpacked=rows.unpacked[at]) for at in lists), task)
+    # One function for all of them: Spark does not get through a plan with sixty.
+    column = arrow_function(
+        context.ship(made, f"aggregate function {', '.join(dict.fromkeys(calls[at].function for at in lists))}"),
+        [F.col(f"c{width + at}") for at in lists],
+        spark_schema(calls[at].type for at in lists),
+        once=True,
+    )
+    finished = Part.of_frame(grouped.frame.select(*names(width + len(calls)), column.alias(_MADE)))
+    fields = iter(range(len(lists)))
+    texts = [f"c{width + at}" if text else f"{_MADE}.c{next(fields)}" for at, text in enumerate(by_spark)]
+    return finished.select(numbered([*names(width), *texts]))
 
 
 def _in_packs(calls: Sequence[AggCall], by_spark: Sequence[str | None]) -> bool:
@@ -97,9 +109,9 @@ def call_texts(
     return computed.part, found, list(texts)
 
 
-def finish_column(call: AggCall, name: str, context: Context, unpacked: Unpacked = as_they_are) -> Column:
+def finish_column(call: AggCall, name: str, context: Context) -> Column:
     """The values of a call from a column of collected rows."""
-    task = FinishTask(call, context.task("GroupAggregate"), unpacked=unpacked)
+    task = FinishTask(call, context.task("GroupAggregate"))
     shipped = context.ship(task, f"aggregate function {call.function}")
     return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
 

@@ -46,9 +46,14 @@ class FinishTask:
 
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
         with self.task.functions(wrappers_in(self.call)) as functions:
-            finish = self.finisher(functions)
+            values = self.values(functions)
             for (lists,) in batches:
-                yield finish([self._group(rows) for rows in _slices(self.unpacked(lists))])
+                yield values(lists)
+
+    def values(self, functions: FunctionRunner) -> Callable[[pa.ListArray], pa.Array]:
+        """What makes the values of a column of collected lists."""
+        finish = self.finisher(functions)
+        return lambda lists: finish([self._group(rows) for rows in _slices(self.unpacked(lists))])
 
     def finisher(self, functions: FunctionRunner) -> Finisher:
         """What makes the values of many groups."""
@@ -78,6 +83,21 @@ class FinishTask:
             where = pa.array(_distinct(args), pa.int64())
             args = [arg.take(where) for arg in args]
         return args
+
+
+@dataclass(frozen=True)
+class FinishTasks:
+    """A column of collected lists for each call -> the calls' values as fields c0, c1, ... of one column."""
+
+    each: tuple[FinishTask, ...]
+    task: PythonTask
+
+    def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
+        with self.task.functions(wrappers_in([task.call for task in self.each])) as functions:
+            makers = [task.values(functions) for task in self.each]
+            for lists in batches:
+                values = [make(column) for make, column in zip(makers, lists)]
+                yield pa.StructArray.from_arrays(values, names=[f"c{at}" for at in range(len(values))])
 
 
 @dataclass(frozen=True)
