@@ -4,9 +4,9 @@
 
 Both sides run the same program (``pyflink_table_udfs.py``) from ``datagen`` into ``blackhole``, with a parallelism of
 two: scalar functions of rows and of Series, a table function, an aggregate function by 1,000 keys, and one of Series
-in batch mode and in windows; in batch mode a function of Series (``batch``) and the table function, too. PyFlink runs in
-thread mode where it can (scalar and table functions of rows), its fastest. Sides take turns; with ``--rows`` the larger
-input is 1,000,000 rows unless told otherwise, for both.
+in batch mode and in windows; in batch mode a function of Series (``batch``) and the table function, too. PyFlink runs
+in thread mode where it can (scalar and table functions of rows), its fastest. Sides take turns; with ``--rows`` the
+larger input is 1,000,000 rows unless told otherwise, for both.
 """
 
 from __future__ import annotations
