@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,15 @@ def ask(url: str, body: bytes | None = None, **query: str) -> Any:
         return json.load(answer)
 
 
+def is_ready(url: str) -> bool:
+    """Prometheus listens before it has read what it stores, and answers questions with 503 until then."""
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=30):
+            return True
+    except urllib.error.HTTPError:
+        return False
+
+
 def test_influxdb() -> None:
     with started(InfluxDb()) as server:
         until("InfluxDB", lambda: ask(f"{server.url}/query", b"", q="CREATE DATABASE flink"))
@@ -88,6 +98,7 @@ def test_prometheus() -> None:
             def query(text: str) -> Any:
                 return ask(f"{server.url}/api/v1/query", query=text)["data"]["result"]
 
+            until("Prometheus", lambda: is_ready(server.url))
             name = "flink_taskmanager_job_task_operator"
             (total,) = until("a scrape", lambda: query(f"sum({name}_numRecordsIn)"))
             assert total["value"][1] == "12"
