@@ -144,7 +144,7 @@ class ColumnsTask:
                 # Without types the only column is there to be counted.
                 columns = [as_internal(array, kind) for array, kind in zip(arrays, self.types)]
                 evaluator = FunctionEvaluator(columns, replace(self.surroundings, length=length), functions)
-                yield struct_of([evaluator.column(each) for each in self.expressions], self.expressions)
+                yield struct_of([evaluator.column(each) for each in self.expressions], self.results)
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class Beside:
             yield outgoing(pa.RecordBatch.from_arrays(columns, [f"c{at}" for at in range(len(columns))]))
 
 
-def struct_of(columns: Sequence[pa.Array], expressions: Sequence[Rex]) -> pa.Array:
-    """Columns as fields c0, c1, ... of one."""
-    fields = [pa.field(f"c{index}", arrow_type(each.type)) for index, each in enumerate(expressions)]
+def struct_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
+    """Columns as fields c0, c1, ... of one, of these types."""
+    fields = [pa.field(f"c{index}", arrow_type(each)) for index, each in enumerate(types)]
     cast = [column if column.type == field.type else column.cast(field.type) for column, field in zip(columns, fields)]
     return pa.StructArray.from_arrays(cast, fields=fields)

@@ -21,6 +21,7 @@ from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.results import result_column
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.columns.reduction import reduce_columns
+from millrace.spark.tables.steps.computed import struct_of
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.texts.types import as_internal
 
@@ -95,9 +96,9 @@ class FinishTasks:
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
         with self.task.functions(wrappers_in([task.call for task in self.each])) as functions:
             makers = [task.values(functions) for task in self.each]
+            types = [task.call.type for task in self.each]
             for lists in batches:
-                values = [make(column) for make, column in zip(makers, lists)]
-                yield pa.StructArray.from_arrays(values, names=[f"c{at}" for at in range(len(values))])
+                yield struct_of([make(column) for make, column in zip(makers, lists)], types)
 
 
 @dataclass(frozen=True)
