@@ -7,7 +7,7 @@ a savepoint can be restored with the state on disk, where such a map is used.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class AddedRows(Table):
         self._store = RowStore(types)
         self._added: list[pa.RecordBatch] = []
         """since the last delta"""
+        self._rows_when_told = 0
+        """how many there were at the last delta"""
 
     def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
         """Rows, and the hashes of what they are found by."""
@@ -115,11 +117,19 @@ class AddedRows(Table):
         if not self._added:
             return {}
         added, self._added = self._added, []
-        return {SINCE: (*self.form(), list(map(to_bytes, added)))}
+        return self._telling(added)
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:
         for batch in self._store.batches():
-            yield {SINCE: (*self.form(), [to_bytes(batch)])}
+            yield self._telling([batch])
+
+    def _telling(self, batches: Iterable[pa.RecordBatch]) -> dict[Any, Any]:
+        return {SINCE: (*self.form(), list(map(to_bytes, batches)))}
+
+    def _note_growth(self, rows: int, told: int) -> None:
+        """There are so many rows now, and so many have been told: the others of them replace rows that went."""
+        self.added_share = min(max(rows - self._rows_when_told, 0) / max(told, 1), 1.0)
+        self._rows_when_told = rows
 
     @property
     def divided_by(self) -> Sequence[int]:

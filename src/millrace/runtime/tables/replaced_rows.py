@@ -18,7 +18,7 @@ from millrace.relational.rows import Kinds, Rows
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import ABSENT, ValueTable
 from millrace.runtime.state.told import SINCE
-from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.tables.columns.batch_bytes import from_bytes
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
@@ -46,8 +46,6 @@ class ReplacedRows(AddedRows):
         """the number of the first row that came after that"""
         self._told = 0
         """the number of the first row that no delta has had"""
-        self._alive_when_told = 0
-        """how many rows there were then"""
 
     @property
     def length(self) -> int:
@@ -95,7 +93,7 @@ class ReplacedRows(AddedRows):
     def settle(self) -> None:
         """What has changed is emitted: rows may get other numbers."""
         self._readable[: self.length] = self._alive[: self.length]
-        left = int(np.count_nonzero(self._alive[: self.length]))
+        left = self._count()
         if self.length - left > left + FEW_DEAD:
             kept = self._alive[: self.length]
             self._told = int(np.count_nonzero(kept[: self._told]))
@@ -130,15 +128,16 @@ class ReplacedRows(AddedRows):
         new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
         whole = new if self._told == 0 else self.beside(new)
         self._told = self.length
-        alive = int(np.count_nonzero(self._alive[: self.length]))
-        self.added_share = max(alive - self._alive_when_told, 0) / max(len(whole), 1)
-        self._alive_when_told = alive
-        return {SINCE: (*self.form(), list(map(to_bytes, self.batches(whole))))} if len(new) else {}
+        self._note_growth(self._count(), len(whole))
+        return self._telling(self.batches(whole)) if len(new) else {}
+
+    def _count(self) -> int:
+        return int(np.count_nonzero(self._alive[: self.length]))
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:
         # A piece replaces all that was told of its keys before: it has all of their rows.
         for batch in self.batches_of_keys():
-            yield {SINCE: (*self.form(), [to_bytes(batch)])}
+            yield self._telling([batch])
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
@@ -150,6 +149,7 @@ class ReplacedRows(AddedRows):
             self._replace([stored])
         self.settle()
         self._told = self.length
+        self._rows_when_told = self._count()
 
     def _replace(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Let these be the rows of their keys."""

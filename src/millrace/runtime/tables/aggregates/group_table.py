@@ -48,8 +48,6 @@ class GroupTable(AddedRows):
         self._gone: list[pa.RecordBatch] = []
         """keys that went since the last delta"""
         self._dead = 0
-        self._alive_when_told = 0
-        """how many rows there were at the last delta"""
         self.settled = 0
         """the number of the first row that came after ``settle`` was last called"""
 
@@ -133,16 +131,14 @@ class GroupTable(AddedRows):
             return {}
         gone, self._gone = self._gone, []
         self._untold[changed] = False
-        alive = self.length - self._dead
-        self.added_share = max(alive - self._alive_when_told, 0) / max(len(changed), 1)
-        self._alive_when_told = alive
-        return self._telling(gone, self.batches(changed))
+        self._note_growth(self.length - self._dead, len(changed))
+        return self._changes(gone, self.batches(changed))
 
     def told_pieces(self) -> Iterator[Changes]:
         for batch in self.all_rows():
-            yield self._telling((), [batch])
+            yield self._changes((), [batch])
 
-    def _telling(self, gone: Sequence[pa.RecordBatch], there: Any) -> Changes:
+    def _changes(self, gone: Sequence[pa.RecordBatch], there: Any) -> Changes:
         return {SINCE: (*self.form(), (list(map(to_bytes, gone)), list(map(to_bytes, there))))}
 
     @classmethod
@@ -177,6 +173,7 @@ class GroupTable(AddedRows):
             self._replace(stored)
         self._untold[:] = False
         self.settle()
+        self._rows_when_told = self.length - self._dead
 
     def _forget(self, keys: Sequence[pa.Array], length: int) -> None:
         self._drop(self.find(key_hashes(keys, length), at_positions(keys))[1])

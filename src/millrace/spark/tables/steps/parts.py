@@ -7,7 +7,7 @@ Spark is asked where something has no text: a source, a function in Python, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
@@ -106,10 +106,9 @@ class Part:
     def select(self, columns: Iterable[str], clause: str = "") -> Part:
         """``SELECT columns FROM these rows clause``."""
         columns = list(columns)
-        if self.python is not None and not clause:
-            places = [_COLUMN.fullmatch(text) for text in columns]
-            if columns and columns == numbered(each[0].partition(" ")[0] for each in places if each):
-                return Part.of_python(self.python.picked([int(each[1]) for each in places if each]))
+        places = None if self.python is None or clause else _picks(columns)
+        if self.python is not None and places:
+            return Part.of_python(self.python.picked(places))
         return query(f"SELECT {', '.join(columns) or NOTHING} FROM {self.relation}{clause and ' ' + clause}", self)
 
     def where(self, conditions: Iterable[str]) -> Part:
@@ -137,6 +136,13 @@ class Part:
 def query(text: str, *parts: Part) -> Part:
     """A query over the relations of these parts, of which there is one at least."""
     return Part(parts[0].session, text, depth=1 + max(part.depth for part in parts))
+
+
+def _picks(columns: Sequence[str]) -> list[int] | None:
+    """The columns that these texts name, if that is all they do but for the numbers of the result."""
+    found = [_COLUMN.fullmatch(text) for text in columns]
+    places = [int(each[1]) for each in found if each]
+    return places if numbered(f"c{place}" for place in places) == columns else None
 
 
 def numbered(texts: Iterable[str], start: int = 0) -> list[str]:
