@@ -361,7 +361,7 @@ class OperatorHarness:
             self._now = now
             self.operator.advance_processing_time(now)
         self._begin()
-        self.operator.after_input(now)
+        self.operator.tick(now)
 
     def advance_processing_time(self, by: int) -> None:
         """Let ``by`` ms pass."""
@@ -372,7 +372,8 @@ class OperatorHarness:
         self._begin()
         operator = self.operator
         operator.advance_processing_time(self._now)
-        operator.after_input(self._now)
+        operator.end_slice()
+        operator.tick(self._now)
         operator.end_epoch()
         operator.before_snapshot(self._epoch)
         if isinstance(operator, SinkOperator):

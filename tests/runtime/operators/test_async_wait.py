@@ -197,11 +197,11 @@ def test_the_end_of_input_comes_behind_the_last_result(mode: Any) -> None:
 
 @BOTH
 def test_nothing_stays_in_flight_when_the_epoch_ends(mode: Any) -> None:
-    """Not even when operators below look whether their input is quiet, which they do before the epoch ends."""
+    """The task ends it for one operator after the other: those below look only then whether their input is quiet."""
     with harness(Later(), mode) as made:
         made.process_element(("a", 5, 1))
         made.process_watermark(1)
-        made.operator.after_input(0)
+        made.operator.end_epoch()
         assert made.take_output() == [Record("a"), Watermark(1)]
         made.process_element(("from an epoch's end above", 5, 1))
         made.operator.end_epoch()
@@ -711,7 +711,9 @@ def test_closing_twice_or_unopened_and_epochs_after_the_end() -> None:
     made.operator.close()
     made.operator.end_epoch()
     run(made, 1)
-    made.operator.after_input(0)
+    made.operator.end_slice()
+    made.operator.wake()
+    made.operator.tick(0)
     made.operator.end_epoch()
     made.operator.close()
     assert made.values == [1]

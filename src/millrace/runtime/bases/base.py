@@ -113,11 +113,19 @@ class Operator:
         up by the clock need not say so: the next epoch is early enough."""
         return None
 
-    def after_input(self, now: int) -> None:
-        """The epoch's elements have arrived: tell (at time ``now``, ms) whether the stream is quiet."""
+    def end_slice(self) -> None:
+        """A slice of the epoch has arrived: emit the answers that were held back to bring them together, and whatever
+        else is ready. Wait for nothing."""
+
+    def tick(self, now: int) -> None:
+        """The clock says ``now`` (ms), and what has come by then has arrived: tell whether the stream is quiet, and do
+        what is done every so often. Wait for nothing."""
+
+    def wake(self) -> None:
+        """Another thread of the operator has something ready: pass it on, and wait for nothing."""
 
     def end_epoch(self) -> None:
-        """Everything of this epoch has arrived: let nothing stay in flight."""
+        """Everything of this epoch has arrived, and its last slice is over: let nothing stay in flight."""
 
     def input_finished(self, input: int) -> None:
         """Everything of one input has arrived, after its MAX_WATERMARK."""

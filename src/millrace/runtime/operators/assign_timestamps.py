@@ -212,7 +212,7 @@ class AssignTimestampsOperator(Operator):
     def process_status(self, status: Status) -> None:
         """The input's status says nothing about the event time that begins here."""
 
-    def after_input(self, now: int) -> None:
+    def tick(self, now: int) -> None:
         self._time.clock(now)
 
     def snapshot(self) -> Any:

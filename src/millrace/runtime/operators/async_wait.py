@@ -81,10 +81,6 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         self._calls.mark(mark)
         self._pass_on(self._capacity)
 
-    def after_input(self, now: int) -> None:
-        # Not only in end_epoch: operators below judge now whether their input is quiet.
-        self._pass_on(0)
-
     def end_epoch(self) -> None:
         self._pass_on(0)
 

@@ -120,7 +120,7 @@ class SourceOperator(ReadingOperator):
             self._live.reader.snapshot_taken()
         return self._report
 
-    def after_input(self, now: int) -> None:
+    def tick(self, now: int) -> None:
         # A source that has to wait for others is not idle.
         if not self._finished and not self._paused:
             self._times.clock(now)

@@ -66,7 +66,7 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
     def process_status(self, status: Status) -> None:
         """The input's status says nothing about the event time that begins here."""
 
-    def after_input(self, now: int) -> None:
+    def tick(self, now: int) -> None:
         timeout = self.config.idle_timeout
         if not timeout or self._largest == MAX_WATERMARK:
             return

@@ -209,10 +209,13 @@ class StageTask:
                 yield from self._drain()
         self.watch.switch(OTHER)
         self._advance_time()
-        for member in members:
-            member.operator.after_input(self._clock())
+        # One operator after the other, from the top: whoever judges in tick() whether its input is quiet has everything
+        # that those above had held back or in flight, and a watermark from there has passed before the operators below
+        # end their slice. A sink's turn comes last: nothing follows what it prepares.
         for member in members:
             self.watch.switch(work_slot(member.number))
+            member.operator.end_slice()
+            member.operator.tick(self._clock())
             member.operator.end_epoch()
         self.watch.switch(OTHER)
         for member in members:
