@@ -83,7 +83,7 @@ class TableOperator(Operator, Generic[C]):
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Emit what was held back in this epoch."""
+        """Emit what was held back in this slice."""
 
     def advance(self, watermark: int) -> None:
         """Event time has come to ``watermark`` (ms): emit what is due. It is handed on afterwards."""
@@ -112,7 +112,7 @@ class TableOperator(Operator, Generic[C]):
             raise self.context.error(error) from error
         self.output.mark(self.passed_on(watermark))
 
-    def end_epoch(self) -> None:
+    def end_slice(self) -> None:
         self._flush()
 
     def end_input(self) -> None:

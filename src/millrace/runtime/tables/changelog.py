@@ -60,7 +60,7 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
         self.codec = RowCodec([arrow_type(each) for each in self.config.types])
         self.before = self.config.before
         self._unknown: dict[Key, Row] = {}
-        """deletions of this epoch, of rows that were not known before it"""
+        """deletions of this slice, of rows that were not known before it"""
 
     def row_of(self, key: Key) -> Row | None:
         found: Row | None = self._state.get(key)

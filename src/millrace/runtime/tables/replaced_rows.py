@@ -2,7 +2,7 @@
 
 Rows have numbers, in the order of their arrival. One that is removed is only marked; when these are more than those
 that are left, the store is written again without them, and the others get new numbers. That happens in ``settle``
-only, which the operator calls when it has emitted what the epoch changed: until then rows from before can be read.
+only, which the operator calls when it has emitted what the slice changed: until then rows from before can be read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ReplacedRows(AddedRows):
 
     @property
     def crowded(self) -> bool:
-        """Whether it is time to emit changes and to ``settle``, though the epoch goes on."""
+        """Whether it is time to emit changes and to ``settle``, though the slice goes on."""
         came = self.length - self.settled
         return came > MANY_DEAD and came - len(self.new()) > came // 2
 

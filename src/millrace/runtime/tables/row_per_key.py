@@ -1,4 +1,4 @@
-"""Operators whose result has at most one row for each key: what it was before the epoch, and what it is now."""
+"""Operators whose result has at most one row for each key: what it was before the slice, and what it is now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowPerKeyOperator(KeyedTableOperator[C]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.touched: dict[Key, Row | None] = {}
-        """keys of this epoch -> their rows before it"""
+        """keys of this slice -> their rows before it"""
 
     def row_of(self, key: Key) -> Row | None:
         """The row of a key now, None without."""

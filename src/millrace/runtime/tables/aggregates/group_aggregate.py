@@ -1,7 +1,7 @@
 """GROUP BY without windows: a row for each key, updated as rows come and go.
 
-Changes are gathered for an epoch, Flink's mini-batch: a key that changes often within an epoch gives one change, from
-what it was before the epoch to what it is after it. Without keys there is one group. As in Flink it has no row before
+Changes are gathered for a slice, Flink's mini-batch: a key that changes often within a slice gives one change, from
+what it was before the slice to what it is after it. Without keys there is one group. As in Flink it has no row before
 the first row has come, and none when all rows have been taken back; but at the end of bounded input it has one, as in
 batch mode.
 """
@@ -26,7 +26,7 @@ from millrace.runtime.tables.base import TableConfig
 
 ACCUMULATORS = "accumulators"
 TOGETHER = 262_144
-"""Rows of an epoch that are worked off at once: each key that occurs costs some Python each time."""
+"""Rows of a slice that are worked off at once: each key that occurs costs some Python each time."""
 
 
 @dataclass(frozen=True, kw_only=True)

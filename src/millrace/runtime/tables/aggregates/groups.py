@@ -1,4 +1,4 @@
-"""What an operator of groups keeps: their accumulators, and what they were before the epoch."""
+"""What an operator of groups keeps: their accumulators, and what they were before the slice."""
 
 from __future__ import annotations
 

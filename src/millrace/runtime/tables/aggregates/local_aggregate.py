@@ -1,4 +1,4 @@
-"""The first half of a two-phase aggregation: partial accumulators of an epoch, before rows travel to the task of
+"""The first half of a two-phase aggregation: partial accumulators of a slice, before rows travel to the task of
 their key. ``GroupAggregate`` with ``partial`` is the second half."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ L = TypeVar("L", bound=LocalAggregate)
 
 
 class LocalAggregateOperator(TableOperator[L]):
-    """Has no state: everything leaves at the end of the epoch."""
+    """Has no state: everything leaves at the end of the slice."""
 
     flushes_before_watermarks = False
 

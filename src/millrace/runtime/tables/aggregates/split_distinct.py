@@ -2,7 +2,7 @@
 ``table.optimizer.distinct-agg.split.enabled`` asks for.
 
 Rows are partitioned by their key and by a hash of the distinct values, so that many tasks know the values of one key.
-What the values of a task add to an aggregate in an epoch goes to the task of the key, which merges it
+What the values of a task add to an aggregate in a slice goes to the task of the key, which merges it
 (``GroupAggregate`` with ``partial``).
 """
 
@@ -66,7 +66,7 @@ class BucketColumnOperator(TableOperator[BucketColumn]):
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctAggregate(TableConfig):
-    """The keys, then all slots of accumulators that have only what is new in this epoch: as ``LocalAggregate``."""
+    """The keys, then all slots of accumulators that have only what is new in this slice: as ``LocalAggregate``."""
 
     keys: tuple[int, ...]
     key_types: tuple[DataType, ...]

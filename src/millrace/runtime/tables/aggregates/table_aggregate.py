@@ -1,6 +1,6 @@
 """Table aggregate functions of the user: any number of rows for each key, updated as rows come and go.
 
-As ``GroupAggregate`` it gives the changes of an epoch: rows that a key does not have any more are deleted, those that
+As ``GroupAggregate`` it gives the changes of a slice: rows that a key does not have any more are deleted, those that
 it did not have are inserted.
 """
 
@@ -54,7 +54,7 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         self._accumulators = UserAccumulators(self._function)
         self._codec = RowCodec([arrow_type(each) for each in (*config.key_types, *config.types)])
         self._touched: dict[Key, list[Row]] = {}
-        """what the rows of these keys were before the epoch"""
+        """what the rows of these keys were before the slice"""
 
     def receive(self, rows: Rows, input: int) -> None:
         columns, call = rows.columns, self.config.call

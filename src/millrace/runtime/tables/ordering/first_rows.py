@@ -1,7 +1,7 @@
 """The rows of each partition that rank among the first, in columns, of an input that has insertions only.
 
 A batch is cut to the rows that could be among the first, these are ranked together with what the state has for their
-partitions, and what an epoch changes is found by ranking the partitions that have new rows: as they were, as they are.
+partitions, and what a slice changes is found by ranking the partitions that have new rows: as they were, as they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The row that each key has, in columns: what a batch replaces and an epoch changes is found without Python per key."""
+"""The row that each key has, in columns: what a batch replaces and a slice changes is found without Python per key."""
 
 from __future__ import annotations
 

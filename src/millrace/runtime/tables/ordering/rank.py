@@ -140,14 +140,14 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
 
 
 class RankBase(TopRowsOperator):
-    """Emits the difference between what the results of an epoch's keys were and are."""
+    """Emits the difference between what the results of a slice's keys were and are."""
 
     config: Rank
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._touched: dict[Key, list[Row]] = {}
-        """what the results of these keys were before the epoch"""
+        """what the results of these keys were before the slice"""
 
     def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
         """The first rows of these partitions."""

@@ -1,6 +1,6 @@
 """OVER windows whose results change: in any order, over a table that changes, with frames that reach ahead.
 
-A later row may be anywhere among the others. So all rows of a partition are kept, each with its results, and an epoch
+A later row may be anywhere among the others. So all rows of a partition are kept, each with its results, and a slice
 gives the rows whose results are other ones than before.
 """
 

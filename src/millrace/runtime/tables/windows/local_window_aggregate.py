@@ -29,7 +29,7 @@ class LocalWindowAggregate(LocalAggregate, TimedWindows):
 
 
 class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate]):
-    """Rows are held until the end of the epoch, or until a watermark may complete a window that they are in."""
+    """Rows are held until the end of the slice, or until a watermark may complete a window that they are in."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
