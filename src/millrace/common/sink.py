@@ -1,9 +1,10 @@
 """The FLIP-143 sink contract: what a sink written in Python implements.
 
-The *writer* lives in a task. At the end of an epoch the runtime calls ``flush``, ``prepare_commit`` and
-``snapshot_state``, in this order, then the writer goes on with the elements of the next epoch. What ``prepare_commit``
-returns (the committables) travels to the driver. When every task of the epoch has answered and the epoch is recorded,
-the *committer* there makes the committables visible. A sink without a committer writes at ``write`` or ``flush``.
+The *writer* lives in a task. An epoch comes in slices, and ``end_slice`` follows each of them. At the end of an epoch
+the runtime calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order, then the writer goes on with the
+elements of the next epoch. What ``prepare_commit`` returns (the committables) travels to the driver. When every task of
+the epoch has answered and the epoch is recorded, the *committer* there makes the committables visible. A sink without a
+committer writes at ``write``, ``end_slice`` or ``flush``.
 
 **Writers last**: connections, prepared statements and open files of a writer stay from epoch to epoch. It is closed
 when the input has ended, after an error, and when its task goes on somewhere else or from an earlier state; another one
@@ -127,6 +128,30 @@ class SinkWriter(ABC, Generic[T]):
             >>> writer = Batch()
             >>> writer.write("a", None)
             >>> writer.flush(True)
+            written ['a']
+        """
+
+    def end_slice(self, now: int) -> None:
+        """What had come has been written, and the task's clock says ``now`` (ms): push out what has waited for long
+        enough, so that it is seen though the epoch goes on.
+
+        Called often, also while nothing comes. The task's other operators wait meanwhile, so leave it to ``flush`` to
+        wait until what is on its way is confirmed. What only the committer makes visible stays as it is. By default
+        nothing happens: what is buffered waits for ``flush``.
+
+            >>> class Batch(SinkWriter):
+            ...     def __init__(self, clock):
+            ...         self.clock, self.rows = clock, []
+            ...     def write(self, element, context):
+            ...         self.rows.append((self.clock(), element))
+            ...     def end_slice(self, now):
+            ...         if self.rows and now - self.rows[0][0] >= 100:
+            ...             print("written", [element for _, element in self.rows])
+            ...             self.rows = []
+            >>> writer = Batch(clock=lambda: 5000)
+            >>> writer.write("a", None)
+            >>> writer.end_slice(5050)
+            >>> writer.end_slice(5100)
             written ['a']
         """
 

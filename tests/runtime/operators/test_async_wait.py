@@ -238,6 +238,33 @@ def test_neither_chunks_nor_marks_wait_for_what_is_in_flight(mode: Any) -> None:
     assert made.output == [Record("first", 1), marks[0], Record("between", 2), marks[1], Record("last", 3)]
 
 
+@BOTH
+def test_only_the_end_of_an_epoch_waits(mode: Any) -> None:
+    """``wake``, ``end_slice`` and ``tick`` pass on what is ready."""
+    with harness(Meet(), mode) as made:
+        made.process_elements([("ready", 1), ("first", 2)])
+        while not made.output:
+            made.operator.wake()
+        made.process_element("between", 3)
+        made.operator.end_slice()
+        made.set_processing_time(5)
+        assert Record("first", 2) not in made.output
+        made.process_element("last", 4)
+        made.end_epoch()
+    assert [record.value for record in made.output][:1] == ["ready"]
+    assert sorted(made.values) == ["between", "first", "last", "ready"]
+
+
+@BOTH
+def test_a_slice_takes_what_is_ready(mode: Any) -> None:
+    with harness(Meet(), mode) as made:
+        made.process_elements([("ready", 1), ("first", 2)])
+        while not made.output:
+            made.operator.end_slice()
+        assert made.take_output() == [Record("ready", 1)]
+        made.process_element("last", 3)
+
+
 class Crowd(AsyncFunction[Any, Any]):
     """Counts the calls at the same time."""
 

@@ -181,3 +181,44 @@ def test_a_failure_names_the_element_and_closes_the_writer() -> None:
         harness.process_elements([("a", None), ("fail", None)])
     assert caught.value.failure.element == "'fail'"
     assert sink.log[-1] == "close"
+
+
+class Telling(Writer):
+    """Tells when a slice ended."""
+
+    def end_slice(self, now: int) -> None:
+        if now == 666:
+            raise OSError("disk full")
+        self.log.append(now)
+
+
+class Tells(Pairs):
+    def create_writer(self, context: WriterInitContext) -> Writer:
+        super().create_writer(context)
+        return Telling(self.log, context)
+
+
+def test_the_writer_hears_of_slices_and_of_the_clock() -> None:
+    sink = Tells()
+    with sinking(sink) as harness:
+        harness.operator.end_slice()
+        harness.operator.tick(5)
+        assert sink.log == [], "no writer without elements"
+        harness.process_element("a")
+        harness.operator.end_slice()
+        harness.set_processing_time(7)
+        harness.operator.end_slice()
+        assert sink.log == [CREATED, 0, 7, 7]
+        harness.end_input()
+        harness.end_epoch()
+        del sink.log[:]
+        harness.operator.end_slice()
+        harness.operator.tick(8)
+        assert sink.log == [], "the input has ended"
+
+
+def test_a_slice_that_fails_is_told() -> None:
+    with pytest.raises(OperatorError, match="disk full") as caught, sinking(Tells()) as harness:
+        harness.process_element("a")
+        harness.operator.tick(666)
+    assert caught.value.failure.during == " to write"

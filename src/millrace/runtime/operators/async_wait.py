@@ -81,7 +81,15 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         self._calls.mark(mark)
         self._pass_on(self._capacity)
 
+    def end_slice(self) -> None:
+        self.wake()
+
+    def wake(self) -> None:
+        # No more are in flight since the last chunk: nothing is waited for.
+        self._pass_on(self._capacity)
+
     def end_epoch(self) -> None:
+        # The task ends the epoch of operators below afterwards: only then do they judge whether their input is quiet.
         self._pass_on(0)
 
     def end_input(self) -> None:

@@ -88,6 +88,18 @@ class SinkOperator(Operator):
     def end_input(self) -> None:
         self._ended = True
 
+    def end_slice(self) -> None:
+        self.tick(self.context.clock())
+
+    def tick(self, now: int) -> None:
+        # A writer is not made for it: one that nothing was given to has nothing that waits.
+        if self._writer is None:
+            return
+        try:
+            self._writer.end_slice(now)
+        except Exception as error:
+            raise self.context.error(error, during=" to write") from error
+
     def end_epoch(self) -> None:
         """First phase of the commit."""
         if not self._takes_part():
