@@ -163,6 +163,8 @@ def test_an_endless_function_is_read_on_and_goes_on_after_a_restart(
     engine.tasks(engine.coordinator.plan())  # its acknowledgements are lost
     engine.coordinator.restart()
     printed += numbers(engine, 5)
+    while saving and len(LIFE) == 1:  # what was emitted and saved comes first
+        printed += numbers(engine, 1)
     assert printed == list(range(len(printed)))
     assert len(LIFE) == (2 if saving else 0), "one instance before, one after"
     close(engine)
@@ -186,7 +188,10 @@ def test_stopping_takes_what_was_emitted_and_ends_the_job() -> None:
     engine = endless(Steps())
     printed = numbers(engine, 2)
     engine.coordinator.stop()
-    printed += [int(line) for line in engine.epoch().printed]
+    for _ in range(100):
+        if engine.coordinator.finished:
+            break
+        printed += [int(line) for line in engine.epoch().printed]
     assert engine.coordinator.finished
     assert printed == list(range(len(printed)))
     close(engine)
@@ -256,7 +261,8 @@ def test_when_epochs_come_by_the_clock() -> None:
     def by_the_clock(source: Any, mode: RuntimeExecutionMode = RuntimeExecutionMode.STREAMING) -> bool:
         env = streaming().set_runtime_mode(mode)
         env.from_source(source, WatermarkStrategy.no_watermarks(), "source").print()
-        return env.job_graph().epoch_millis is not None
+        assert (env.job_graph().epoch_millis is None) == env._is_batch()
+        return env._by_the_clock()
 
     assert by_the_clock(DataGeneratorSource(lambda n: n))
     assert by_the_clock(DataGeneratorSource(lambda n: n, 3, RateLimiterStrategy.per_second(1)))
@@ -266,4 +272,4 @@ def test_when_epochs_come_by_the_clock() -> None:
     assert not by_the_clock(limited, RuntimeExecutionMode.AUTOMATIC)
     env = streaming().set_runtime_mode(RuntimeExecutionMode.AUTOMATIC)
     env.add_source(Plain()).print()
-    assert env.job_graph().epoch_millis is not None, "nobody knows whether it ends: a stream, as in Flink"
+    assert env._by_the_clock(), "nobody knows whether it ends: a stream, as in Flink"

@@ -32,6 +32,9 @@ __all__ = [
     "split_id",
 ]
 
+PATIENCE_SECONDS = 0.01
+"""How long a poll waits for elements where nothing else is said."""
+
 T = TypeVar("T")
 """Type of the elements."""
 SplitT = TypeVar("SplitT")
@@ -119,6 +122,11 @@ class ReaderOutput(ABC, Generic[T]):
     def release_output_for_split(self, split_id: str) -> None:
         """The split is read to its end: it no longer holds the watermark back."""
 
+    def patience(self) -> float:
+        """How many seconds the poll may wait for elements, if there are none: an epoch that has read what was there
+        does not wait for more."""
+        return PATIENCE_SECONDS
+
 
 class SourceReaderContext(ABC):
     """What the runtime tells a reader.
@@ -140,7 +148,8 @@ class SourceReaderContext(ABC):
         """The task's clock, ms since the epoch."""
 
     def max_records(self) -> int | None:
-        """The most elements that an epoch takes, None for no limit: a poll should not emit more."""
+        """How many elements the job can take in some ms, None for any number: a poll should not emit more, since what
+        is too much for an epoch has to be saved with the state. It changes, so it is to be asked at each poll."""
         return None
 
     def send_split_request(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -61,7 +61,7 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
         return QueueEnumerator(context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> CollectionReader[T]:
-        return CollectionReader(context.max_records())
+        return CollectionReader(context.max_records)
 
     def for_readers(self) -> CollectionSource[T]:
         """A copy without the values: what a task needs, since the splits carry them."""
@@ -76,15 +76,16 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
 class CollectionReader(QueueReader[T, CollectionSplit]):
     """Emits the values of its splits, one split after the other."""
 
-    def __init__(self, max_records: int | None = None) -> None:
+    def __init__(self, most: Callable[[], int | None]) -> None:
+        """:param most: how many elements to emit at once, None for any number."""
         super().__init__()
-        self._batch = min(BATCH, max_records or BATCH)
+        self._most = most
         self._values: list[T] | None = None
 
     def read(self, split: CollectionSplit, output: ReaderOutput[T]) -> CollectionSplit | None:
         if self._values is None:
             self._values = pickle.loads(split.payload)
-        end = split.position + self._batch
+        end = split.position + min(BATCH, self._most() or BATCH)
         output.collect_batch(self._values[split.position : end])
         if end < len(self._values):
             return replace(split, position=end)

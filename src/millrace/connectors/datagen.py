@@ -146,7 +146,7 @@ class GeneratorReader(SourceReader[T, GeneratorSplit]):
         self._function = function
         self._make: Callable[[int], T] = function.map if isinstance(function, GeneratorFunction) else function
         self._context = context
-        self._batch = min(at_once, context.max_records() or at_once)
+        self._at_once = at_once
         self._splits: deque[GeneratorSplit] = deque()
         self._emitted: dict[str, int] = {}
         self._no_more_splits = False
@@ -166,9 +166,10 @@ class GeneratorReader(SourceReader[T, GeneratorSplit]):
         self._no_more_splits = True
 
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
+        most = min(self._at_once, self._context.max_records() or self._at_once)
         for _ in range(len(self._splits)):
             split, allowed = self._due(self._splits.popleft())
-            end = split.position + min(allowed, self._batch) * split.step
+            end = split.position + min(allowed, most) * split.step
             if split.stop is not None:
                 end = min(end, split.stop)
             numbers = range(split.position, end, split.step)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, SourceReaderContext
-from millrace.connectors.handover import ELEMENT, IDLE, WAIT_SECONDS, WATERMARK, Event, Handover, emit
+from millrace.connectors.handover import ELEMENT, IDLE, WATERMARK, Event, Handover, emit
 from millrace.util.by_value import pickled_by_value
 from millrace.util.threads import Cancelled, end_thread
 
@@ -21,7 +21,9 @@ __all__ = ["FunctionReader", "FunctionSplit"]
 T = TypeVar("T")
 
 CAPACITY = 10_000
-"""Elements that ``run`` may be ahead of the reader."""
+"""Elements that ``run`` may be ahead of the reader at most."""
+POLLS_AHEAD = 10
+"""Polls of the size that the job wants which it may be ahead."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         self._handover: Handover | None = None
         self._thread: threading.Thread | None = None
         self._no_more_splits = False
+        self._polled = False
+        """whether it was asked for elements in this epoch"""
 
     def add_splits(self, splits: Sequence[FunctionSplit]) -> None:
         for split in splits:
@@ -58,8 +62,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
     def _start_running(self, split: FunctionSplit) -> Handover:
         from millrace.common.functions import FunctionInitializationContext
 
-        capacity = min(CAPACITY, self._context.max_records() or CAPACITY)
-        handover = Handover(0 if split.saved else split.emitted, capacity)
+        handover = Handover(0 if split.saved else split.emitted, self._capacity())
         if self._checkpointed:
             store = self._context.get_operator_state_store()
             self._function.initialize_state(FunctionInitializationContext(split.saved, store))  # type: ignore[attr-defined]
@@ -69,12 +72,19 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         self._thread.start()
         return handover
 
+    def _capacity(self) -> int:
+        """What the job takes in about 100 ms: what waits longer is only late, and is saved with the state."""
+        most = self._context.max_records()
+        return CAPACITY if most is None else min(CAPACITY, most if most == 1 else POLLS_AHEAD * most)
+
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         if self._split is None:
             return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
         if self._handover is None:
             self._handover = self._start_running(self._split)
-        taken = self._take(self._handover, output, WAIT_SECONDS)
+        self._polled = True
+        self._handover.limit(self._capacity())
+        taken = self._take(self._handover, output, output.patience())
         return InputStatus.MORE_AVAILABLE if taken or self._split is None else InputStatus.NOTHING_AVAILABLE
 
     def _take(self, handover: Handover, output: ReaderOutput[T], seconds: float = 0.0) -> bool:
@@ -98,6 +108,9 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         if self._checkpointed:
             handover.lock.take(lambda: self._take(handover, output))  # run() may be inside and wait for room
         self._take(handover, output)
+        if not self._polled:
+            handover.limit(0)  # what it has made waits, so it shall make no more
+        self._polled = False
         if self._checkpointed and self._split is not None:
             context = FunctionSnapshotContext(checkpoint_id, self._context.current_processing_time())
             self._function.snapshot_state(context)  # type: ignore[attr-defined]

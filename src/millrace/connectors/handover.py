@@ -9,9 +9,6 @@ from millrace.common.source import ReaderOutput
 from millrace.connectors.checkpoint_lock import CheckpointLock
 from millrace.util.threads import Cancelled
 
-WAIT_SECONDS = 0.005
-"""How long a reader waits for a function that has nothing at the moment."""
-
 ELEMENT, WATERMARK, IDLE = "element", "watermark", "idle"
 
 
@@ -51,6 +48,13 @@ class Handover:
                 return
             self._events.append(event)
             if len(self._events) == 1:
+                self._changed.notify_all()
+
+    def limit(self, capacity: int) -> None:
+        """Let the function be so many elements ahead from now on."""
+        if capacity != self._capacity:
+            with self._changed:
+                self._capacity = capacity
                 self._changed.notify_all()
 
     def take(self, seconds: float = 0.0) -> list[Event]:

@@ -42,7 +42,7 @@ class NumberSequenceSource(Source[int, RangeSplit]):
         return QueueEnumerator(context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> RangeReader:
-        return RangeReader(context.max_records())
+        return RangeReader(context.max_records)
 
     def get_produced_type(self) -> Any:
         return Types.LONG()

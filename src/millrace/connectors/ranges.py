@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from millrace.common.source import ReaderOutput
@@ -40,11 +41,12 @@ def range_splits(start: int, stop: int, parts: int) -> list[RangeSplit]:
 class RangeReader(QueueReader[int, RangeSplit]):
     """Emits the numbers of its splits, one split after the other."""
 
-    def __init__(self, max_records: int | None = None) -> None:
+    def __init__(self, most: Callable[[], int | None]) -> None:
+        """:param most: how many elements to emit at once, None for any number."""
         super().__init__()
-        self._batch = min(BATCH, max_records or BATCH)
+        self._most = most
 
     def read(self, split: RangeSplit, output: ReaderOutput[int]) -> RangeSplit | None:
-        end = min(split.position + self._batch, split.stop)
+        end = min(split.position + min(BATCH, self._most() or BATCH), split.stop)
         output.collect_batch(list(range(split.position, end)))
         return replace(split, position=end) if end < split.stop else None

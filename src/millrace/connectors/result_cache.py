@@ -47,8 +47,6 @@ class CacheSplit:
     split_id: str
     files: tuple[str, ...]
     offset: int = 0
-    skip: int = 0
-    """elements of the block at ``offset`` that are read already"""
 
 
 class ResultCache:
@@ -232,7 +230,7 @@ class CacheSource(Source[Any, CacheSplit]):
         return CacheEnumerator(context, self._contents, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> CacheReader:
-        return CacheReader(context.max_records())
+        return CacheReader()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_contents": None}
@@ -258,24 +256,17 @@ class CacheEnumerator(QueueEnumerator[CacheSplit]):
 class CacheReader(QueueReader[Any, CacheSplit]):
     """Emits one block a poll."""
 
-    def __init__(self, max_records: int | None) -> None:
-        super().__init__()
-        self._max_records = max_records
-
     def read(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit | None:
         return self._read_block(split, output) if split.files else None
 
     def _read_block(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit:
-        """Emit a block, or as much of it as the epoch takes; gives the split that is left."""
+        """Emit a block; gives the split that is left."""
         with open(split.files[0], "rb") as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(split.offset)
             values, timestamps = pickle.load(file)
             behind = file.tell()
-        end = len(values) if self._max_records is None else min(len(values), split.skip + self._max_records)
-        output.collect_batch(values[split.skip : end], None if timestamps is None else timestamps[split.skip : end])
-        if end < len(values):
-            return replace(split, skip=end)
+        output.collect_batch(values, timestamps)
         if behind < size:
-            return replace(split, offset=behind, skip=0)
-        return replace(split, files=split.files[1:], offset=0, skip=0)
+            return replace(split, offset=behind)
+        return replace(split, files=split.files[1:], offset=0)

@@ -66,6 +66,10 @@ __all__ = ["StreamExecutionEnvironment"]
 
 DEFAULT_JOB_NAME = "Flink Streaming Job"
 _MODE = "execution.runtime-mode"
+_SHORTEST_EPOCH_MS = 50
+"""Epochs are not shorter than that, however often checkpoints are wanted."""
+_UNSEEN_EPOCH_MS = 10_000
+"""How long an epoch of a bounded job may read of which nothing is seen before its end."""
 _CHAINING = "pipeline.operator-chaining.enabled"
 _CHAINING_DIFFERENT = "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
 _BUFFER_TIMEOUT = (
@@ -538,12 +542,22 @@ class StreamExecutionEnvironment(HasOlderNames):
         graph = self._graph(str(JobID.generate()))
         job = lower(graph, job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME))
         records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
-        # An epoch may read as long as the next one is away, or their cadence would throttle the sources.
-        longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
-        millis = longest if self._by_the_clock() else None
+        millis = None if graph.settings.batch else self._longest_epoch(job)
         files = {file.name: file.path for file in self._dependencies.cached_files}
         latency = max(self._config.get_latency_tracking_interval(), 0)
         return with_settings(job, records, millis, self._config.get_global_job_parameters(), files, latency)
+
+    def _longest_epoch(self, job: JobGraph) -> int:
+        """How long an epoch reads, and tasks work on what has arrived (ms)."""
+        longest: int = self._option(options.EPOCH_MILLIS)
+        interval = self._checkpoint_config.get_checkpoint_interval()
+        if interval > 0:
+            return max(min(longest, interval), _SHORTEST_EPOCH_MS)
+        if options.EPOCH_MILLIS.key in self._configuration.to_dict() or self._by_the_clock():
+            return longest
+        # Nobody sees what it does before its end, so it need not stop for that.
+        shown = any(isinstance(info.spec, (specs.Print, specs.Collect)) for info in job.operators)
+        return longest if shown else max(longest, _UNSEEN_EPOCH_MS)
 
     def _option(self, option: Any) -> Any:
         return self._configuration.get(option)

@@ -28,7 +28,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.state_backend import HashMapStateBackend, StateBackend
 from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
-from millrace.runtime.bases.base import Operator, OperatorContext, ReadingOperator
+from millrace.runtime.bases.base import Operator, OperatorContext, ReadingLimits, ReadingOperator
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.context.global_aggregate import merged
 from millrace.runtime.context.measures import Measures
@@ -411,7 +411,7 @@ class OperatorHarness:
             raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read, and the heads of loops")
         self._begin()
         order = SourceOrder(tuple(splits), no_more_splits=no_more_splits, stop=stop)
-        for _ in self.operator.read(order, self._epoch, records, None):
+        for _ in self.operator.read(order, self._epoch, ReadingLimits(records)):
             pass
         return self.operator.report()
 

@@ -112,7 +112,7 @@ def test_a_watermark_of_the_generator_ends_idleness() -> None:
     with assigning(PUNCTUATED) as harness:
         harness.process_elements([(("idle", 1), None), (("!", 2), None), (("idle", 3), None)])
         assert harness.output == [
-            Record(("idle", 1), 1), Status.IDLE, Record(("!", 2), 2), Status.ACTIVE, Watermark(2),
+            Record(("idle", 1), 1), Status.IDLE, Status.ACTIVE, Record(("!", 2), 2), Watermark(2),
             Record(("idle", 3), 3), Status.IDLE,
         ]  # fmt: skip
 

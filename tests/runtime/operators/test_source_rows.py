@@ -7,7 +7,7 @@ import pytest
 
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorSplit
-from millrace.relational.rows import Rows, record_batch
+from millrace.relational.rows import Rows, concat, record_batch
 from millrace.runtime.operators.source import SourceOperator
 from millrace.testing import OperatorHarness, Record
 
@@ -18,12 +18,16 @@ def batch(index: int) -> Rows:
     return Rows(record_batch([pa.array(range(index * BATCH_ROWS, (index + 1) * BATCH_ROWS))], BATCH_ROWS))
 
 
-@pytest.mark.parametrize(("at_once", "batches"), [(1, 3), (2, 4), (16, 10)])
-def test_an_epoch_ends_after_that_many_rows(at_once: int, batches: int) -> None:
-    """The poll that reaches the number is the last one."""
+@pytest.mark.parametrize(("at_once", "polled"), [(1, 3), (2, 4), (16, 10)])
+def test_an_epoch_ends_after_that_many_rows(at_once: int, polled: int) -> None:
+    """The poll that reaches the number is the last one, and what it gave too much waits for the next epoch."""
     source = DataGeneratorSource(batch, 10, at_once=at_once)
     with OperatorHarness(lambda: SourceOperator(source, WatermarkStrategy.no_watermarks()), inputs=0) as harness:
         report = harness.read([GeneratorSplit("0", 0, 10)], records=3 * BATCH_ROWS)
         read = [item.value for item in harness.output if isinstance(item, Record)]
-        assert len(read) == batches
-        assert [split.position for split in report.splits] == ([batches] if batches < 10 else [])
+        assert sum(map(len, read)) == 3 * BATCH_ROWS
+        assert [split.position for split in report.splits] == ([polled] if polled < 10 else [])
+        assert report.more and not report.finished
+        harness.read()
+        read = [item.value for item in harness.output if isinstance(item, Record)]
+        assert concat(read).batch == concat([batch(index) for index in range(10)]).batch

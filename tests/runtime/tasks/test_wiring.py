@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import MIN_TIMESTAMP, Status
 from millrace.runtime.tasks.wiring import Channel, Gate
 
@@ -17,7 +18,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(list(CHANNELS)), MARKS) | st.none(),
 """marks of channels; None: the epoch ends"""
 
 
-class Listener:
+class Listener(Operator):
     """An operator, and its output, that writes down what it is told."""
 
     def __init__(self) -> None:

@@ -88,6 +88,8 @@ class Metadata:
     """uid -> name -> accumulator of a global aggregate, a pickle in base 64"""
     linked: bool = True
     """whether the files of the tasks name those before them, as they do since format 2"""
+    waiting: bool = False
+    """whether something waits at operators that had no time for it"""
 
     @property
     def by_uid(self) -> dict[str, OperatorPlace]:
@@ -121,6 +123,7 @@ class Metadata:
             edges=self.edges,
             aggregates={uid: _each(base64.b64decode, named) for uid, named in self.aggregates.items()},
             linked=self.linked,
+            waiting=self.waiting,
         )
 
 
@@ -148,6 +151,7 @@ def _metadata(kind: str, snapshot: JobSnapshot, saved: Any, tasks: Any) -> Metad
         snapshot.edges,
         _as_text(driver),
         {uid: _each(_as_text, named) for uid, named in snapshot.aggregates.items()},
+        waiting=snapshot.waiting,
     )
 
 

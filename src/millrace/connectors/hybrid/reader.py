@@ -75,6 +75,9 @@ class _Output(ReaderOutput[Any]):
         self._open.discard(split_id)
         self._outer.release_output_for_split(f"{self._index}:{split_id}")
 
+    def patience(self) -> float:
+        return self._outer.patience()
+
     def release_all(self) -> None:
         """The source has ended."""
         for split_id in list(self._open):

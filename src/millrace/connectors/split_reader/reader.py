@@ -19,8 +19,6 @@ RECORDS_AHEAD = 50_000
 """Records that may be fetched and not emitted; a fetch that has begun comes on top."""
 BYTES_AHEAD = 32 * 1024 * 1024
 """The same in bytes, where connectors know them."""
-WAIT_SECONDS = 0.01
-"""How long a poll waits for the thread: it is the end of the epoch if nothing comes."""
 
 
 class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
@@ -70,7 +68,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
             output.create_output_for_split(self._unregistered.pop())
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
-        batch = self._fetcher.take(WAIT_SECONDS)
+        batch = self._fetcher.take(output.patience())
         if batch is None:
             return InputStatus.NOTHING_AVAILABLE
         record_skipped(batch.skipped)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, is_final, shorten, user_location
+from millrace.runtime.pieces import Midst
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces
 
@@ -39,6 +40,7 @@ class OperatorContext:
         output_type: TypeInformation | None,
         side_types: dict[str, TypeInformation | None],
         clock: Callable[[], int],
+        midst: Midst | None = None,
     ) -> None:
         self.runtime = runtime
         self.name = name
@@ -47,6 +49,8 @@ class OperatorContext:
         self.side_types = side_types
         self.clock = clock
         """processing time in ms since the epoch"""
+        self.midst = Midst() if midst is None else midst
+        """of the task"""
 
     def error(
         self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "", step: str = ""
@@ -79,6 +83,10 @@ class Operator:
 
     idle = False
     """whether all inputs are idle"""
+    calls_for_each = True
+    """whether it calls something for each element: a function of the user, another system"""
+    most_at_once: int | None = None
+    """elements that it takes at once; None: as many as take it some ms"""
 
     def setup(self, context: OperatorContext, output: Output) -> None:
         self.context = context
@@ -216,14 +224,29 @@ class Operator:
         return self.context.error(error, wrong, " to give a result its declared type" + whole)
 
 
+class ReadingLimits(NamedTuple):
+    """How much is read in an epoch."""
+
+    records: int | None = None
+    """the most elements, None for no limit"""
+    millis: int | None = None
+    """the longest time (ms), None for no limit"""
+    at_first_piece: bool = False
+    """whether the time begins when the first piece was handed on: whoever is new imports and connects"""
+    over: Callable[[], bool] = bool
+    """whether nothing more is to be begun, for another reason"""
+
+
+def least(one: int | None, other: int | None) -> int | None:
+    """The lower of two limits, of which None is none."""
+    return other if one is None else one if other is None else min(one, other)
+
+
 class ReadingOperator(Operator):
     """An operator that the driver gives something to read: a source, or the head of a loop."""
 
-    def read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
-        """Read this epoch's share; control comes back now and then so that the task can pass results on.
-
-        :param records: the most elements of an epoch, None for no limit; ``millis`` the longest time (ms).
-        """
+    def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
+        """Read this epoch's share; control comes back now and then so that the task can pass results on."""
         raise NotImplementedError
 
     @property

@@ -19,10 +19,11 @@ from millrace.runtime.coordination.commits import Commits
 from millrace.runtime.coordination.figures import Figures
 from millrace.runtime.coordination.history import EpochRecord, JobHistory
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
-from millrace.runtime.coordination.loops import Loops
+from millrace.runtime.coordination.loops import Loops, has_loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
+from millrace.runtime.coordination.reading_pace import ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
@@ -89,6 +90,8 @@ class EpochResult:
     """why the savepoint failed"""
     answers: dict[int, bytes] = field(default_factory=dict)
     """number of a query -> the value, pickled"""
+    more: bool = False
+    """whether there is more to do at once: a source came to a limit, or a task had no time for all that had arrived"""
     phases: dict[str, float] = field(default_factory=dict)
     """plan, start, read, process, exchange, record, commit -> ms"""
 
@@ -124,6 +127,8 @@ class Coordinator:
         self.cleaner = cleaner or AtOnce()
         self._sources = reading_states(job, clock)
         self._loops = Loops(job, {source.info.id: source for source in self._sources})
+        self._has_loops = has_loops(job)
+        self._pace = ReadingPace(job, None if job.batch else job.epoch_millis)
         self._commits = Commits(job)
         self._aggregates = GlobalAggregates()
         self._moves = Moves()
@@ -158,7 +163,7 @@ class Coordinator:
 
     @property
     def _at_end(self) -> bool:
-        return all(source.done() for source in self._sources)
+        return all(source.done() for source in self._sources) and not self._pace.waiting
 
     @property
     def states(self) -> dict[str, tuple[StateInfo, ...]]:
@@ -212,12 +217,14 @@ class Coordinator:
         savepoint: str | None = None,
         queries: tuple[StateQuery, ...] = (),
         checkpoint: Trigger | None = None,
+        drain: bool = False,
     ) -> EpochPlan:
         """The orders of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
         splits.
 
         :param savepoint: the folder of a savepoint of the epoch's end.
         :param checkpoint: its end shall be a checkpoint, whether one is due or not.
+        :param drain: nothing shall wait at its end, however long that takes.
         """
         self._phases.begin()
         self.metrics.begin_epoch()
@@ -241,6 +248,8 @@ class Coordinator:
                 if subtask not in source.finished:
                     task = (info.stage, info.offset + subtask)
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
+                    if not drain:
+                        order = self._paced(order)
                     reading.setdefault(task, {})[info.id] = order
         compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
         tasks = {
@@ -255,9 +264,15 @@ class Coordinator:
             queries=queries,
             aggregates=self._aggregates.known,
             checkpoint=checkpoint is not None,
+            work_millis=None if whole or drain or self._has_loops else self.job.epoch_millis,
         )
         self._phases.planned()
         return EpochPlan(order_of_all, tasks)
+
+    def _paced(self, order: SourceOrder) -> SourceOrder:
+        """With what the stages behind the source can do."""
+        pace = self._pace
+        return replace(order, paused=order.paused or pace.paused, millis=pace.millis, records=pace.records)
 
     def _take_number(self) -> int:
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
@@ -279,6 +294,7 @@ class Coordinator:
         reports.sort(key=lambda report: (report.operator, report.subtask))
         self._take_positions(plan, reports)
         self._loops.complete(reports)
+        self._pace.ran(acks)
         if order.keep_state:
             self._record(acks)
         self._commits.prepared(acks)
@@ -457,6 +473,7 @@ class Coordinator:
             checkpoint=checkpoint,
             saved=tuple(saved for ack in acks for saved in ack.saved),
             answers={number: value for ack in acks for number, value in ack.answers.items()},
+            more=self._pace.waiting or any(report.source is not None and report.source.more for report in reports),
             phases=self._phases.all(),
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
@@ -479,6 +496,7 @@ class Coordinator:
             states=dict(self._states),
             edges=len(self.job.edges),
             aggregates=self._aggregates.known,
+            waiting=self._pace.waiting,
         )
 
     def _begin_attempt(self) -> None:
@@ -513,6 +531,7 @@ class Coordinator:
         for source in self._sources:
             source.go_on(snapshot.sources[source.info.uid])
         self._loops.restore(snapshot.loops)
+        self._pace.waiting = snapshot.waiting
         self._aggregates.known = snapshot.aggregates
         self._commits.restore(snapshot.committables, snapshot.writers)
         self._commits.recover(snapshot.job_id)
@@ -553,6 +572,7 @@ class Coordinator:
                 source.begin_from(left)
         self._number_from(max(self._next_epoch, next_epoch, snapshot.epoch + 1))
         self._loops.begin_from(snapshot.loops)
+        self._pace.waiting = snapshot.waiting
         self._aggregates.known = snapshot.aggregates
         self._commits.restore(snapshot.committables, snapshot.writers)
         # Of the other job only if it is over; what this one takes over has to be told to its sinks in any case.

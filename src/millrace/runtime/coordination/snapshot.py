@@ -86,6 +86,8 @@ class JobSnapshot:
     """uid -> name -> accumulator of a global aggregate, pickled"""
     linked: bool = True
     """whether the tasks' files name those before them: not those of earlier versions of Millrace"""
+    waiting: bool = False
+    """whether something waits at operators that had no time for it"""
 
     @property
     def by_uid(self) -> dict[str, OperatorPlace]:

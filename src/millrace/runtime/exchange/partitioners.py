@@ -20,7 +20,7 @@ from millrace.common.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
 from millrace.runtime.exchange.mutable_keys import hashable
-from millrace.runtime.exchange.scatter import AssignEach, Assigner, AssignInTurn, Targets, parts
+from millrace.runtime.exchange.scatter import AssignEach, Assigner, AssignInTurn, InOrderOfTargets, Targets, parts
 from millrace.runtime.failure import check_complete
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
@@ -55,6 +55,10 @@ class Partitioner(ABC):
     def functions(self) -> tuple[Function, ...]:
         """The user's function objects that it calls: each sending task opens and closes them."""
         return ()
+
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]] | None:
+        """The receivers of elements that were sent to one of another number of receivers; None: any will do."""
+        return None
 
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
         """The receivers that this sender may reach: they all get its watermarks."""
@@ -143,6 +147,9 @@ class Global(Partitioner):
 
     ship_strategy = "GLOBAL"
 
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
+        return iter([(0, chunk)])
+
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         return lambda chunk: iter([(0, chunk)])
 
@@ -169,6 +176,9 @@ class Custom(ElementWise):
 
     def functions(self) -> tuple[Function, ...]:
         return _objects_of(self.partition, self.key_selector)
+
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
+        return self.router(0, 1, receivers)(chunk)
 
     def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
         def target_of(value: Any) -> int:
@@ -209,9 +219,20 @@ class Hash(ElementWise):
 
         return AssignEach(range(receivers), choose)
 
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
+        # They have their keys, and the key selector was opened by the senders only.
+        return places_of_keys(chunk, self.max_parallelism, receivers)
+
     def keys(self, chunk: Chunk) -> list[Any]:
         """The keys of a chunk's elements."""
         return hashable(each(self.key_selector, chunk.values, "in the key selector", self.origin))
+
+
+def places_of_keys(chunk: Chunk, max_parallelism: int, receivers: int) -> Iterator[tuple[int, Chunk]]:
+    """The receivers of elements that have keys."""
+    targets = KeyTargets(max_parallelism, receivers).of(chunk.keys or [])
+    scatter = InOrderOfTargets(range(receivers), targets)
+    return ((target, part) for target, part in zip(scatter.targets, parts(chunk, scatter)) if part.values)
 
 
 class _ToTheOnlyOne(AssignInTurn):

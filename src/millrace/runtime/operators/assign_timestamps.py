@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
 from millrace.runtime.bases.base import Operator, Output, failing
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.pieces import Midst, Pause
 
 
 class _Marks(WatermarkOutput):
@@ -49,6 +50,7 @@ class EventTime:
         strategy: WatermarkStrategy,
         emit: Callable[[list[Any], list[int | None] | None], None],
         output: TakesMarks,
+        midst: Midst | None = None,
     ) -> None:
         self._assigner = strategy.timestamp_assigner
         self._generator = strategy.create_generator()
@@ -56,6 +58,8 @@ class EventTime:
         self._emit = emit
         self._output = output
         self._marks = _Marks()
+        self._midst = Midst() if midst is None else midst
+        self._pause = Pause()
         self.watermark = MIN_TIMESTAMP
         self._idle = False
         self._last_active: int | None = None
@@ -82,7 +86,8 @@ class EventTime:
                     marks.position = position + 1
                     generator.on_event(value, MIN_TIMESTAMP if timestamp is None else timestamp, marks)
             marks.position = len(values)
-            generator.on_periodic_emit(marks)
+            if self._pause.is_over(now, self._midst):
+                generator.on_periodic_emit(marks)
         except Exception as error:
             raise _no_watermark(values, known, marks.position, error) from error
         self._send(values, timestamps)
@@ -126,15 +131,20 @@ class EventTime:
         """The epoch has no more elements: generators may emit, quiet streams become idle."""
         if self.watermark == MAX_WATERMARK:  # the end: nothing follows it
             return
-        if self._generator is not None:
-            self._generator.on_periodic_emit(self._marks)
-            for _, mark in self._marks.take():
-                self.mark(mark)
+        self.periodic(now)
         if self._idle_timeout is not None:
             if self._last_active is None:
                 self._last_active = now
             elif now - self._last_active >= self._idle_timeout:
                 self._set_idle(True)
+
+    def periodic(self, now: int) -> None:
+        """Let the generator emit."""
+        self._pause.ends(now)
+        if self._generator is not None:
+            self._generator.on_periodic_emit(self._marks)
+            for _, mark in self._marks.take():
+                self.mark(mark)
 
     def end(self) -> None:
         """Bounded input has ended."""
@@ -196,7 +206,7 @@ class AssignTimestampsOperator(Operator):
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
-        self._time = EventTime(self._strategy, self.emit, output)
+        self._time = EventTime(self._strategy, self.emit, output, context.midst)
 
     def process(self, chunk: Chunk, input: int) -> None:
         try:

@@ -38,7 +38,7 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
     ) -> None:
         super().__init__(function)
         self._timeout = timeout
-        self._capacity = capacity
+        self._capacity = self.most_at_once = capacity
         self._retry_strategy = retry_strategy
         self._output_mode = output_mode
         self._loop: LoopThread | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from millrace.runtime.bases.base import Output, ReadingOperator
+from millrace.runtime.bases.base import Output, ReadingLimits, ReadingOperator
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, LatencyMark, Status
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
@@ -60,7 +60,7 @@ class IterateOperator(ReadingOperator):
     def process(self, chunk: Chunk, input: int) -> None:
         self.output.emit(chunk)
 
-    def read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
+    def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
         """All that was fed back, whatever the limits of an epoch: a round is one epoch.
 
         A job that is stopped loses nothing of it either: its loops end when they are empty.

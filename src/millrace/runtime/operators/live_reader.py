@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from millrace.common.functions import RuntimeContext
@@ -18,7 +18,9 @@ from millrace.runtime.state.operator_state import OperatorStateBackend
 class ReaderContext(SourceReaderContext):
     """What a reader can know and say. Threads of the reader may speak, too."""
 
-    def __init__(self, context: OperatorContext, state: OperatorStateBackend, max_records: int | None) -> None:
+    def __init__(
+        self, context: OperatorContext, state: OperatorStateBackend, max_records: Callable[[], int | None]
+    ) -> None:
         self._context = context
         self._state = state
         self._max_records = max_records
@@ -35,7 +37,7 @@ class ReaderContext(SourceReaderContext):
         return self._context.clock()
 
     def max_records(self) -> int | None:
-        return self._max_records
+        return self._max_records()
 
     def get_runtime_context(self) -> RuntimeContext:
         return self._context.runtime
@@ -80,7 +82,6 @@ class LiveReader:
         :param ahead: names of the splits that are to be left alone.
         """
         reader = self.reader
-        self.output.begin_epoch()
         if order.checkpoint is not None and order.checkpoint != self._checkpoint:
             self._checkpoint = order.checkpoint
             reader.notify_checkpoint_complete(order.checkpoint)

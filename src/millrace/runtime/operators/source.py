@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from time import perf_counter_ns
 from typing import Any
 
-from millrace.common.source import InputStatus, Source
+from millrace.common.source import PATIENCE_SECONDS, InputStatus, Source, split_id
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.runtime.bases.base import Output, ReadingOperator
+from millrace.relational.rows import Rows
+from millrace.runtime.bases.base import Output, ReadingLimits, ReadingOperator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
 from millrace.runtime.operators.assign_timestamps import ExtractionError
+from millrace.runtime.operators.budget import Budget
 from millrace.runtime.operators.live_reader import LiveReader, ReaderContext
-from millrace.runtime.operators.source_output import SourceOutput
+from millrace.runtime.operators.source_output import Given, Kept, Kind, SourceOutput, by_splits, hand_on
 from millrace.runtime.operators.split_times import SplitTimes
+from millrace.runtime.pieces import PIECE_NANOSECONDS, PieceSize, piece_size
+from millrace.runtime.protocol import packed_splits
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
+MUCH = 1_000
+"""Records of a poll that let a reader count as one that is behind."""
+_NEWER: tuple[Any, ...] = (None, None, (), (), {})
+"""what snapshots of earlier versions lack, at its places"""
 
 
 class SourceOperator(ReadingOperator):
@@ -39,21 +49,32 @@ class SourceOperator(ReadingOperator):
         self._paused = False
         self._operator_state = OperatorStateBackend()
         self._live: LiveReader | None = None
+        self._size = PieceSize()
+        self._rows_size = piece_size(calls_for_each=False)
+        self._budget = Budget(ReadingLimits(), bool, True)
+        self._kept = Kept()
+        """what the reader has given, and was not handed on"""
+        self._left_behind: dict[str, list[Given]] = {}
+        """name of a split -> the same of subtasks that had it before: it is for the one that gets the split"""
+        self._told: list[tuple[tuple[Any, ...], int]] = []
+        self._at_end = False
+        """whether the reader is not asked any more"""
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
-        self._times = SplitTimes(self._strategy, self.emit, output)
+        self._times = SplitTimes(self._strategy, self.emit, output, context.midst)
         self._skipped = context.runtime.get_metrics_group().counter(SKIPPED_METRIC)
 
     def process(self, chunk: Chunk, input: int) -> None:
         raise AssertionError("a source has no input")
 
-    def read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
-        """Read this epoch's share; control comes back after every poll so that the task can pass results on."""
+    def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
+        """Read this epoch's share; control comes back after every poll and piece so that the task can pass results
+        on."""
         if self._finished:
             return
         try:
-            yield from self._read(order, epoch, records, millis)
+            yield from self._read(order, epoch, Budget(limits, self.context.clock, order.whole))
         except ExtractionError as error:
             self._drop_quietly()
             raise self.context.error(error.cause or error, error.element, f" {error}") from error
@@ -61,46 +82,125 @@ class SourceOperator(ReadingOperator):
             self._drop_quietly()
             raise self.context.error(error, during=" to read") from error
 
-    def _read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
+    def _read(self, order: SourceOrder, epoch: int, budget: Budget) -> Iterator[None]:
         self._paused = order.paused and not order.stop
-        if order.stop and self._live is None:  # a reader that would only be told to stop is not worth making
-            self._end()
+        if order.stop and self._live is None and not self._kept.items:
+            self._end()  # a reader that would only be told to stop is not worth making
             yield
             return
-        live = self._live or self._begin(records)
+        live = self._live or self._begin(budget)
+        self._budget = budget
         live.begin_epoch(order, self._times.ahead(order.limit))
-        status = InputStatus.NOTHING_AVAILABLE
-        if not order.paused and not order.stop:
-            until = None if millis is None else self.context.clock() + millis
-            while True:
-                with counting_skipped() as skipped:
-                    status = live.reader.poll_next(live.output)
-                self._skipped.inc(skipped.number)
-                yield
-                if status is InputStatus.NOTHING_AVAILABLE and order.whole:
-                    time.sleep(WAIT_SECONDS)
-                elif status is not InputStatus.MORE_AVAILABLE:
-                    break
-                if records is not None and live.output.total >= records:
-                    break
-                if until is not None and self.context.clock() >= until:
-                    break
-        if status is not InputStatus.END_OF_INPUT:
+        self._take_up(order)
+        if not self._paused:
+            yield from self._hand_on(budget)
+        dry = False
+        if not order.paused and not order.stop and not self._at_end:
+            for dry in self._polls(live, order, budget):  # noqa: B007
+                yield from self._hand_on(budget)
+        if not self._at_end:
             live.reader.end_epoch(live.output, epoch)
-        live.output.flush_all()
-        if order.stop or status is InputStatus.END_OF_INPUT:
-            self._end(*live.said())
+            self._at_end = order.stop
+        live.output.end_all()
+        if not self._paused:
+            yield from self._hand_on(budget)
+        if self._kept.items:
+            self._kept.add(Given(Kind.TOLD, None, live.said()))
         else:
-            splits = tuple(live.reader.snapshot_state(epoch))
-            self._report = SourceReport(splits, False, self._times.watermark, self._times.idle, *live.said())
+            self._told.append(live.said())
+        if self._at_end and not self._kept.items:
+            self._end(*self._take_told())
+        else:
+            splits = () if self._at_end else tuple(live.reader.snapshot_state(epoch))
+            more = bool(self._kept.items) or not (dry or self._paused)
+            times = self._times
+            self._report = SourceReport(splits, False, times.watermark, times.idle, *self._take_told(), more=more)
         yield
 
-    def _begin(self, records: int | None) -> LiveReader:
+    def _take_told(self) -> tuple[tuple[Any, ...], int]:
+        """What the enumerator may hear now: the events, and how many splits were asked for."""
+        told, self._told = self._told, []
+        return tuple(event for events, _ in told for event in events), sum(requests for _, requests in told)
+
+    def _polls(self, live: LiveReader, order: SourceOrder, budget: Budget) -> Iterator[bool]:
+        """Poll the reader until it has no more for this epoch, or the epoch has enough; whether it was dry."""
+        patience = PATIENCE_SECONDS
+        while not budget.spent() and not self._kept.items:
+            status, given = self._gather(live, budget, patience)
+            # Who is given much at a time is behind, and may wait a moment for the next part. Others have read what was
+            # there: what trickles in from now on is for the next epoch, or this one would not end.
+            patience = PATIENCE_SECONDS if given >= MUCH or order.whole else 0.0
+            self._at_end = status is InputStatus.END_OF_INPUT
+            if status is InputStatus.NOTHING_AVAILABLE and order.whole:
+                yield False
+                time.sleep(WAIT_SECONDS)
+                continue
+            yield status is not InputStatus.MORE_AVAILABLE
+            if status is not InputStatus.MORE_AVAILABLE:
+                return
+
+    def _gather(self, live: LiveReader, budget: Budget, patience: float) -> tuple[InputStatus, int]:
+        """Poll the reader, which may give single elements, until there is a piece; the records that it gave."""
+        output, until, given = live.output, perf_counter_ns() + PIECE_NANOSECONDS, 0
+        while True:
+            output.begin_poll(patience)
+            with counting_skipped() as skipped:
+                status = live.reader.poll_next(output)
+            self._skipped.inc(skipped.number)
+            given += self._kept.polled
+            single = status is InputStatus.MORE_AVAILABLE and given and not self._kept.items
+            if not single or given >= budget.fitting(self._size.size) or perf_counter_ns() >= until:
+                output.flush_all()
+                return status, given
+
+    def _hand_on(self, budget: Budget) -> Iterator[None]:
+        """What the reader has given, piece by piece, as far as there is time for elements."""
+        items = self._kept.items
+        while items and not (items[0].elements and budget.spent()):
+            given = items[0]
+            if given.kind is Kind.TOLD:
+                self._told.append(items.popleft().content)
+                continue
+            if not given.elements:
+                hand_on(items.popleft(), self._times, self.context.clock())
+                continue
+            self._hand_on_piece(budget)
+            yield
+
+    def _hand_on_piece(self, budget: Budget) -> None:
+        kept, midst, now = self._kept, self.context.midst, self.context.clock()
+        size = self._rows_size if kept.items[0].content[0][0].__class__ is Rows else self._size
+        piece, more = kept.take(budget.fitting(size.size))
+        if more:
+            midst.enter()
+        began = perf_counter_ns()
+        hand_on(piece, self._times, now)
+        size.took(piece.elements, perf_counter_ns() - began)
+        if more:
+            midst.leave()
+        budget.took(piece.elements)
+
+    def _begin(self, budget: Budget) -> LiveReader:
         self.context.runtime.measures.accumulators.expect_again()
-        context = ReaderContext(self.context, self._operator_state, records)
-        output = SourceOutput(self._times, self.context.clock)
-        self._live = LiveReader(self._source, context, output, self._report.splits)
+        self._budget = budget
+        context = ReaderContext(self.context, self._operator_state, self._fitting)
+        self._live = LiveReader(self._source, context, SourceOutput(self._kept), self._report.splits)
         return self._live
+
+    def _fitting(self) -> int | None:
+        """What a poll may give: as much as it likes, unless the job was found to be slow."""
+        budget, slow = self._budget, self._size.has_fallen
+        return None if budget.unlimited else budget.fitting(self._size.size if slow else self._size.most)
+
+    def _take_up(self, order: SourceOrder) -> None:
+        """The splits that come from other subtasks bring along what these had not handed on of them."""
+        if not self._left_behind:
+            return
+        for split in (*order.splits, *packed_splits.unpack(order.packed)):
+            for given in self._left_behind.pop(split_id(split), ()):
+                self._kept.add(given)
+        if order.no_more_splits:
+            self._left_behind.clear()
 
     def _end(self, events: tuple[Any, ...] = (), requests: int = 0) -> None:
         self._finished = True
@@ -122,7 +222,7 @@ class SourceOperator(ReadingOperator):
 
     def tick(self, now: int) -> None:
         # A source that has to wait for others is not idle.
-        if not self._finished and not self._paused:
+        if not self._finished and not self._paused and not self._kept.items:
             self._times.clock(now)
             self._report = replace(self._report, watermark=self._times.watermark, idle=self._times.idle)
 
@@ -130,23 +230,49 @@ class SourceOperator(ReadingOperator):
         return self._operator_state
 
     def snapshot(self) -> Any:
-        return (self._times.snapshot(), self._finished, self._report.splits)
+        if not self._kept.items and not self._left_behind:
+            return (self._times.snapshot(), self._finished, self._report.splits)
+        kept, left_behind = tuple(self._kept.items), dict(self._left_behind)
+        return (self._times.snapshot(), self._finished, self._report.splits, kept, left_behind)
 
     def restore(self, snapshot: Any) -> None:
         self._drop_quietly()
         # Without splits: a checkpoint of Millrace 0.1, whose driver sends all of them.
-        times, self._finished, splits = snapshot if len(snapshot) == 3 else (*snapshot, ())
+        times, self._finished, splits, kept, left_behind = (*snapshot, *_NEWER[len(snapshot) :])
         self._times.restore(times)
         self._report = SourceReport(splits, self._finished, self._times.watermark)
+        self._at_end = False
+        self._told = []
+        self._kept.items = deque(kept)
+        self._left_behind = dict(left_behind)
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
         # Whoever had ended reports that again: the operators below wait for it. The driver deals all splits anew.
         runtime = self.context.runtime
-        self._times.take_over(
-            [small[0] for small in smalls],
-            runtime.get_index_of_this_subtask(),
-            runtime.get_number_of_parallel_subtasks(),
-        )
+        subtask, parallelism = runtime.get_index_of_this_subtask(), runtime.get_number_of_parallel_subtasks()
+        self._times.take_over([small[0] for small in smalls], subtask, parallelism)
+        if len(smalls) == parallelism:
+            _, _, _, kept, self._left_behind = (*smalls[subtask], *_NEWER[len(smalls[subtask]) :])
+            self._kept.items.extend(kept)
+            return
+        self._left_behind = {}
+        mine: list[Given] = []
+        for small in smalls:
+            _, _, _, _, left_behind = (*small, *_NEWER[len(small) :])
+            for split, items in left_behind.items():
+                self._left_behind.setdefault(split, items)
+        for earlier, small in enumerate(smalls):
+            # What a subtask had of its own splits is newer than what others keep for them.
+            _, _, splits, kept, _ = (*small, *_NEWER[len(small) :])
+            unfinished = [split_id(split) for split in splits]
+            for name in unfinished:
+                self._left_behind.pop(name, None)
+            for name, given in by_splits(kept, unfinished):
+                if name is not None:
+                    self._left_behind.setdefault(name, []).append(given)
+                elif earlier % parallelism == subtask:
+                    mine.append(given)
+        self._kept.items.extend(mine)
 
     def close(self) -> None:
         live, self._live = self._live, None

@@ -1,106 +1,208 @@
-"""Where a reader puts its elements: gathers single ones to chunks, each split's for themselves, and counts."""
+"""Where a reader puts its elements: they are kept, in order, until the source hands them on.
+
+A poll gives as many elements as it likes, and where a reader is in its splits is known behind a whole poll only. What
+the epoch has no time for is a part of the source's state, beside the splits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, NamedTuple
 
-from millrace.common.source import ReaderOutput
+from millrace.common.source import PATIENCE_SECONDS, ReaderOutput
 from millrace.relational.rows import Rows
-from millrace.runtime.elements import Status, count
-from millrace.runtime.operators.assign_timestamps import EventTime
+from millrace.runtime.elements import Chunk, Status, count
 from millrace.runtime.operators.split_times import SplitTimes
+from millrace.runtime.pieces import cut
 
 CHUNK = 4_096
 """Elements that single ``collect`` calls are gathered to."""
 
 
+class Kind(Enum):
+    """What a reader says."""
+
+    ELEMENTS = "elements"
+    MARK = "mark"
+    OPEN = "open"
+    """a split is read from now on"""
+    RELEASE = "release"
+    """a split has been read to its end"""
+    TOLD = "told"
+    """(events for the enumerator, number of splits asked for): it hears of them when all before them has gone on"""
+    PART = "part"
+    """elements that were given one by one, of which more may follow: as one batch they have one watermark"""
+    END = "end"
+    """the end of such a batch"""
+
+
+class Given(NamedTuple):
+    """One thing that a reader has said, before event time is made of it."""
+
+    kind: Kind
+    split: str | None
+    """None: of no split"""
+    content: Any = None
+    """(values, timestamps), or a watermark (ms) or status"""
+
+    @property
+    def elements(self) -> int:
+        """How many elements these are."""
+        return count(self.content[0]) if self.kind in (Kind.ELEMENTS, Kind.PART) else 0
+
+
+class Kept:
+    """What a reader has given and the source has not handed on."""
+
+    def __init__(self) -> None:
+        self.items: deque[Given] = deque()
+        self.polled = 0
+        """records since ``begin_poll``; of batches of rows the rows, but one at least"""
+
+    def add(self, given: Given) -> None:
+        self.items.append(given)
+
+    def take(self, most: int) -> tuple[Given, bool]:
+        """So many of the elements that come next, and whether more of the same batch follows."""
+        given = self.items.popleft()
+        values, timestamps = given.content
+        if given.elements <= most:
+            return given, given.kind is Kind.PART
+        piece, left = cut(Chunk(values, timestamps), most)
+        if left is None:
+            return given, given.kind is Kind.PART
+        self.items.appendleft(given._replace(content=(left.values, left.timestamps)))
+        return given._replace(content=(piece.values, piece.timestamps)), True
+
+
 class _Gathering(ReaderOutput[Any]):
-    def __init__(self, elements: Callable[[list[Any], list[int | None] | None, int], None], now: Callable[[], int]):
-        self._elements = elements
-        self._now = now
+    def __init__(self, kept: Kept, split: str | None) -> None:
+        self._kept = kept
+        self._split = split
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
-        self.count = 0
-        """records of this epoch; of batches of rows the rows, but one at least: an epoch has an end also if all are
-        empty"""
+        self._parts = 0
+        """elements of the batch that have gone"""
 
     def collect(self, record: Any, timestamp: int | None = None) -> None:
         self._values.append(record)
         self._timestamps.append(timestamp)
-        self.count += max(len(record), 1) if record.__class__ is Rows else 1
-        if len(self._values) >= CHUNK:
-            self.flush()
+        self._kept.polled += max(len(record), 1) if record.__class__ is Rows else 1
+        if self._parts + len(self._values) >= CHUNK:
+            self.end()
 
     def collect_batch(self, records: list[Any], timestamps: list[int] | None = None) -> None:
-        self.flush()
-        self.count += max(count(records), len(records))
-        self._elements(records, None if timestamps is None else list(timestamps), self._now())
+        self.end()
+        self._kept.polled += max(count(records), len(records))
+        if records:
+            known = None if timestamps is None else list(timestamps)
+            self._kept.add(Given(Kind.ELEMENTS, self._split, (records, known)))
+
+    def emit_watermark(self, timestamp: int) -> None:
+        self.end()
+        self._kept.add(Given(Kind.MARK, self._split, timestamp))
+
+    def mark_idle(self) -> None:
+        self.end()
+        self._kept.add(Given(Kind.MARK, self._split, Status.IDLE))
 
     def flush(self) -> None:
         if not self._values:
             return
         values, timestamps = self._values, self._timestamps
         self._values, self._timestamps = [], []
+        self._parts += len(values)
         known = None if timestamps.count(None) == len(timestamps) else timestamps
-        self._elements(values, known, self._now())
+        self._kept.add(Given(Kind.PART, self._split, (values, known)))
 
-
-class _SplitOutput(_Gathering):
-    """The elements of one split."""
-
-    def __init__(self, time: EventTime, now: Callable[[], int]) -> None:
-        super().__init__(time.elements, now)
-        self._time = time
-
-    def emit_watermark(self, timestamp: int) -> None:
+    def end(self) -> None:
+        """What was given one by one so far is a batch."""
         self.flush()
-        self._time.mark(timestamp)
-
-    def mark_idle(self) -> None:
-        self.flush()
-        self._time.mark(Status.IDLE)
+        if self._parts:
+            self._parts = 0
+            self._kept.add(Given(Kind.END, self._split))
 
 
 class SourceOutput(_Gathering):
     """The elements of no split, and the outputs of those that have one."""
 
-    def __init__(self, times: SplitTimes, now: Callable[[], int]) -> None:
-        super().__init__(times.elements, now)
-        self._times = times
-        self._splits: dict[str, _SplitOutput] = {}
+    def __init__(self, kept: Kept) -> None:
+        super().__init__(kept, None)
+        self._splits: dict[str, _Gathering] = {}
+        self._patience = PATIENCE_SECONDS
+
+    def begin_poll(self, patience: float) -> None:
+        """A poll follows.
+
+        :param patience: how many seconds it may wait.
+        """
+        self._patience = patience
+        self._kept.polled = 0
+
+    def patience(self) -> float:
+        return self._patience
 
     def emit_watermark(self, timestamp: int) -> None:
-        self.flush_all()
-        self._times.mark(timestamp)
+        self.end_all()
+        super().emit_watermark(timestamp)
 
     def mark_idle(self) -> None:
-        self.flush_all()
-        self._times.mark_idle()
+        self.end_all()
+        super().mark_idle()
 
     def create_output_for_split(self, split_id: str) -> ReaderOutput[Any]:
         if split_id not in self._splits:
-            self._splits[split_id] = _SplitOutput(self._times.of_split(split_id), self._now)
+            self._splits[split_id] = _Gathering(self._kept, split_id)
+            self._kept.add(Given(Kind.OPEN, split_id))
         return self._splits[split_id]
 
     def release_output_for_split(self, split_id: str) -> None:
         released = self._splits.pop(split_id, None)
         if released is not None:
-            released.flush()
-            self.count += released.count
-        self._times.release(split_id)
+            released.end()
+        self._kept.add(Given(Kind.RELEASE, split_id))
 
     def flush_all(self) -> None:
-        self.flush()
-        for output in self._splits.values():
+        """What was given one by one may be handed on."""
+        for output in (self, *self._splits.values()):
             output.flush()
 
-    @property
-    def total(self) -> int:
-        """Records of this epoch, in all splits."""
-        return self.count + sum(output.count for output in self._splits.values())
+    def end_all(self) -> None:
+        """The epoch ends: all that was given one by one are batches."""
+        for output in (self, *self._splits.values()):
+            output.end()
 
-    def begin_epoch(self) -> None:
-        self.count = 0
-        for output in self._splits.values():
-            output.count = 0
+
+def hand_on(given: Given, times: SplitTimes, now: int) -> None:
+    """Make event time of it, and send it on."""
+    if given.kind in (Kind.ELEMENTS, Kind.PART):
+        values, timestamps = given.content
+        if given.split is None:
+            times.elements(values, timestamps, now)
+        else:
+            times.of_split(given.split).elements(values, timestamps, now)
+    elif given.kind is Kind.END:
+        times.periodic(given.split, now)
+    elif given.kind is Kind.OPEN:
+        times.of_split(given.split or "")
+    elif given.kind is Kind.RELEASE:
+        times.release(given.split or "")
+    elif given.split is not None:
+        times.of_split(given.split).mark(given.content)
+    elif given.content is Status.IDLE:
+        times.mark_idle()
+    else:
+        times.mark(given.content)
+
+
+def by_splits(items: tuple[Given, ...], unfinished: list[str]) -> Iterator[tuple[str | None, Given]]:
+    """What a reader had given, with the split that it goes with: what is of no split belongs to the first one that is
+    not read to its end, which readers of one split after the other are at. None: with none."""
+    first = unfinished[0] if unfinished else None
+    for given in items:
+        if given.split is None:
+            yield first, given
+        else:
+            yield (given.split if given.split in unfinished else None), given

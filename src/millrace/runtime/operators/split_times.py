@@ -11,6 +11,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.bases.base import Output
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.operators.assign_timestamps import EventTime
+from millrace.runtime.pieces import Midst
 
 Emit = Callable[[list[Any], list[int | None] | None], None]
 
@@ -40,9 +41,11 @@ class SplitTimes:
     """Elements that the reader emits for no split are "the rest". It is all that counts as long as no split has an
     output, and with splits if there was ever an element in it."""
 
-    def __init__(self, strategy: WatermarkStrategy, emit: Emit, output: Output) -> None:
+    def __init__(
+        self, strategy: WatermarkStrategy, emit: Emit, output: Output, midst: Midst | None = None
+    ) -> None:
         marks = _Marks(self._combine)
-        self._new = partial(EventTime, strategy, emit, marks)
+        self._new = partial(EventTime, strategy, emit, marks, midst)
         self._output = output
         self._rest = self._new()
         self._rest_counts = False
@@ -55,6 +58,12 @@ class SplitTimes:
         """Elements of no split."""
         self._rest_counts = True
         self._rest.elements(values, timestamps, now)
+
+    def periodic(self, split_id: str | None, now: int) -> None:
+        """Elements have come one by one, and there is time for a watermark."""
+        part = self._rest if split_id is None else self._splits.get(split_id)
+        if part is not None:
+            part.periodic(now)
 
     def of_split(self, split_id: str) -> EventTime:
         """A new one, or that of the same split."""

@@ -49,6 +49,10 @@ class SourceOrder:
     """the job shall end: treat the source as finished"""
     whole: bool = False
     """batch mode: read to the end, also where that means to wait"""
+    millis: int | None = None
+    """how long it may read (ms), from its first piece on if the task is new; None: no limit but the job's"""
+    records: int | None = None
+    """how many records at most; None: no limit but the job's"""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class EpochOrder:
     """uid -> name -> accumulator of a global aggregate, pickled"""
     checkpoint: bool = False
     """whether somebody has asked for its end to be a checkpoint"""
+    work_millis: int | None = None
+    """how long a task may work on what arrives (ms): what is left is done in the next epoch. None: until all is done"""
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,8 @@ class SourceReport:
     """what the reader tells the enumerator"""
     requests: int = 0
     """how many splits it has asked for"""
+    more: bool = False
+    """whether it could have gone on: it came to a limit of the epoch"""
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,8 @@ class OperatorReport:
     latencies: tuple[Latency, ...] = ()
     state_sizes: dict[str, int] | None = None
     """name of a state -> about how many bytes it takes; None: as before, or not known"""
+    waiting: int = 0
+    """packets and chunks at its gate for which there was no time"""
 
 
 @dataclass(frozen=True)

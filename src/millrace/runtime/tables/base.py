@@ -64,6 +64,9 @@ class TableOperator(Operator, Generic[C]):
     """False: results that are held back may follow a watermark, since their rows have no event time. So they do where
     nothing goes by watermarks (``TableConfig.timely``)"""
 
+    looks_up = False
+    """whether it asks another system about rows"""
+
     def __init__(self, config: C) -> None:
         self.config = config
 
@@ -71,6 +74,7 @@ class TableOperator(Operator, Generic[C]):
         super().setup(context, output)
         config = self.config
         self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
+        self.calls_for_each = self.looks_up or any(True for _ in config.wrappers())
 
     def open(self) -> None:
         self.functions.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,9 @@ class ByColumns(Partitioner):
     """what may be left out of a batch"""
     ship_strategy = "HASH"
 
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
+        return replace(self, thinning=None).router(0, 1, receivers)(chunk)
+
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         if receivers == 1:
             return lambda chunk: iter([(0, chunk)])
@@ -61,6 +64,9 @@ class Single(Partitioner):
     """Everything to subtask 0, the only one that has work: an aggregate without keys, a global order."""
 
     ship_strategy = "GLOBAL"
+
+    def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
+        return iter([(0, chunk)])
 
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         return lambda chunk: iter([(0, chunk)])

@@ -20,6 +20,7 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import Rows
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
+from millrace.runtime.pieces import Pause
 from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
 
 
@@ -41,7 +42,9 @@ class WatermarkAssigner(TableConfig):
 class WatermarkOperator(TableOperator[WatermarkAssigner]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._largest = MIN_TIMESTAMP
+        self._largest = self._next = MIN_TIMESTAMP
+        """the watermark, and the one that is due"""
+        self._pause = Pause()
         self._idle = False
         self._last_active: int | None = None
 
@@ -52,9 +55,15 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         self._set_idle(False)
         self.emit_rows(rows)
         largest = _largest(self.evaluator(rows.columns, len(rows)).column(self.config.expression))
-        if largest is not None and largest > self._largest:
-            self._largest = largest
-            self.output.mark(largest)
+        if largest is not None:
+            self._next = max(self._next, largest)
+        if self._pause.is_over(self._last_active, self.context.midst):
+            self.flush()
+
+    def flush(self) -> None:
+        if self._next > self._largest:
+            self._largest = self._next
+            self.output.mark(self._largest)
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
@@ -85,12 +94,13 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
 
     def restore(self, snapshot: Any) -> None:
         self._largest, self._idle, self._last_active = snapshot
+        self._next = self._largest
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
         runtime = self.context.runtime
         if len(smalls) == runtime.get_number_of_parallel_subtasks():
             largest = smalls[runtime.get_index_of_this_subtask()][0]
-            self._largest = MIN_TIMESTAMP if largest == MAX_WATERMARK else largest
+            self._largest = self._next = MIN_TIMESTAMP if largest == MAX_WATERMARK else largest
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,7 @@ from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.tasks.state_sizes import StateSizes
+from millrace.runtime.tasks.waiting import WithWaiting, parted
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
@@ -66,6 +68,7 @@ class Member:
         self._state_sizes = StateSizes()
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
+        self._has_waited = False
 
     def delta(self) -> OperatorDeltas:
         """What the epoch changed."""
@@ -73,10 +76,26 @@ class Member:
         return (
             None if keyed is None else keyed.delta(),
             None if shared is None else shared.delta(),
-            self._small.if_new(self.operator.snapshot()),
+            self._small.if_new(self._snapshot()),
             self.gate.delta(),
             self.measures.delta(),
         )
+
+    def _snapshot(self) -> Any:
+        """Its small state with what waits at its gate; from the first time on that something does, since a state of
+        None says nothing of what was before."""
+        waiting = self.gate.packed()
+        self._has_waited = self._has_waited or bool(waiting)
+        small = self.operator.snapshot()
+        return WithWaiting(small, waiting) if self._has_waited else small
+
+    def restore_small(self, small: Any) -> None:
+        """Go on from a ``_snapshot``."""
+        own, waiting = parted(small)
+        self._has_waited = isinstance(small, WithWaiting)
+        self.gate.waiting = deque(waiting)
+        if own is not None:
+            self.operator.restore(own)
 
     def added_bytes(self, delta: OperatorDeltas) -> int:
         """About how many bytes of the last delta only add to the state."""
@@ -87,7 +106,7 @@ class Member:
         """Everything, for a checkpoint: first what is small, then the keyed state."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         whole = None if shared is None else shared.full()
-        yield (None, whole, self.operator.snapshot(), self.gate.full(), self.measures.full())
+        yield (None, whole, self._snapshot(), self.gate.full(), self.measures.full())
         if keyed is not None:
             for piece in keyed.told_pieces():
                 yield (piece, None, None, None, None)
@@ -95,10 +114,11 @@ class Member:
     def whole(self) -> SubtaskState:
         """Everything, for a savepoint."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        small, waiting = self.operator.snapshot(), self.gate.packed()
         return SubtaskState(
             None if keyed is None else keyed.full_pieces(),
             None if shared is None else shared.full(),
-            self.operator.snapshot(),
+            WithWaiting(small, waiting) if waiting else small,
             self.gate.watermark,
         )
 
@@ -167,4 +187,5 @@ class Member:
             heavy_keys=None if self.gate.keys is None else self.gate.keys.report(operator.context.clock()),
             latencies=self._take_latencies(),
             state_sizes=self._state_sizes.report(operator.keyed_state(), operator.context.clock),
+            waiting=len(self.gate.waiting),
         )

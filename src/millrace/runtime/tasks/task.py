@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from millrace.common.functions import Function
-from millrace.runtime.bases.base import OperatorContext, ReadingOperator
+from millrace.runtime.bases.base import OperatorContext, ReadingLimits, ReadingOperator, least
 from millrace.runtime.bases.by_key import ByKey
 from millrace.runtime.context.context import OperatorRuntimeContext
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, LatencyMark
-from millrace.runtime.exchange.codec import decode
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, LatencyMark
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.exchange.partitioners import Hash
 from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
@@ -20,15 +19,18 @@ from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.pickling import dumps
+from millrace.runtime.pieces import Midst
 from millrace.runtime.protocol.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
+from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.between import Between
 from millrace.runtime.tasks.heavy_keys import watched
 from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
 from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
+from millrace.runtime.tasks.waiting import Waiting, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 
@@ -40,6 +42,10 @@ class StageTask:
         self.stage = stage
         self.partition = partition
         self._clock = clock
+        self._allowance = Allowance(clock)
+        self._midst = Midst()
+        self._fresh = True
+        """whether it has not worked yet"""
         self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
         """where the keyed state is"""
         self._out: list[Packet] = []
@@ -71,7 +77,9 @@ class StageTask:
             self._clock,
         )
         runtime.new_keyed_state = partial(self.working.backend, info.uid)
-        context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
+        context = OperatorContext(
+            runtime, info.name, info.origin, info.output_type, info.side_types, self._clock, self._midst
+        )
         operator = make_operator(info.spec, info.final)
         fork = Fork(
             lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin),
@@ -88,7 +96,7 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        gate = Gate(operator, channels, self.watch, number)
+        gate = Gate(operator, channels, self.watch, number, self._allowance)
         gate.keys = watched((edge.input, edge.partitioner) for edge in job.edges if edge.target == info.id)
         return Member(info, subtask, operator, fork, gate, number)
 
@@ -110,9 +118,9 @@ class StageTask:
         sender.fork.add_remote(edge.tag, writer)
 
     @property
-    def members(self) -> Collection[Member]:
+    def members(self) -> list[Member]:
         """Its operators, in topological order."""
-        return self._members.values()
+        return list(self._members.values())
 
     def restore(self, delta: TaskDelta) -> None:
         """Do the changes of one epoch; deltas come in the order of their epochs."""
@@ -126,7 +134,7 @@ class StageTask:
             if shared is not None:
                 member.operator.operator_state().apply(shared)
             if small is not None:
-                member.operator.restore(small)
+                member.restore_small(small)
             if gate is not None:
                 member.gate.restore(gate)
             if measures is not None:
@@ -146,6 +154,8 @@ class StageTask:
             with member.taking_over():
                 earlier = load(member.info, member.subtask, member.info_of)
                 if earlier is not None:
+                    earlier, waiting = without_waiting(earlier)
+                    member.gate.waiting.extend(self._share(member, waiting))
                     # What had ended in the earlier job begins again: its sources may have more to read now.
                     watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
                     member.gate.begin_at(watermark)
@@ -155,6 +165,14 @@ class StageTask:
         for member, keyed in pieces:
             with member.taking_over():
                 member.operator.take_over_keyed(keyed)
+
+    def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
+        """What is this subtask's of what waited at the gates of earlier ones."""
+        info = member.info
+        spread = {edge.input: edge.partitioner for edge in self.job.edges if edge.target == info.id}
+        return share(
+            waiting, member.subtask, info.parallelism, info.max_parallelism, spread, member.gate.channels
+        )
 
     def open(self) -> None:
         for member in self._members.values():
@@ -175,12 +193,20 @@ class StageTask:
             self._selectors[id(selector)] = selector
 
     def run(
-        self, order: EpochOrder, own: TaskOrder, packets: Iterable[Packet], results: ResultFiles | None = None
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        packets: Iterable[Packet],
+        results: ResultFiles | None = None,
+        finish: Callable[[], bool] | None = None,
     ) -> Iterator[Packet]:
-        """One epoch: everything that arrives is handled, everything that follows from it is handed on.
+        """One epoch: what arrives is handled, everything that follows from it is handed on. What there is no time for
+        waits at the gates.
 
         :param results: where much goes that somebody collects.
+        :param finish: says whether the epoch is to end now.
         """
+        self._allow(order, own, finish)
         members = list(self._members.values())
         for member in members:
             member.gate.records = member.fork.records = member.gate.bytes = member.fork.bytes = 0
@@ -192,13 +218,13 @@ class StageTask:
         self.between.settle()
         self._advance_time()
         yield from self._drain()
+        yield from self._resume()
         # What a loop fed back comes before anything new.
         for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
-                share = own.sources.get(member.info.id) or SourceOrder()
+                reads = own.sources.get(member.info.id) or SourceOrder()
                 self._send_latency_mark(member)
-                reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
-                for _ in self._polls(reading, member):
+                for _ in self._polls(member.operator.read(reads, order.epoch, self._limits(reads)), member):
                     yield from self._drain()
         keyed = self._keyed_inputs() if self._new and not order.keep_state else {}
         self._new = False
@@ -209,18 +235,55 @@ class StageTask:
                 yield from self._drain()
         self.watch.switch(OTHER)
         self._advance_time()
+        yield from self._settle()
         # One operator after the other, from the top: whoever judges in tick() whether its input is quiet has everything
         # that those above had held back or in flight, and a watermark from there has passed before the operators below
         # end their slice. A sink's turn comes last: nothing follows what it prepares.
         for member in members:
             self.watch.switch(work_slot(member.number))
             member.operator.end_slice()
-            member.operator.tick(self._clock())
+            if not member.gate.waiting or isinstance(member.operator, SinkOperator):
+                member.operator.tick(self._clock())  # else its input is not quiet
             member.operator.end_epoch()
         self.watch.switch(OTHER)
         for member in members:
             member.fork.end_epoch()
         yield from self._drain()
+        self._fresh = False
+
+    def _allow(self, order: EpochOrder, own: TaskOrder, finish: Callable[[], bool] | None) -> None:
+        """How long it may work: sources stop by themselves, so the operators behind them have their time on top."""
+        millis = order.work_millis if order.keep_state else None
+        if millis is not None:
+            millis += max((reads.millis or 0 for reads in own.sources.values()), default=0)
+        self._allowance.begin(millis, finish if millis is not None else None, self._fresh)
+
+    def _limits(self, reads: SourceOrder) -> ReadingLimits:
+        """How long and how much a source may read."""
+        job = self.job
+        return ReadingLimits(
+            least(job.epoch_records, reads.records),
+            least(job.epoch_millis, reads.millis),
+            self._fresh,
+            self._allowance.over,
+        )
+
+    def _resume(self) -> Iterator[Packet]:
+        """Hand on what has waited since the last epoch; what is further down came first."""
+        for member in reversed(self.members):
+            before = self.watch.switch(work_slot(member.number))
+            for _ in member.gate.resume():
+                yield from self._drain()
+            self.watch.switch(before)
+
+    def _settle(self) -> Iterator[Packet]:
+        """What waits has to be recorded: what can't be pickled is handed on after all."""
+        try:
+            for member in self.members:
+                member.gate.packed()
+        except Exception:
+            self._allowance.extend()
+            yield from self._resume()
 
     def _send_latency_mark(self, member: Member) -> None:
         """In front of what a source reads, at most once in ``metrics.latency.interval``."""
@@ -262,18 +325,13 @@ class StageTask:
             edge = job.edges[packet.edge]
             channel = (packet.edge, packet.channel)
             target = members[edge.target]
-            gate = target.gate
-            gate.bytes += len(packet.payload)
             before = watch.switch(work_slot(target.number))
             if edge.target in keyed and isinstance(edge.partitioner, Hash):
+                target.gate.bytes += len(packet.payload)
                 keyed[edge.target].add(packet.payload, edge.input, channel)
-                watch.switch(before)
-                continue
-            for item in decode(packet.payload):
-                if item.__class__ is Chunk:
-                    gate.chunk(item, edge.input)
-                else:
-                    gate.mark(channel, item)  # type: ignore[arg-type]
+            else:
+                for _ in target.gate.receive(channel, packet.payload):
+                    yield from self._drain()
             watch.switch(before)
             yield from self._drain()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from time import perf_counter_ns
 
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
@@ -12,27 +13,44 @@ from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.exchange import ChannelWriter
 from millrace.runtime.exchange.partitioners import PartitioningError
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.pieces import cut, piece_size
+from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.heavy_keys import Watched
 from millrace.runtime.tasks.stopwatch import Stopwatch, sort_slot, work_slot
+from millrace.runtime.tasks.waiting import Channel, Waiting
 from millrace.runtime.tasks.watermarks import ValveState, WatermarkValve
 
-Channel = tuple[int, int]
-"""(edge, sending subtask)"""
+
+def operator_clock() -> int:
+    """Of those whose time is not limited."""
+    return 0
+
 
 GateState = tuple[ValveState | None, dict[Channel, bool]]
 """(state of the valve, channel -> whether something may still arrive): all channels, or those that have changed"""
 
 
 class Gate:
-    """The input side of one operator: counts, combines watermarks, notices the end of input."""
+    """The input side of one operator: hands it pieces, counts, combines watermarks, notices the end of input. What the
+    operator has no time for waits here until the next epoch."""
 
     def __init__(
-        self, operator: Operator, channels: dict[Channel, int], watch: Stopwatch | None = None, number: int = 0
+        self,
+        operator: Operator,
+        channels: dict[Channel, int],
+        watch: Stopwatch | None = None,
+        number: int = 0,
+        allowance: Allowance | None = None,
     ) -> None:
         """:param channels: channel -> the input that it belongs to.
         :param watch: counts the time of the operator with this number.
+        :param allowance: the time of the task in an epoch; None: it has all the time in the world.
         """
         self.operator = operator
+        self.waiting: deque[Waiting] = deque()
+        """what has arrived and was not handed on"""
+        self._allowance = allowance or Allowance(operator_clock)
+        self._size = piece_size(operator.calls_for_each, operator.most_at_once)
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
@@ -51,18 +69,85 @@ class Gate:
         """channels that have finished since the last delta"""
 
     def chunk(self, chunk: Chunk, input: int) -> None:
-        self.records += count(chunk.values)
+        """Elements of one channel of an input, in order."""
+        if self.waiting or self._allowance.over():
+            self.waiting.append(Waiting(input, None, chunk))
+            return
+        for _ in self._pieces(chunk, input):
+            pass
+
+    def receive(self, channel: Channel, payload: bytes) -> Iterator[None]:
+        """A packet; control comes back after each piece."""
+        self.bytes += len(payload)
+        self.waiting.append(Waiting(self._inputs[channel], channel, payload))
+        if len(self.waiting) == 1:
+            yield from self.resume()
+
+    def resume(self) -> Iterator[None]:
+        """Hand on what waits, as far as there is time; control comes back after each piece."""
+        waiting = self.waiting
+        while waiting and not self._allowance.over():
+            first = waiting.popleft()
+            input, channel, content = first
+            if isinstance(content, bytes):
+                waiting.extendleft(reversed([Waiting(input, channel, item) for item in first.items()]))
+            elif isinstance(content, Chunk):
+                yield from self._pieces(content, input)
+            elif channel is not None:
+                self._see(channel, content)
+
+    def _pieces(self, chunk: Chunk, input: int) -> Iterator[None]:
+        """One piece of the chunk after the other; what there is no time for waits, before all else that does."""
+        left: Chunk | None = chunk
+        while left is not None:
+            elements = count(left.values)
+            if elements > self._size.size:
+                piece, left = cut(left, self._size.size)
+                elements = count(piece.values)
+            else:
+                piece, left = left, None
+            if left is None:
+                self._process(piece, elements, input)
+            else:
+                midst = self.operator.context.midst
+                midst.enter()
+                self._process(piece, elements, input)
+                midst.leave()
+            if left is not None and self._allowance.over():
+                self.waiting.appendleft(Waiting(input, None, left))
+                return
+            yield
+
+    def _process(self, piece: Chunk, elements: int, input: int) -> None:
+        self.records += elements
         if self.keys is not None:
-            self.keys.see(chunk.values, chunk.keys, input)
+            self.keys.see(piece.values, piece.keys, input)
         watch = self.watch
         before = watch.switch(self._slot)
-        self.operator.process(chunk, input)
+        began = perf_counter_ns()
+        self.operator.process(piece, input)
+        self._size.took(elements, perf_counter_ns() - began)
         keyed = self.operator.keyed_state()
         if keyed is not None:
-            keyed.after_records(len(chunk.values))
+            keyed.after_records(len(piece.values))
         watch.switch(before)
+        self._allowance.worked()
+
+    def packed(self) -> tuple[Waiting, ...]:
+        """What waits, as packets.
+
+        :raises Exception: some of it can't be pickled.
+        """
+        self.waiting = deque([each.packed() for each in self.waiting])
+        return tuple(self.waiting)
 
     def mark(self, channel: Channel, mark: Mark) -> None:
+        if self.waiting and not isinstance(mark, LatencyMark):
+            self.waiting.append(Waiting(self._inputs[channel], channel, mark))
+            return
+        self._see(channel, mark)
+
+    def _see(self, channel: Channel, mark: Mark) -> None:
         if isinstance(mark, LatencyMark):
             self._time(mark)
             return
@@ -108,6 +193,11 @@ class Gate:
     @property
     def watermark(self) -> int:
         return self._valve.current
+
+    @property
+    def channels(self) -> Collection[Channel]:
+        """All that lead here."""
+        return self._inputs.keys()
 
     @property
     def finished(self) -> bool:

@@ -41,6 +41,7 @@ def run_task(
     run: int = 1,
     results: ResultFiles | None = None,
     worker: Callable[[], WorkerReport] | None = None,
+    finish: Callable[[], bool] | None = None,
 ) -> Iterator[Packet]:
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
@@ -48,7 +49,7 @@ def run_task(
     ``snapshots`` is where orders find and put savepoints, ``results`` where this run puts what is too much for an
     acknowledgement. ``run`` is positive, and another number for each run of the
     task in this epoch: Spark may run it twice, even at the same time, but hears only one of them. ``worker`` tells of
-    this process.
+    this process, ``finish`` whether the epoch is to end now: what has not been begun is done in the next one.
 
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
 
@@ -71,7 +72,7 @@ def run_task(
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, live.task.job.leading_edges)
             live.task.watch.start()
-            yield from manifest.sending(live.task.run(order, own, arriving, results))
+            yield from manifest.sending(live.task.run(order, own, arriving, results, finish))
             ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
             ack = replace(ack, sent=manifest.sent, received=manifest.received)
         # What it tells may change as soon as the task rests.

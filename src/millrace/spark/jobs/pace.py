@@ -37,8 +37,11 @@ class Pace:
         interval = self._interval if now - self._busy < IDLE_SECONDS else self._idle
         self._due = max(self._due + interval, now)
 
-    def ended(self, records: int) -> None:
-        """The epoch is complete; its sources have read so many records."""
-        if records:
+    def ended(self, records: int, more: bool = False) -> None:
+        """The epoch is complete; its sources have read so many records.
+
+        :param more: whether there is more to do, so that nothing is to be waited for.
+        """
+        if records or more:
             now = self._busy = self._clock()
-            self._due = min(self._due, now + self._interval)
+            self._due = now if more else min(self._due, now + self._interval)

@@ -357,10 +357,11 @@ class JobRunner:
             if self._cancelled.wait(pace.left()):
                 raise JobCancelledError
             pace.begun()
-            pace.ended(self._epoch(keep_state=not self.settings.batch))
+            result = self._epoch(keep_state=not self.settings.batch)
+            pace.ended(result.records, result.more)
 
-    def _epoch(self, keep_state: bool) -> int:
-        """The next epoch: how many records its sources have read."""
+    def _epoch(self, keep_state: bool) -> EpochResult:
+        """The next epoch."""
         began = time.monotonic()
         request = self.savepoints.next()
         if request is None:
@@ -375,11 +376,11 @@ class JobRunner:
         rate = result.records / elapsed if elapsed else 0.0
         lost = self.coordinator.metrics.left_out()
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late))
-        return result.records
+        return result
 
-    def _run_epoch(self, keep_state: bool, savepoint: str | None) -> EpochResult:
+    def _run_epoch(self, keep_state: bool, savepoint: str | None, drain: bool = False) -> EpochResult:
         with self.checkpoint_requests.taken() as requests:
-            plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting(), requests.trigger)
+            plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting(), requests.trigger, drain)
             self._results.begin_epoch(plan.epoch)
             result = self.coordinator.complete(plan, self._tasks.run(plan))
             requests.answer(result)
@@ -391,7 +392,7 @@ class JobRunner:
         if request.drain:
             self.coordinator.stop()
         try:
-            result = self._run_epoch(keep_state, request.uri)
+            result = self._run_epoch(keep_state, request.uri, request.drain)
         except BaseException as error:
             failed(request, self.coordinator, error)
             raise

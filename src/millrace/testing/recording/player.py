@@ -68,7 +68,7 @@ class OneByOne(DelegatingSource):
         return self._list
 
     def create_reader(self, context: SourceReaderContext) -> CollectionReader[Any]:
-        return CollectionReader(1)
+        return CollectionReader(lambda: 1)
 
 
 class _Player(SourceReader[Any, Track]):

@@ -1,0 +1,46 @@
+"""What is left of an epoch's limits for one subtask of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from millrace.runtime.bases.base import ReadingLimits
+
+
+class Budget:
+    """What is left of an epoch's limits for one subtask of a source."""
+
+    def __init__(self, limits: ReadingLimits, clock: Callable[[], int], whole: bool) -> None:
+        """:param whole: there are no limits."""
+        self._limits = ReadingLimits() if whole else limits
+        self._clock = clock
+        self._records = 0
+        self._begun = False
+        """whether there was a piece: one is handed on, however little time there is"""
+        millis = self._limits.millis
+        self._until = None if millis is None or self._limits.at_first_piece else clock() + millis
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether all is read at once."""
+        return self._limits.records is None and self._limits.millis is None
+
+    def took(self, records: int) -> None:
+        """A piece was handed on."""
+        self._begun = True
+        self._records += records
+        if self._until is None and self._limits.millis is not None:
+            self._until = self._clock() + self._limits.millis
+
+    def fitting(self, most: int) -> int:
+        """So many records, or those that are left of the epoch's."""
+        records = self._limits.records
+        return most if records is None else max(min(most, records - self._records), 1)
+
+    def spent(self) -> bool:
+        """Whether the epoch has enough."""
+        records = self._limits.records
+        if records is not None and self._records >= records:
+            return True
+        late = self._begun and self._until is not None and self._clock() >= self._until
+        return late or self._limits.over()

@@ -1,0 +1,171 @@
+"""Pieces: what an operator gets at once, as many elements as take it some ms.
+
+Nothing can stop an operator within the elements that it was given, so how soon a task hears anything, and how long an
+epoch takes beyond its time, is decided by how many these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from millrace.common.types import Row, RowKind
+from millrace.relational.rows import UPDATE_AFTER, UPDATE_BEFORE, Rows
+from millrace.runtime.elements import Chunk
+
+PIECE_NANOSECONDS = 10_000_000
+"""How long a piece shall take."""
+MOST = 16_384
+"""Elements of a piece at most."""
+MOST_CALLED = 1_024
+"""The same where something is called for each of them: what took a microsecond may take 100 ms for the next piece."""
+MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS = 131_072, 1_024, 100_000_000
+"""The same for operators that compute columns and call nothing for a single row: a row takes them a microsecond, but a
+batch of few rows as long as one of some hundred."""
+
+INTERVAL_MS = 200
+"""Flink's ``pipeline.auto-watermark-interval``."""
+
+
+class Midst:
+    """Whether what a task is at is a part of something that came at once, of which more follows. What is done once for
+    all of it, such as to make a watermark, is done behind its last piece."""
+
+    __slots__ = ("_depth",)
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def __bool__(self) -> bool:
+        return self._depth > 0
+
+    def enter(self) -> None:
+        self._depth += 1
+
+    def leave(self) -> None:
+        self._depth -= 1
+
+
+class Pause:
+    """Between two watermarks of a stream: they come once for what has come at once, however small its pieces are, but
+    every 200 ms if that takes longer."""
+
+    def __init__(self) -> None:
+        self._since: int | None = None
+
+    def is_over(self, now: int, midst: Midst) -> bool:
+        """Whether it is time for a watermark, behind the elements of this moment (ms)."""
+        if self._since is None:
+            self._since = now
+        if midst and now - self._since < INTERVAL_MS:
+            return False
+        self.ends(now)
+        return True
+
+    def ends(self, now: int) -> None:
+        """A watermark comes at this moment (ms)."""
+        self._since = now
+
+
+class PieceSize:
+    """How many elements the next piece may have: twice as many as the last one at most, as many as take 10 ms by the
+    last one, at once fewer when that took too long.
+
+    :param most: elements at any time.
+    :param first: elements of the first piece.
+    :param nanoseconds: how long one shall take.
+    """
+
+    __slots__ = ("_nanoseconds", "has_fallen", "most", "size")
+
+    def __init__(self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS) -> None:
+        self.most = most
+        self.size = min(first, most)
+        self._nanoseconds = nanoseconds
+        self.has_fallen = False
+        """whether a piece has taken too long, and no full one has been fast since"""
+
+    def took(self, elements: int, nanoseconds: int) -> None:
+        """A piece of so many elements has taken so long. A small one that was fast enough says nothing of large ones:
+        much of what it took is the same for both."""
+        if nanoseconds > self._nanoseconds:
+            self.size = max(1, min(self.size, elements * self._nanoseconds // nanoseconds))
+            self.has_fallen = True
+        elif elements >= self.size and self.size < self.most:
+            fitting = elements * self._nanoseconds // max(nanoseconds, 1)
+            self.size = min(2 * self.size, max(fitting, self.size), self.most)
+            self.has_fallen = self.has_fallen and self.size < self.most
+
+
+def piece_size(calls_for_each: bool, most: int | None = None) -> PieceSize:
+    """What suits an operator.
+
+    :param calls_for_each: whether it calls something for each element.
+    :param most: elements that it takes at once, from the first piece on; None for as many as take it some ms.
+    """
+    if most is not None:
+        return PieceSize(most, most)
+    if calls_for_each:
+        return PieceSize(MOST_CALLED)
+    return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS)
+
+
+def cut(chunk: Chunk, most: int) -> tuple[Chunk, Chunk | None]:
+    """The first ``most`` elements of a chunk that has more, and what is left of it. The old and the new row of an
+    update stay together, so it may be more, and nothing may be left."""
+    values = chunk.values
+    if values[0].__class__ is Rows:
+        return _cut_rows(values, most)
+    end = most
+    while end < len(values) and _is_old_row(values[end - 1]):
+        end += 1
+    if end >= len(values):
+        return chunk, None
+    times, keys = chunk.timestamps, chunk.keys
+    return (
+        Chunk(values[:end], None if times is None else times[:end], None if keys is None else keys[:end]),
+        Chunk(values[end:], None if times is None else times[end:], None if keys is None else keys[end:]),
+    )
+
+
+def _is_old_row(value: object) -> bool:
+    return value.__class__ is Row and value.get_row_kind() is RowKind.UPDATE_BEFORE  # type: ignore[attr-defined]
+
+
+def _cut_rows(batches: Sequence[Rows], most: int) -> tuple[Chunk, Chunk | None]:
+    first: list[Rows] = []
+    left = list(batches)
+    room = most
+    while left and (room > 0 or _ends_with_old_row(first)):
+        rows = left.pop(0)
+        end = _end_of_update(rows, max(room, 1))
+        if end >= len(rows):
+            first.append(rows)
+        else:
+            first.append(_slice(rows, 0, end))
+            left.insert(0, _slice(rows, end, len(rows)))
+        room -= end
+    return Chunk(list(first)), Chunk(left) if any(map(len, left)) else None
+
+
+def _slice(rows: Rows, start: int, end: int) -> Rows:
+    return Rows(rows.batch.slice(start, end - start), None if rows.kinds is None else rows.kinds[start:end])
+
+
+def _end_of_update(rows: Rows, most: int) -> int:
+    """The first place at or behind ``most`` where no old row waits for its new one; the end of the batch if there is
+    none before it."""
+    if most >= len(rows) or rows.kinds is None:
+        return min(most, len(rows))
+    kinds = rows.kinds
+    waiting = np.cumsum((kinds == UPDATE_BEFORE).astype(np.int64) - (kinds == UPDATE_AFTER))
+    # Updates may come without their old rows: then nothing is waited for, and the sum falls.
+    lowest = np.minimum(np.minimum.accumulate(waiting), 0)
+    settled = np.flatnonzero((waiting == lowest)[most - 1 :])
+    return most + int(settled[0]) if len(settled) else len(rows)
+
+
+def _ends_with_old_row(batches: Sequence[Rows]) -> bool:
+    last = next((rows for rows in reversed(batches) if len(rows)), None)
+    return last is not None and last.kinds is not None and last.kinds[-1] == UPDATE_BEFORE

@@ -1,0 +1,50 @@
+"""How long a task may work in an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Allowance:
+    """The time of one task, epoch after epoch. What is left when it is over is done in the next epoch.
+
+    :param clock: in ms.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._millis: int | None = None
+        self._until: int | None = None
+        self._finish: Callable[[], bool] | None = None
+        self._is_over = False
+        self._has_worked = False
+
+    def begin(self, millis: int | None, finish: Callable[[], bool] | None, at_first_piece: bool = False) -> None:
+        """An epoch begins.
+
+        :param millis: how long the task may work (ms); None: as long as there is something to do.
+        :param finish: says whether the epoch is to end now; it is asked between any two pieces.
+        :param at_first_piece: the time begins when the first piece is done: a task that is new imports and connects.
+        """
+        self._millis = millis
+        self._finish = finish
+        self._is_over = self._has_worked = False
+        self._until = None if millis is None or at_first_piece else self._clock() + millis
+
+    def worked(self) -> None:
+        """A piece is done: however little time there is, a task does one."""
+        self._has_worked = True
+        if self._until is None and self._millis is not None:
+            self._until = self._clock() + self._millis
+
+    def over(self) -> bool:
+        """Whether nothing more is to be begun in this epoch."""
+        if not self._is_over:
+            late = self._has_worked and self._until is not None and self._clock() >= self._until
+            self._is_over = late or (self._finish is not None and self._finish())
+        return self._is_over
+
+    def extend(self) -> None:
+        """What can't wait for the next epoch is done in this one."""
+        self._millis = self._until = self._finish = None
+        self._is_over = False

@@ -1,0 +1,119 @@
+"""What waits at the gates of a task when its epoch ends, as a part of its state: a function was too slow for all of it.
+
+It stands beside the operator's own small state, and so comes back wherever that does: after a failure, from savepoints,
+and with another parallelism, where each subtask finds its share of what all earlier ones had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
+from millrace.runtime.exchange.codec import Mark, decode, encode
+from millrace.runtime.exchange.partitioners import Broadcast, Partitioner, places_of_keys
+from millrace.runtime.state.restoring.saved import EarlierState
+
+Channel = tuple[int, int]
+"""(edge, sending subtask)"""
+
+
+class Waiting(NamedTuple):
+    """What has arrived at a gate and was not handed on."""
+
+    input: int
+    channel: Channel | None
+    """None for elements of the same task"""
+    content: bytes | Chunk | Mark
+    """a packet, or elements, or a mark that came by itself"""
+
+    def packed(self) -> Waiting:
+        """The same as a packet."""
+        if isinstance(self.content, bytes):
+            return self
+        if isinstance(self.content, Chunk):
+            return self._replace(content=encode(self.content, []))
+        return self._replace(content=encode(Chunk([]), [(0, self.content)]))
+
+    def items(self) -> Iterator[Chunk | Mark]:
+        """The elements and marks, in order."""
+        if isinstance(self.content, bytes):
+            yield from decode(self.content)
+        else:
+            yield self.content
+
+
+@dataclass(frozen=True)
+class WithWaiting:
+    """The small state of an operator, and what waits at its gate as packets."""
+
+    small: Any
+    waiting: tuple[Waiting, ...] = ()
+
+
+def parted(small: Any) -> tuple[Any, tuple[Waiting, ...]]:
+    """The small state of an operator, and what waits."""
+    return (small.small, small.waiting) if isinstance(small, WithWaiting) else (small, ())
+
+
+def without_waiting(earlier: EarlierState) -> tuple[EarlierState, list[tuple[Waiting, ...]]]:
+    """The state for the operator, and what waited at each of the earlier subtasks."""
+    both = [parted(small) for small in earlier.smalls]
+    return replace(earlier, smalls=tuple(small for small, _ in both)), [waiting for _, waiting in both]
+
+
+def share(
+    waiting: Sequence[tuple[Waiting, ...]],
+    subtask: int,
+    parallelism: int,
+    max_parallelism: int,
+    partitioners: dict[int, Partitioner],
+    channels: Collection[Channel],
+) -> Iterator[Waiting]:
+    """What of it belongs to one of the subtasks that there are now.
+
+    With as many subtasks as before each has its own. Else elements go where their keys are now; those without keys to
+    any one, and of what all subtasks get what the first one had. Marks stay out then, as the end of the input does in
+    any case: the sources say again how far they are.
+
+    :param waiting: of each earlier subtask.
+    :param partitioners: number of an input -> how its elements are spread.
+    :param channels: those of the gate.
+    """
+    if len(waiting) == parallelism:
+        yield from (kept for each in waiting[subtask] for kept in _without_ends(each, channels))
+        return
+    for earlier, all_of_one in enumerate(waiting):
+        for each in all_of_one:
+            partitioner = partitioners.get(each.input)
+            for item in each.items():
+                if not isinstance(item, Chunk):
+                    continue
+                if isinstance(partitioner, Broadcast):
+                    places: Iterable[tuple[int, Chunk]] = [(subtask if earlier == 0 else -1, item)]
+                else:
+                    places = _places(item, partitioner, max_parallelism, parallelism) or [(earlier % parallelism, item)]
+                for target, part in places:
+                    if target == subtask:
+                        yield Waiting(each.input, None, part).packed()
+
+
+def _without_ends(waiting: Waiting, channels: Collection[Channel]) -> Iterator[Waiting]:
+    known = waiting.channel in channels
+    for item in waiting.items():
+        if isinstance(item, Chunk) or (known and not _is_end(item)):
+            yield waiting._replace(content=item).packed()
+
+
+def _is_end(mark: Mark) -> bool:
+    return mark is Status.FINISHED or mark == MAX_WATERMARK
+
+
+def _places(
+    chunk: Chunk, partitioner: Partitioner | None, max_parallelism: int, parallelism: int
+) -> Iterable[tuple[int, Chunk]] | None:
+    places = None if partitioner is None else partitioner.places(chunk, parallelism)
+    if places is None and chunk.keys is not None:
+        return places_of_keys(chunk, max_parallelism, parallelism)
+    return places
