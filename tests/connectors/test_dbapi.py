@@ -26,7 +26,7 @@ from millrace.connectors.dbapi.names import quoted
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 from millrace.testing.connectors.driver import Driver
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
 INSERT = DbApiInsert[int]("INSERT INTO numbers VALUES (?)")
 
@@ -489,3 +489,21 @@ def test_sinks_can_be_pickled_and_shown(tmp_path: Path) -> None:
     for sink in (DbApiSink(partial(connect, "x"), UPSERT), exactly_once("x")):
         assert repr(pickle.loads(pickle.dumps(sink))) == repr(sink)
     assert repr(exactly_once("x")).startswith("DbApiExactlyOnceSink(DbApiInsert(statement='INSERT INTO numbers")
+
+
+@pytest.mark.parametrize("wait_ms", [100, 5_000, None])
+def test_elements_are_committed_within_an_epoch_when_they_have_waited(wait_ms: int | None, tmp_path: Path) -> None:
+    path, clock = database(tmp_path), Clock()
+    sink = DbApiSink(partial(connect, path), INSERT, batch_size=2, wait_ms=wait_ms)
+    writer = sink.create_writer(WriterContext(0, 1, 1, clock))
+    for number in range(3):
+        writer.write(number, ElementContext())
+    soon = clock.now + (wait_ms or 3_600_000)
+    writer.end_slice(soon - 1)
+    assert query(path, "SELECT number FROM numbers") == []
+    writer.end_slice(soon)
+    written = [] if wait_ms is None else [(0,), (1,), (2,)]
+    assert query(path, "SELECT number FROM numbers") == written
+    writer.flush(False)
+    assert query(path, "SELECT number FROM numbers") == [(0,), (1,), (2,)]
+    writer.close()

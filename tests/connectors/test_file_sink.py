@@ -361,3 +361,20 @@ def test_compaction_says_what_to_do_instead(tmp_path: Path) -> None:
         with pytest.raises(NotImplementedError, match=r"is not in Millrace yet; nearest: fewer and larger files"):
             call()
     assert row_builder(tmp_path).disable_compact().build()
+
+
+def test_a_slice_finishes_parts_by_the_clock_and_shows_nothing(tmp_path: Path) -> None:
+    run = SinkRun(row_builder(tmp_path, rollover_interval=5_000).with_bucket_check_interval(1_000).build())
+    writer = run.sink.create_writer(WriterContext(0, 1, 1, run.clock))
+    writer.write("old", ElementContext())
+    for passed in (999, 1_000, 4_999, 5_000):
+        writer.end_slice(run.clock.now + passed)
+    run.clock.now += 6_000
+    writer.end_slice(run.clock.now)
+    writer.write("new", ElementContext())
+    assert content(tmp_path) == []
+    writer.flush(False)
+    assert len(writer.prepare_commit()) == 1, "the old part alone is finished"
+    writer.snapshot_state(1)
+    assert sorted(path.read_text() for path in hidden(tmp_path)) == ["new\n", "old\n"]
+    writer.close()

@@ -38,10 +38,10 @@ class Connection:
 def test_it_is_opened_when_it_is_used_and_stays() -> None:
     store = Store()
     kept = KeptConnection(store.connect)
-    assert (store.opened, kept.end_epoch()) == ([], None)
+    assert (store.opened, kept.settled()) == ([], None)
     kept.use(lambda each: each.write("a"))
-    assert kept.end_epoch() is store.opened[0]
-    assert kept.end_epoch() is None
+    assert kept.settled() is store.opened[0]
+    assert kept.settled() is None
     kept.use(lambda each: each.write("b"))
     assert store.done == [(0, "a"), (0, "b")]
     kept.close()
@@ -55,18 +55,18 @@ def test_one_that_has_gone_between_epochs_is_replaced_once() -> None:
     store = Store()
     kept = KeptConnection(store.connect)
     kept.use(lambda each: each.write("a"))
-    kept.end_epoch()
+    kept.settled()
     store.broken = {0}
     kept.use(lambda each: each.write("b"))
     assert (store.done, store.opened[0].closed) == ([(0, "a"), (1, "b")], True)
-    kept.end_epoch()
+    kept.settled()
     store.broken = {1, 2}
     with pytest.raises(ConnectionError, match="connection 2 is gone"):
         kept.use(lambda each: each.write("c"))
 
 
 @pytest.mark.parametrize("uses", [0, 1])
-def test_one_that_fails_when_it_is_new_or_has_worked_in_this_epoch_is_not(uses: int) -> None:
+def test_one_that_fails_when_it_is_new_or_has_unsettled_work_is_not(uses: int) -> None:
     store = Store()
     kept = KeptConnection(store.connect)
     for _ in range(uses):

@@ -1,4 +1,4 @@
-"""UpsertSink: the last change of each key, written at the end of an epoch."""
+"""UpsertSink: the last change of each key, written at the end of an epoch and now and then before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millrace.common.types import Row, RowKind
 from millrace.connectors.upsert import UpsertSink, UpsertTable
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
 
 @dataclass
@@ -144,3 +144,19 @@ def test_in_a_program() -> None:
     stream.key_by(lambda pair: pair[0]).sink_to(Pairs("program"))
     run_locally(env, epoch_records=9, workers=2, seed=1)
     assert STORES["program"].values == {number % 7: number for number in range(93, 100)}
+
+
+def test_a_change_alone_is_written_after_a_while() -> None:
+    store, clock = STORES.setdefault("slices", Store()), Clock()
+    writer = Sleepy("slices").create_writer(WriterContext(0, 1, 1, clock))
+    for number in range(2):
+        writer.write(("key", number), ElementContext())
+        writer.end_slice(clock.now + 99)
+        assert len(store.calls) == number
+        writer.end_slice(clock.now + 100)
+        writer.end_slice(clock.now + 500)
+        assert store.calls == [(1, 0)] * (number + 1)
+    assert store.opened == 2, "one that is closed between two writes of an epoch is replaced, too"
+    writer.flush(False)
+    assert len(store.calls) == 2
+    writer.close()

@@ -15,14 +15,14 @@ C = TypeVar("C", bound=Closeable)
 
 
 class KeptConnection(Generic[C]):
-    """Opened when it is first used. One that fails at its first use in an epoch, because the other side has closed it
-    meanwhile, is replaced once."""
+    """Opened when it is first used. One that fails at its first use after ``settled``, because the other side has
+    closed it meanwhile, is replaced once."""
 
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
         self._connection: C | None = None
         self._proven = False
-        """whether it has worked in this epoch"""
+        """whether it has done something that is not settled"""
 
     def use(self, work: Callable[[C], None]) -> None:
         aged = self._connection is not None and not self._proven
@@ -39,8 +39,8 @@ class KeptConnection(Generic[C]):
             work(self._connection)
         self._proven = True
 
-    def end_epoch(self) -> C | None:
-        """The connection, if it was used in the epoch that ends."""
+    def settled(self) -> C | None:
+        """The connection, if it was used since the last call: what it has done shall be for good now."""
         used, self._proven = self._proven, False
         return self._connection if used else None
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row, RowKind
 from millrace.connectors.kept_connection import KeptConnection
+from millrace.connectors.patience import Patience
 
 __all__ = ["UpsertSink", "UpsertTable", "is_deletion", "last_per_key"]
 
@@ -42,13 +43,13 @@ class UpsertTable(ABC, Generic[T]):
 
 
 class UpsertSink(Sink[T], Generic[T]):
-    """Writes the last element of each key at the end of an epoch. Let the stream be keyed the same way, or have
-    parallelism 1: only then do changes of a key keep their order.
+    """Writes the last element of each key at the end of an epoch, and within it when one has waited for 100 ms. Let the
+    stream be keyed the same way, or have parallelism 1: only then do changes of a key keep their order.
 
     An epoch that is repeated after a failure writes the same keys again. Once it is through, the store holds what it
     would hold without the failure; meanwhile a key may go back to an older value.
 
-    :param batch_size: write before the end of the epoch when so many keys have changed.
+    :param batch_size: write at once when so many keys have changed.
     """
 
     def __init__(self, batch_size: int = 10_000) -> None:
@@ -68,26 +69,36 @@ class UpsertSink(Sink[T], Generic[T]):
         epoch, because the store has closed the connection meanwhile, is replaced once."""
 
     def create_writer(self, context: WriterInitContext) -> _UpsertWriter[T]:
-        return _UpsertWriter(self, self._batch_size)
+        return _UpsertWriter(self, self._batch_size, Patience(context.current_processing_time))
 
 
 class _UpsertWriter(SinkWriter[T]):
-    def __init__(self, sink: UpsertSink[T], batch_size: int) -> None:
+    def __init__(self, sink: UpsertSink[T], batch_size: int, patience: Patience) -> None:
         self._sink = sink
+        self._patience = patience
         self._key_of = sink.key_of
         self._batch_size = batch_size
         self._changes: dict[Hashable, T] = {}
         self._kept = KeptConnection(sink.open_table)
 
     def write(self, element: T, context: SinkWriterContext) -> None:
+        self._patience.begin()
         self._changes[self._key_of(element)] = element
         if len(self._changes) >= self._batch_size:
             self._apply()
 
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
+            self._write_all()
+
     def flush(self, end_of_input: bool) -> None:
+        self._write_all()
+
+    def _write_all(self) -> None:
         if self._changes:
             self._apply()
-        self._kept.end_epoch()
+        self._patience.end()
+        self._kept.settled()
 
     def _apply(self) -> None:
         changes, self._changes = self._changes, {}

@@ -7,10 +7,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.cdc.running import Running, run
 
+from millrace.cdc.operators.elements import Batch
+from millrace.cdc.sinks.database_writer import DatabaseSink, Writing
+from millrace.connectors.cdc.schema import Column, TableId, TableSchema
+from millrace.connectors.jdbc.sink import Database
+from millrace.connectors.jdbc.url import parse
+from millrace.connectors.stores.buffered import Buffering
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import BigIntType
 from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
 
 EVENTS = """
 source:
@@ -156,3 +166,25 @@ def test_values_that_are_squeezed(tmp_path: Path) -> None:
     )
     copied(tmp_path / "x", event, behavior="ignore")
     assert [row["n"] for row in rows(tmp_path / "x")] == [50, None, 7, 6]
+
+
+def test_rows_are_written_within_an_epoch_when_they_have_waited(tmp_path: Path) -> None:
+    def batch(name: str, number: int) -> Batch:
+        schema = TableSchema((Column("id", BigIntType()),), ("id",))
+        return Batch(TableId("", "a", name), schema, Rows(record_batch([pa.array([number])], 1)))
+
+    database = Database(*parse(f"jdbc:sqlite:{tmp_path / 'x'}"))
+    sink, clock = DatabaseSink(Writing(database, lambda table: table.table, Buffering(interval=2.0))), Clock()
+    writer = sink.create_writer(WriterContext(0, 1, 1, clock))
+    writer.write(batch("t", 1), ElementContext())
+    writer.write(batch("u", 2), ElementContext())
+    writer.end_slice(clock.now + 1_999)
+    assert not (tmp_path / "x").exists()
+    writer.end_slice(clock.now + 2_000)
+    assert rows(tmp_path / "x") + rows(tmp_path / "x", "u") == [{"id": 1}, {"id": 2}]
+    writer.write(batch("t", 3), ElementContext())
+    writer.end_slice(clock.now + 1_999)
+    assert len(rows(tmp_path / "x")) == 1
+    writer.flush(False)
+    assert len(rows(tmp_path / "x")) == 2
+    writer.close()

@@ -15,6 +15,7 @@ from millrace.connectors.base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.http import HttpSink
 from millrace.runtime.failure import JobFailedError
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
 from millrace.testing.local import run_locally
 from millrace.util.exceptions import TableException
 
@@ -165,3 +166,17 @@ def test_large_elements_go_alone(serve: Serve) -> None:
     run_locally(env)
     assert sorted(map(len, (each.json for each in service.asked))) == [1, 1, 2]
     assert sorted(text for each in service.asked for text in each.json) == sorted(texts)
+
+
+def test_an_element_alone_is_sent_after_a_while(serve: Serve) -> None:
+    service, clock = serve(lambda asked: b""), Clock()
+    builder = HttpSink.builder().set_endpoint_url(service.url).set_element_converter(lambda number: {"id": number})
+    writer = builder.set_max_time_in_buffer_ms(200).build().create_writer(WriterContext(0, 1, 1, clock))
+    writer.write(7, ElementContext())
+    writer.end_slice(clock.now + 199)
+    assert service.asked == []
+    writer.end_slice(clock.now + 200)
+    writer.end_slice(clock.now + 900)
+    writer.flush(False)
+    assert [each.json for each in service.asked] == [[{"id": 7}]]
+    writer.close()

@@ -16,6 +16,7 @@ from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.redis.mapper import MapperEncoder
 from millrace.connectors.redis.places import RedisCluster, RedisSentinels
 from millrace.connectors.redis.retrying import Retrying
+from millrace.connectors.redis.sink import RedisCommands
 from millrace.connectors.tables.redis.asking import Shape
 from millrace.connectors.tables.redis.layout import layout_of
 from millrace.connectors.tables.redis.lookup import RedisLookup
@@ -34,6 +35,7 @@ from millrace.relational.fields import Field
 from millrace.relational.types import BigIntType, string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
 from millrace.testing.connectors.sinks import sink_checks
 from millrace.testing.local import run_locally
 from millrace.testing.services import ServiceUnavailable
@@ -270,3 +272,44 @@ ALWAYS = ("killed after flush", "committing", "seed 1")
 @pytest.mark.parametrize("check", list(cases()))
 def test_conformance(check: Check) -> None:
     check()
+
+
+class Pipeline:
+    """Writes down what it is sent."""
+
+    sent: list[list[str]] = []
+
+    def __init__(self) -> None:
+        self._commands: list[str] = []
+
+    def execute_command(self, *words: Any) -> None:
+        self._commands.append(" ".join(words))
+
+    def execute(self) -> None:
+        self.sent.append(self._commands)
+
+
+class Nowhere:
+    """A client, and the way to it."""
+
+    def pipeline(self, transaction: bool) -> Pipeline:
+        return Pipeline()
+
+    def connect(self) -> Nowhere:
+        return self
+
+    def close(self) -> None: ...
+
+
+def test_a_command_alone_is_sent_after_a_while() -> None:
+    Pipeline.sent, clock = [], Clock()
+    sink = RedisCommands(Nowhere(), MapperEncoder(Pairs(RedisCommand.SET)), retries=0)  # type: ignore[arg-type]
+    writer = sink.create_writer(WriterContext(0, 1, 1, clock))
+    writer.write(("k", "v"), ElementContext())
+    writer.end_slice(clock.now + 99)
+    assert Pipeline.sent == []
+    writer.end_slice(clock.now + 100)
+    writer.end_slice(clock.now + 500)
+    writer.flush(False)
+    assert Pipeline.sent == [["SET k v"]]
+    writer.close()

@@ -1,14 +1,12 @@
-"""When what waits is written: by count, by bytes, after a while, at the end of an epoch. On a stand-in."""
+"""When what waits is written: by count, by bytes, after a while, at the end of a slice or an epoch. On a stand-in."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.connectors.search.fake import Fake, done, serving
 
 from millrace.common.sink import SinkWriter
-from millrace.connectors.search import sink
 from millrace.connectors.search.bulk import BulkSettings
 from millrace.connectors.search.dialect import OPENSEARCH
 from millrace.connectors.search.emitting import Emitted, FieldEmitter
@@ -19,10 +17,10 @@ from millrace.testing.connectors.driving import Clock, ElementContext, WriterCon
 CONTEXT = ElementContext()
 
 
-def writer(fake: Fake, **settings: Any) -> SinkWriter[Any]:
+def writer(fake: Fake, clock: Clock | None = None, **settings: Any) -> SinkWriter[Any]:
     place = Place(OPENSEARCH, (fake.url,))
     made = SearchSink(place, BulkSettings(**settings), Emitted(FieldEmitter("i")))
-    return made.create_writer(WriterContext(0, 1, 1, Clock()))
+    return made.create_writer(WriterContext(0, 1, 1, clock or Clock()))
 
 
 def sizes(fake: Fake) -> list[int]:
@@ -54,30 +52,15 @@ def test_by_bytes() -> None:
         to.close()
 
 
-class Time:
-    """The clock of the writer, in seconds."""
-
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
-    found = Time()
-    monkeypatch.setattr(sink, "time", found)
-    return found
-
-
-def test_after_a_while(clock: Time) -> None:
+def test_after_a_while() -> None:
+    clock = Clock()
     with serving("opensearch", done) as fake:
-        to = writer(fake, max_actions=0, interval=5)
+        to = writer(fake, clock, max_actions=0, interval=5)
         write(to, 1)
-        clock.now += 4.9
+        clock.now += 4_900
         write(to, 1)
         assert sizes(fake) == []
-        clock.now += 0.1
+        clock.now += 100
         write(to, 1)
         assert sizes(fake) == [3]
         write(to, 1)
@@ -85,13 +68,27 @@ def test_after_a_while(clock: Time) -> None:
         to.close()
 
 
-def test_without_a_guarantee_the_end_of_an_epoch_writes_nothing(clock: Time) -> None:
+def test_an_action_alone_is_written_after_a_while() -> None:
+    clock = Clock()
     with serving("opensearch", done) as fake:
-        to = writer(fake, interval=5, each_epoch=False)
+        to = writer(fake, clock, interval=5)
+        write(to, 1)
+        to.end_slice(clock.now + 4_999)
+        assert sizes(fake) == []
+        to.end_slice(clock.now + 5_000)
+        to.end_slice(clock.now + 10_000)
+        assert sizes(fake) == [1]
+        to.close()
+
+
+def test_without_a_guarantee_the_end_of_an_epoch_writes_nothing() -> None:
+    clock = Clock()
+    with serving("opensearch", done) as fake:
+        to = writer(fake, clock, interval=5, each_epoch=False)
         write(to, 2)
         to.flush(False)
         assert sizes(fake) == []
-        clock.now += 5
+        clock.now += 5_000
         to.flush(False)
         assert sizes(fake) == [2]
         write(to, 1)

@@ -105,6 +105,9 @@ class AsRowsWriter(SinkWriter[str]):
         columns = [pa.array([number % KEYS], pa.int32()), pa.array([number], pa.int32())]
         self._below.write(Rows(record_batch(columns, 1)), context)
 
+    def end_slice(self, now: int) -> None:
+        self._below.end_slice(now)
+
     def flush(self, end_of_input: bool) -> None:
         self._below.flush(end_of_input)
 

@@ -42,6 +42,9 @@ class AsRowsWriter(SinkWriter[str]):
     def write(self, element: str, context: Any) -> None:
         self._below.write(Rows(record_batch(self._columns(element), 1)), context)
 
+    def end_slice(self, now: int) -> None:
+        self._below.end_slice(now)
+
     def flush(self, end_of_input: bool) -> None:
         self._below.flush(end_of_input)
 

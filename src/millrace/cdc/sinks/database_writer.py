@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from millrace.connectors.jdbc.ddl.base import Ddl, NewColumn
 from millrace.connectors.jdbc.ddl.known import ddl_of
 from millrace.connectors.jdbc.dialects.target import TableShape
 from millrace.connectors.jdbc.sink import Database
+from millrace.connectors.patience import Patience
 from millrace.connectors.stores.buffered import Buffering, Retrying
 from millrace.util.secrets import mask_text
 
@@ -61,18 +61,18 @@ class DatabaseSink(Sink[SinkElement]):
         self._writing = writing
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[SinkElement]:
-        return _Writer(self._writing)
+        return _Writer(self._writing, self._writing.buffering.patience(context))
 
 
 class _Writer(SinkWriter[SinkElement]):
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: Writing, patience: Patience) -> None:
         self._writing = writing
+        self._patience = patience
         self._dialect = writing.database.dialect
         self._ddl: Ddl = ddl_of(self._dialect)
         self._retrying = Retrying(writing.database, writing.buffering)
         self._waiting: dict[TableId, list[Batch]] = {}
         self._count = 0
-        self._since = 0.0
         self._there: dict[TableId, frozenset[str]] = {}
         """tables with their columns, as the database has them"""
         self._told: set[tuple[TableId, str]] = set()
@@ -90,17 +90,18 @@ class _Writer(SinkWriter[SinkElement]):
         if waiting and waiting[0].schema != element.schema:
             self._flush(element.table)
             waiting = None
-        if not self._count:
-            self._since = time.monotonic()
+        self._patience.begin()
         if waiting:
             waiting.append(element)
         else:
             self._waiting[element.table] = [element]
         self._count += len(element.rows)
         buffering = self._writing.buffering
-        if (buffering.max_rows and self._count >= buffering.max_rows) or (
-            buffering.interval and time.monotonic() - self._since >= buffering.interval
-        ):
+        if (buffering.max_rows and self._count >= buffering.max_rows) or self._patience.is_over():
+            self._flush_all()
+
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
             self._flush_all()
 
     def flush(self, end_of_input: bool) -> None:
@@ -116,6 +117,8 @@ class _Writer(SinkWriter[SinkElement]):
 
     def _flush(self, table: TableId) -> None:
         waiting = self._waiting.pop(table, None)
+        if not self._waiting:
+            self._patience.end()
         if not waiting:
             return
         self._count = max(0, self._count - sum(len(each.rows) for each in waiting))

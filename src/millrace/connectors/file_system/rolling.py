@@ -66,7 +66,7 @@ class RollingPolicy(ABC):
 
     @abstractmethod
     def should_roll_on_processing_time(self, part: PartFileInfo, current_time: int) -> bool:
-        """Asked at the end of an epoch when the sink's bucket check interval (ms) has passed."""
+        """Asked when the sink's bucket check interval (ms) has passed, also while nothing comes."""
 
     @staticmethod
     def default_rolling_policy(

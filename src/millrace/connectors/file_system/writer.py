@@ -174,9 +174,15 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._pending.append(part.finish())
         del self._parts[part.bucket_id]
 
+    def end_slice(self, now: int) -> None:
+        # What is finished waits for its commit all the same, but the next part can begin.
+        self._roll_by_clock(now)
+
     def flush(self, end_of_input: bool) -> None:
         self._end_of_input = end_of_input
-        now = self._clock()
+        self._roll_by_clock(self._clock())
+
+    def _roll_by_clock(self, now: int) -> None:
         if now - self._last_check >= self._config.check_interval_ms:
             self._last_check = now
             for part in list(self._parts.values()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from millrace.connectors.http.caller import Caller, HttpRequest
 from millrace.connectors.http.session import Session
 from millrace.connectors.http.settings import CallSettings
 from millrace.connectors.messages.sending import MessageEncoder, Outgoing
+from millrace.connectors.patience import Patience
 
 if TYPE_CHECKING:
     from millrace.connectors.http.builder import HttpSinkBuilder
@@ -30,7 +30,7 @@ class Sending:
     :ivar most_bytes: of a request with more than one element.
     :ivar in_flight: requests that may be under way at once; with more than one they may overtake each other.
     :ivar buffered: elements that wait, at most.
-    :ivar seconds: that an element waits, at most, while others come.
+    :ivar seconds: that an element waits, at most.
     :ivar id_header: a header by which the service knows a request that comes again; None: there is none.
     """
 
@@ -73,7 +73,8 @@ class HttpSink(Sink[Any]):
         return HttpSinkBuilder()
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return HttpWriter(self._url, self._settings, self._sending, self._encoder, self._id_of)
+        patience = Patience(context.current_processing_time, self._sending.seconds * 1000)
+        return HttpWriter(self._url, self._settings, self._sending, self._encoder, self._id_of, patience)
 
 
 class HttpWriter(SinkWriter[Any]):
@@ -84,19 +85,23 @@ class HttpWriter(SinkWriter[Any]):
         sending: Sending,
         encoder: MessageEncoder[Any],
         id_of: IdOf | None,
+        patience: Patience,
     ) -> None:
         self._url, self._sending, self._encoder, self._id_of = url, sending, encoder, id_of
+        self._patience = patience
         self._waiting: list[Outgoing] = []
-        self._since = 0.0
         self._session = Session(settings, sending.in_flight)
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
-        if not self._waiting:
-            self._since = time.monotonic()
+        self._patience.begin()
         self._waiting += self._encoder.encode(element, context.timestamp())
         sending = self._sending
         full = min(sending.most_elements * sending.in_flight, sending.buffered)
-        if len(self._waiting) >= full or time.monotonic() - self._since >= sending.seconds:
+        if len(self._waiting) >= full or self._patience.is_over():
+            self._send()
+
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
             self._send()
 
     def flush(self, end_of_input: bool) -> None:
@@ -104,6 +109,7 @@ class HttpWriter(SinkWriter[Any]):
 
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self._patience.end()
         if waiting:
             self._session.all(_send, [self._request(part) for part in self._parts(waiting)])
 

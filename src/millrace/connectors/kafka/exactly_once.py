@@ -127,6 +127,10 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
             if opened.records % 1_000 == 0:
                 opened.sending.serve()
 
+    def end_slice(self, now: int) -> None:
+        if self._open is not None:
+            self._open.sending.serve()
+
     def flush(self, end_of_input: bool) -> None:
         if self._open is not None:
             self._open.sending.flush()

@@ -41,6 +41,10 @@ class PlainWriter(SinkWriter[T], Generic[T]):
             if self._count % _SERVE_EVERY == 0:
                 self._sending.serve()
 
+    def end_slice(self, now: int) -> None:
+        # The producer lets records go by itself, ``linger.ms`` after they have come.
+        self._sending.serve()
+
     def flush(self, end_of_input: bool) -> None:
         if self._waits or end_of_input:
             self._sending.flush()

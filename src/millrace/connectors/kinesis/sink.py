@@ -14,6 +14,7 @@ from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.kinesis.settings import client
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.patience import WAIT_MS, Patience
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 DEADLINE_SECONDS = 300.0
@@ -60,6 +61,7 @@ class _Random(PartitionKeyGenerator):
 class Buffering:
     """How records are put together.
 
+    :ivar max_time_in_buffer_ms: how long a record waits within an epoch; the end of an epoch sends all.
     :ivar fail_on_error: whether a record that is refused fails the job at once; else it is tried again for five
         minutes.
     :ivar max_record_size_in_bytes: a larger one fails the job.
@@ -69,6 +71,11 @@ class Buffering:
     max_batch_size_in_bytes: int = 5 * 1024 * 1024
     max_record_size_in_bytes: int = 1024 * 1024
     fail_on_error: bool = False
+    max_time_in_buffer_ms: int = WAIT_MS
+
+    def patience(self, context: WriterInitContext) -> Patience:
+        """That of a writer."""
+        return Patience(context.current_processing_time, self.max_time_in_buffer_ms)
 
 
 class _Builder:
@@ -109,7 +116,8 @@ class _Builder:
         return self
 
     def set_max_time_in_buffer_ms(self, max_time_in_buffer_ms: int) -> Any:
-        """Records are sent at the end of an epoch at the latest; nothing changes."""
+        """How long a record waits until it is sent; the end of an epoch sends all."""
+        self._buffering = replace(self._buffering, max_time_in_buffer_ms=max_time_in_buffer_ms)
         return self
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Any:
@@ -203,7 +211,7 @@ class KinesisStreamsSink(Sink[Any]):
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
         sender = StreamSender(client("kinesis", self.properties), self, context.get_index_of_subtask())
-        return MessageWriter(sender, self.encoder, self.buffering.max_batch_size)
+        return MessageWriter(sender, self.encoder, self.buffering.patience(context), self.buffering.max_batch_size)
 
 
 @dataclass(frozen=True)
@@ -227,7 +235,7 @@ class KinesisFirehoseSink(Sink[Any]):
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
         sender = FirehoseSender(client("firehose", self.properties), self.stream, self.buffering)
-        return MessageWriter(sender, self.encoder, self.buffering.max_batch_size)
+        return MessageWriter(sender, self.encoder, self.buffering.patience(context), self.buffering.max_batch_size)
 
 
 class BatchSender(Sender):

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import SinkWriter, SinkWriterContext
+from millrace.connectors.patience import Patience
 
 T = TypeVar("T")
 
@@ -54,6 +55,9 @@ class Sender(ABC):
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Write them; they may be on their way still when this returns."""
 
+    def release(self) -> None:
+        """What was sent may be seen, though the epoch goes on. By default that needs nothing."""
+
     @abstractmethod
     def flush(self) -> None:
         """Wait until all are confirmed.
@@ -66,13 +70,19 @@ class Sender(ABC):
 
 
 class MessageWriter(SinkWriter[T], Generic[T]):
-    """Collects messages and sends them together."""
+    """Collects messages and sends them together.
 
-    def __init__(self, sender: Sender, encoder: MessageEncoder[T], most: int = MOST_MESSAGES) -> None:
-        self._sender, self._encoder, self._most = sender, encoder, most
+    :param most: messages that wait.
+    """
+
+    def __init__(
+        self, sender: Sender, encoder: MessageEncoder[T], patience: Patience, most: int = MOST_MESSAGES
+    ) -> None:
+        self._sender, self._encoder, self._patience, self._most = sender, encoder, patience, most
         self._waiting: list[Outgoing] = []
 
     def write(self, element: T, context: SinkWriterContext) -> None:
+        self._patience.begin()
         self._waiting += self._encoder.encode(element, context.timestamp())
         if len(self._waiting) >= self._most:
             self._send()
@@ -82,8 +92,15 @@ class MessageWriter(SinkWriter[T], Generic[T]):
         for begin in range(0, len(waiting), self._most):
             self._sender.send(waiting[begin : begin + self._most])
 
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
+            self._send()
+            self._patience.end()
+            self._sender.release()
+
     def flush(self, end_of_input: bool) -> None:
         self._send()
+        self._patience.end()
         self._sender.flush()
 
     def close(self) -> None:

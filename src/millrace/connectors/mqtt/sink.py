@@ -9,6 +9,7 @@ from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
 from millrace.connectors.mqtt.connection import MqttBroker
+from millrace.connectors.patience import Patience
 
 
 class MqttSink(Sink[Any]):
@@ -38,7 +39,8 @@ class MqttSink(Sink[Any]):
         self._encoder = serializer if isinstance(serializer, MessageEncoder) else SchemaEncoder[Any](serializer)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return MessageWriter(MqttSender(self._broker, self._topic, self._qos, self._retain), self._encoder)
+        sender = MqttSender(self._broker, self._topic, self._qos, self._retain)
+        return MessageWriter(sender, self._encoder, Patience(context.current_processing_time))
 
 
 class MqttSender(Sender):

@@ -11,6 +11,7 @@ from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
 from millrace.connectors.nats.connection import NatsClient, NatsServers
+from millrace.connectors.patience import Patience
 from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
 
 BUCKET = "millrace_written"
@@ -59,7 +60,8 @@ class JetStreamSink(Sink[Any]):
         return JetStreamSink(reached, subject, encoder)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return MessageWriter(JetStreamSender(self._servers, self._subject), self._encoder)
+        sender = JetStreamSender(self._servers, self._subject)
+        return MessageWriter(sender, self._encoder, Patience(context.current_processing_time))
 
 
 class JetStreamSender(Sender):

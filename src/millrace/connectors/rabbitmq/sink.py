@@ -8,12 +8,13 @@ from typing import Any
 from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.patience import Patience
 from millrace.connectors.rabbitmq.connection import RMQConnectionConfig, pika
 
 
 class RMQSink(Sink[Any]):
-    """Elements as messages of a queue, which is made if it is not there. An epoch's messages are transactions of the
-    channel: the epoch ends when the server has all of them.
+    """Elements as messages of a queue, which is made if it is not there. What comes within 100 ms, or in an
+    epoch, is a transaction of the channel: the epoch ends when the server has all of them.
 
         >>> config = RMQConnectionConfig.Builder().set_uri("amqp://guest:guest@localhost:5672").build()
         >>> sink = env.from_collection(["a"]).add_sink(RMQSink(config, "lines", SimpleStringSchema()))
@@ -30,7 +31,8 @@ class RMQSink(Sink[Any]):
         self._encoder = made if isinstance(made, MessageEncoder) else SchemaEncoder[Any](made)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return MessageWriter(RMQSender(self._config, self._queue), self._encoder)
+        sender = RMQSender(self._config, self._queue)
+        return MessageWriter(sender, self._encoder, Patience(context.current_processing_time))
 
     def __repr__(self) -> str:
         return f"RMQSink({self._config}, queue {self._queue!r})"
@@ -69,6 +71,10 @@ class RMQSender(Sender):
                 self._open = True
         except self._library.exceptions.AMQPError as error:
             raise ConnectionError(f"{self._config}: messages were not written: {error!r}") from error
+
+    def release(self) -> None:
+        # Nothing of a transaction is seen before.
+        self.flush()
 
     def flush(self) -> None:
         try:

@@ -11,6 +11,7 @@ from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.patience import Patience
 from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.redis.connection import RedisServer
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
@@ -114,7 +115,8 @@ class RedisPubSubSink(Sink[Any]):
         self._encoder = serializer if isinstance(serializer, MessageEncoder) else SchemaEncoder[Any](serializer)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return MessageWriter(Publisher(self._server, self._channel), self._encoder)
+        sender = Publisher(self._server, self._channel)
+        return MessageWriter(sender, self._encoder, Patience(context.current_processing_time))
 
 
 class Publisher(Sender):

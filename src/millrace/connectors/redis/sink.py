@@ -9,6 +9,7 @@ from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.patience import Patience
 from millrace.connectors.redis.batches import MarkedBatches
 from millrace.connectors.redis.places import RedisPlace
 from millrace.connectors.redis.retrying import Retrying
@@ -62,17 +63,23 @@ class RedisCommands(Sink[Any]):
         return ExactCommands(place, encoder, log_directory)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return _Writer(Retrying(self._place, self._retries, self._what), self._encoder)
+        retrying = Retrying(self._place, self._retries, self._what)
+        return _Writer(retrying, self._encoder, Patience(context.current_processing_time))
 
 
 class _Writer(SinkWriter[Any]):
-    def __init__(self, retrying: Retrying, encoder: CommandEncoder) -> None:
-        self._retrying, self._encoder = retrying, encoder
+    def __init__(self, retrying: Retrying, encoder: CommandEncoder, patience: Patience) -> None:
+        self._retrying, self._encoder, self._patience = retrying, encoder, patience
         self._waiting: list[Words] = []
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
+        self._patience.begin()
         self._waiting += self._encoder.commands(element)
         if len(self._waiting) >= MOST_COMMANDS:
+            self._send()
+
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
             self._send()
 
     def flush(self, end_of_input: bool) -> None:
@@ -80,6 +87,7 @@ class _Writer(SinkWriter[Any]):
 
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self._patience.end()
         for begin in range(0, len(waiting), MOST_COMMANDS):
             self._retrying.run(partial(_execute, commands=waiting[begin : begin + MOST_COMMANDS]))
 

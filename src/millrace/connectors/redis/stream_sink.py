@@ -9,6 +9,7 @@ from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.patience import Patience
 from millrace.connectors.redis.batches import MarkedBatches
 from millrace.connectors.redis.connection import RedisServer
 from millrace.connectors.write_ahead import BatchSender, WriteAheadSink
@@ -66,7 +67,8 @@ class RedisStreamSink(Sink[Any]):
         return RedisStreamSink(RedisServer(url), entries)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return MessageWriter(StreamSender(self._server, self._entries), self._entries.encoder)
+        sender = StreamSender(self._server, self._entries)
+        return MessageWriter(sender, self._entries.encoder, Patience(context.current_processing_time))
 
 
 class StreamSender(Sender):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -10,6 +9,7 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.patience import Patience
 from millrace.connectors.search.bulk import Bulk, BulkSettings
 from millrace.connectors.search.client import SearchClient
 from millrace.connectors.search.place import Place
@@ -55,29 +55,29 @@ class _Writer(SinkWriter[T]):
         self._context = context
         self._waiting: list[T] = []
         self._actions = self._bytes = 0
-        self._since = 0.0
+        self._patience = Patience(context.current_processing_time, settings.interval * 1000 or None)
 
     def write(self, element: T, context: SinkWriterContext) -> None:
-        if not self._waiting:
-            self._since = time.monotonic()
+        self._patience.begin()
         self._waiting.append(element)
         actions, bytes_ = self._encoder.measure(element)
         self._actions += actions
         self._bytes += bytes_
         most, most_bytes = self._settings.max_actions, self._settings.max_bytes
-        if (most and self._actions >= most) or (most_bytes and self._bytes >= most_bytes) or self._is_old():
+        if (most and self._actions >= most) or (most_bytes and self._bytes >= most_bytes) or self._patience.is_over():
             self._send()
 
-    def _is_old(self) -> bool:
-        interval = self._settings.interval
-        return bool(interval and self._waiting) and time.monotonic() - self._since >= interval
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
+            self._send()
 
     def flush(self, end_of_input: bool) -> None:
-        if self._waiting and (end_of_input or self._settings.each_epoch or self._is_old()):
+        if self._waiting and (end_of_input or self._settings.each_epoch or self._patience.is_over()):
             self._send()
 
     def _send(self) -> None:
         waiting, self._waiting, self._actions, self._bytes = self._waiting, [], 0, 0
+        self._patience.end()
         for actions in self._encoder.encode(waiting, self._context.get_checkpoint_id()):
             self._bulk.send(actions)
 

@@ -1,4 +1,4 @@
-"""Writing a store: when there are enough elements, or after a while, and at the end of each epoch."""
+"""Writing a store: when there are enough elements, after a while, and at the end of each epoch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.dbapi.changes import Change
+from millrace.connectors.patience import Patience
 
 T = TypeVar("T")
 
@@ -25,12 +26,16 @@ class Buffering:
     max_rows: int = 50_000
     """0: as many as an epoch has"""
     interval: float = 1.0
-    """seconds; 0: for ever"""
+    """seconds that a row waits; 0: for ever"""
     retries: int = 3
     pause: float = 1.0
     """seconds before the first repetition; each later one waits that much longer"""
     max_bytes: int = 0
     """as the sink weighs its elements; 0: as many as there are"""
+
+    def patience(self, context: WriterInitContext) -> Patience:
+        """That of a writer with rows."""
+        return Patience(context.current_processing_time, self.interval * 1000 or None)
 
 
 class Reachable(ABC):
@@ -71,7 +76,9 @@ class BufferedSink(Sink[T], Generic[T]):
         self._weight = weight
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
-        return _Writer(Retrying(self._store, self._buffering), self._change, self._buffering, self._size, self._weight)
+        buffering = self._buffering
+        retrying, patience = Retrying(self._store, buffering), buffering.patience(context)
+        return _Writer(retrying, self._change, buffering, patience, self._size, self._weight)
 
 
 class _Writer(SinkWriter[T]):
@@ -80,22 +87,22 @@ class _Writer(SinkWriter[T]):
         retrying: Retrying,
         change: Change[T],
         buffering: Buffering,
+        patience: Patience,
         size: Callable[[T], int],
         weight: Callable[[T], int] | None,
     ) -> None:
         self._retrying = retrying
         self._change = change
         self._buffering = buffering
+        self._patience = patience
         self._size = size
         self._weight = weight
         self._waiting: list[T] = []
         self._count = 0
         self._bytes = 0
-        self._since = 0.0
 
     def write(self, element: T, context: SinkWriterContext) -> None:
-        if not self._waiting:
-            self._since = time.monotonic()
+        self._patience.begin()
         self._waiting.append(element)
         self._count += self._size(element)
         if self._weight is not None:
@@ -104,8 +111,12 @@ class _Writer(SinkWriter[T]):
         if (
             (settings.max_rows and self._count >= settings.max_rows)
             or (settings.max_bytes and self._bytes >= settings.max_bytes)
-            or (settings.interval and time.monotonic() - self._since >= settings.interval)
+            or self._patience.is_over()
         ):
+            self._apply()
+
+    def end_slice(self, now: int) -> None:
+        if self._patience.is_over(now):
             self._apply()
 
     def flush(self, end_of_input: bool) -> None:
@@ -114,6 +125,7 @@ class _Writer(SinkWriter[T]):
 
     def _apply(self) -> None:
         waiting, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
+        self._patience.end()
         self._retrying.run(lambda connection: self._change.apply(connection, waiting))
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from millrace.connectors.kinesis.sink import Buffering, KinesisFirehoseSink, Kin
 from millrace.connectors.kinesis.source import KinesisStreamsSource
 from millrace.connectors.messages.message import MessageDecoder
 from millrace.connectors.messages.sending import MessageEncoder, Outgoing
+from millrace.connectors.patience import WAIT_MS
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.messages.factory import MessageTableFactory
 from millrace.connectors.tables.messages.rows import RowsEncoder
@@ -185,4 +186,5 @@ def _buffering(options: TableOptions) -> Buffering:
         options.number("sink.batch.max-size") or 500,
         options.number("sink.flush-buffer.size") or 5 * 1024 * 1024,
         fail_on_error=options.flag("sink.fail-on-error"),
+        max_time_in_buffer_ms=options.number("sink.flush-buffer.timeout") or WAIT_MS,
     )
