@@ -23,7 +23,7 @@ from millrace.runtime.coordination.loops import Loops, has_loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
-from millrace.runtime.coordination.reading_pace import ReadingPace
+from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
@@ -240,6 +240,9 @@ class Coordinator:
                 source.ask_for_splits(everything=not keep_state)
         limits = alignment_limits(self._sources)
         whole = not keep_state and not self.open_ended
+        # Somebody waits for its end.
+        brief = savepoint is not None or checkpoint is not None
+        longest = _brief(self.job.epoch_millis) if brief else self.job.epoch_millis
         reading: dict[TaskId, dict[int, SourceOrder]] = {}
         for source in self._sources:
             info, alignment = source.info, source.alignment
@@ -249,7 +252,7 @@ class Coordinator:
                     task = (info.stage, info.offset + subtask)
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
                     if not drain:
-                        order = self._paced(order)
+                        order = self._paced(order, brief)
                     reading.setdefault(task, {})[info.id] = order
         compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
         tasks = {
@@ -264,15 +267,16 @@ class Coordinator:
             queries=queries,
             aggregates=self._aggregates.known,
             checkpoint=checkpoint is not None,
-            work_millis=None if whole or drain or self._has_loops else self.job.epoch_millis,
+            work_millis=None if whole or drain or self._has_loops else longest,
         )
         self._phases.planned()
         return EpochPlan(order_of_all, tasks)
 
-    def _paced(self, order: SourceOrder) -> SourceOrder:
+    def _paced(self, order: SourceOrder, brief: bool) -> SourceOrder:
         """With what the stages behind the source can do."""
         pace = self._pace
-        return replace(order, paused=order.paused or pace.paused, millis=pace.millis, records=pace.records)
+        millis = _brief(pace.millis) if brief else pace.millis
+        return replace(order, paused=order.paused or pace.paused, millis=millis, records=pace.records)
 
     def _take_number(self) -> int:
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
@@ -630,3 +634,8 @@ class Coordinator:
         self._commits.close()
         self.cleaner.close()
 
+
+
+def _brief(millis: int | None) -> int | None:
+    """The time of an epoch that somebody waits for."""
+    return None if millis is None else min(millis, FIRST_MILLIS)

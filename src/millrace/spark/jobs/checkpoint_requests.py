@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,9 +37,11 @@ class Taken:
 class CheckpointRequests:
     """The requests that wait for the end of an epoch."""
 
-    def __init__(self, coordinator: Coordinator, batch: bool) -> None:
+    def __init__(self, coordinator: Coordinator, batch: bool, asked: Callable[[], object] = bool) -> None:
+        """:param asked: is called when somebody has asked for one."""
         self._coordinator = coordinator
         self._batch = batch
+        self._asked = asked
         self._lock = threading.Lock()
         self._waiting: list[tuple[bool, Future[int]]] = []
         self._closed: str | None = None
@@ -61,6 +63,7 @@ class CheckpointRequests:
                 fail(future, CheckpointError(self._closed))
             else:
                 self._waiting.append((full, future))
+        self._asked()
         return future
 
     @contextmanager

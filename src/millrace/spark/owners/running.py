@@ -25,6 +25,7 @@ from millrace.runtime.tasks.worker import run_task
 from millrace.spark.owners import orders, output
 from millrace.spark.owners.alarm import Alarm
 from millrace.spark.owners.at_work import at_work
+from millrace.spark.owners.finishing import Finishing
 from millrace.spark.owners.frames import Run
 from millrace.spark.owners.rows import SCHEMA
 from millrace.spark.owners.whereabouts import worker_report
@@ -108,6 +109,7 @@ class Running:
             run.number,
             results,
             worker_report,
+            Finishing(folder, order.epoch),
         )
         if shipped.token is not None and job not in self._introduced:
             sent = self._introduce(job, run.task, first_write(folder, shipped.token), sent)
