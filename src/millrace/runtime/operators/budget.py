@@ -26,7 +26,9 @@ class Budget:
         return self._limits.records is None and self._limits.millis is None
 
     def took(self, records: int) -> None:
-        """A piece was handed on."""
+        """Something was handed on, a piece if it has records."""
+        if not records:
+            return
         self._begun = True
         self._records += records
         if self._until is None and self._limits.millis is not None:

@@ -163,6 +163,7 @@ class SourceOperator(ReadingOperator):
                 continue
             if not given.elements:
                 hand_on(items.popleft(), self._times, self.context.clock())
+                budget.took(given.records)
                 continue
             self._hand_on_piece(budget)
             yield
@@ -178,7 +179,7 @@ class SourceOperator(ReadingOperator):
         size.took(piece.elements, perf_counter_ns() - began)
         if more:
             midst.leave()
-        budget.took(piece.elements)
+        budget.took(piece.records)
 
     def _begin(self, budget: Budget) -> LiveReader:
         self.context.runtime.measures.accumulators.expect_again()
@@ -213,6 +214,11 @@ class SourceOperator(ReadingOperator):
     def finished(self) -> bool:
         """Whether the last split has been read to its end."""
         return self._finished
+
+    def kept(self) -> int:
+        with contextlib.suppress(RuntimeError):  # they have changed meanwhile
+            return sum(given.elements for given in self._kept.items)
+        return 0
 
     def report(self) -> SourceReport:
         """What the driver has to know for the next epoch. The state of this one is written by now."""

@@ -52,6 +52,11 @@ class Given(NamedTuple):
         """How many elements these are."""
         return count(self.content[0]) if self.kind in (Kind.ELEMENTS, Kind.PART) else 0
 
+    @property
+    def records(self) -> int:
+        """How many records of an epoch's these are: the elements, but one at least for each batch of rows."""
+        return max(self.elements, len(self.content[0])) if self.kind in (Kind.ELEMENTS, Kind.PART) else 0
+
 
 class Kept:
     """What a reader has given and the source has not handed on."""
