@@ -22,6 +22,7 @@ from millrace.testing import (
     OperatorHarness,
     ProcessingTime,
     Record,
+    SliceEnd,
     Status,
     StatusStep,
     Step,
@@ -62,6 +63,32 @@ class Batches(MapOperator):
 def test_finds_dependence_on_chunks() -> None:
     with pytest.raises(AssertionError, match="variant 'one by one'"):
         check_variants(lambda: OperatorHarness(lambda: Batches(as_map(str))), NUMBERS)
+
+
+class FirstSlice(MapOperator):
+    """The fault: of what is held back only the first slice of an epoch hands something on."""
+
+    def open(self) -> None:
+        super().open()
+        self.held: list[Any] = []
+        self.first = True
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.held += chunk.values
+
+    def end_slice(self) -> None:
+        held, self.held = self.held, []
+        if self.first:
+            self.emit(held, None)
+        self.first = False
+
+    def end_epoch(self) -> None:
+        self.first = True
+
+
+def test_finds_dependence_on_slices() -> None:
+    with pytest.raises(AssertionError, match=r"variant 'random slices, seed 7'"):
+        check_variants(lambda: OperatorHarness(lambda: FirstSlice(as_map(str))), NUMBERS, seed=7)
 
 
 class Forgetful(KeyedProcessOperator):
@@ -140,11 +167,29 @@ def test_side_outputs_are_compared() -> None:
 
 def test_a_script_run_once() -> None:
     script: list[Step] = [
-        Element(1), ProcessingTime(5), StatusStep(Status.IDLE), EpochEnd(), StatusStep(Status.ACTIVE), EndInput(),
+        Element(1), SliceEnd(), ProcessingTime(5), StatusStep(Status.IDLE), EpochEnd(), StatusStep(Status.ACTIVE),
+        EndInput(),
     ]  # fmt: skip
     outcome = run_script(same, script)
     assert outcome.items == [Record(1), Status.IDLE, Status.ACTIVE, Watermark(2**63 - 1), Status.FINISHED]
     assert outcome.values == [1]
+
+
+def test_a_script_with_the_ends_of_slices() -> None:
+    script = [Element("a"), SliceEnd(), Element("b"), Element("c"), EpochEnd(), Element("d")]
+    outcome = run_script(lambda: OperatorHarness(lambda: Told(as_map(str))), script)
+    assert outcome.values == ["slice of 1", "slice of 2", "epoch", "slice of 1", "epoch"]
+
+
+class Told(FirstSlice):
+    """Tells what ends."""
+
+    def end_slice(self) -> None:
+        self.emit([f"slice of {len(self.held)}"], None)
+        self.held.clear()
+
+    def end_epoch(self) -> None:
+        self.emit(["epoch"], None)
 
 
 def test_steps() -> None:

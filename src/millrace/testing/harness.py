@@ -367,6 +367,13 @@ class OperatorHarness:
         """Let ``by`` ms pass."""
         self.set_processing_time(self._now + by)
 
+    def end_slice(self) -> None:
+        """End a slice of the epoch, as a task does when nothing more has come: what operators hold back to bring it
+        together goes on, and results of ``AsyncFunction`` that are ready."""
+        self._begin()
+        self.operator.end_slice()
+        self.operator.tick(self._now)
+
     def end_epoch(self) -> None:
         """End the epoch, as a micro-batch does: timers that are due fire, sinks flush."""
         self._begin()

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 
 from millrace.runtime.elements import Status
 
-__all__ = ["Element", "EndInput", "EpochEnd", "ProcessingTime", "StatusStep", "Step", "WatermarkStep", "steps"]
+__all__ = [
+    "Element",
+    "EndInput",
+    "EpochEnd",
+    "ProcessingTime",
+    "SliceEnd",
+    "StatusStep",
+    "Step",
+    "WatermarkStep",
+    "steps",
+]
 
 
 class Element(NamedTuple):
@@ -54,6 +64,14 @@ class ProcessingTime(NamedTuple):
     now: int
 
 
+class SliceEnd(NamedTuple):
+    """A slice of an epoch ends here in every variant.
+
+        >>> SliceEnd() == SliceEnd()
+        True
+    """
+
+
 class EpochEnd(NamedTuple):
     """An epoch ends here in every variant.
 
@@ -70,7 +88,7 @@ class EndInput(NamedTuple):
     """
 
 
-Step = Element | WatermarkStep | StatusStep | ProcessingTime | EpochEnd | EndInput
+Step = Element | WatermarkStep | StatusStep | ProcessingTime | SliceEnd | EpochEnd | EndInput
 
 
 def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:

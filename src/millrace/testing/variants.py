@@ -1,7 +1,7 @@
 """``check_variants``: the same script, grouped and interrupted in every way that an engine may choose.
 
-Spark hands an operator its elements in chunks and epochs of any size, and may restart it after any epoch, from a whole
-state or from the changes of all epochs. None of that may show in the output.
+Spark hands an operator its elements in chunks, slices and epochs of any size, and may restart it after any epoch, from
+a whole state or from the changes of all epochs. None of that may show in the output.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.records import Item, Record
-from millrace.testing.script import Element, EndInput, EpochEnd, ProcessingTime, StatusStep, Step, WatermarkStep
+from millrace.testing.script import (
+    Element,
+    EndInput,
+    EpochEnd,
+    ProcessingTime,
+    SliceEnd,
+    StatusStep,
+    Step,
+    WatermarkStep,
+)
 from millrace.testing.snapshot import Snapshot
 
 __all__ = ["Outcome", "check_variants", "run_script"]
@@ -140,6 +149,7 @@ def _variants(seed: int, random_runs: int) -> Iterator[tuple[str, Run]]:
     yield "all at once", run_script
     yield "one by one", _one_by_one
     yield "snapshot and restore after every step", _restored
+    yield f"random slices, seed {seed}", _seeded(_random_slices, seed)
     for number in range(seed, seed + random_runs):
         yield f"random splits, seed {number}", _seeded(_random_splits, number)
         yield f"rebuilt from deltas, seed {number}", _seeded(_deltas, number)
@@ -204,6 +214,20 @@ def _random_splits(make: Callable[[], OperatorHarness], script: Sequence[Step], 
     return outcome
 
 
+def _random_slices(
+    make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random
+) -> Outcome:
+    """In an epoch that is as long as the script allows."""
+    outcome = Outcome()
+    with make() as harness:
+        for group in _groups(script, lambda: draw.random() < 0.5):
+            _play(harness, group)
+            if draw.random() < 0.5:
+                harness.end_slice()
+        _finish(harness, outcome)
+    return outcome
+
+
 def _restored(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
     outcome = Outcome()
     harness = make().__enter__()
@@ -261,6 +285,8 @@ def _play(harness: OperatorHarness, group: Group) -> None:
         harness.set_processing_time(group.now)
     elif isinstance(group, EndInput):
         harness.end_input()
+    elif isinstance(group, SliceEnd):
+        harness.end_slice()
     elif isinstance(group, EpochEnd):
         harness.end_epoch()
 
