@@ -22,8 +22,9 @@ from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.failure import JobFailedError
 from millrace.runtime.protocol.epoch import EpochPlan
-from millrace.spark.deadline import Deadline, EpochTimeoutError
+from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline, EpochTimeoutError
 from millrace.spark.owners.frames import TaskId
+from millrace.spark.owners.looks import look
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.posts import Posts
 from millrace.spark.resident.proof import Address, NotProvedError, connect
@@ -213,8 +214,17 @@ def test_an_epoch_that_hangs_is_broken_off_and_its_task_goes_on_elsewhere(execut
     (hung,) = {process for *_, process in found}
     rounds = job.rounds
     assert rounds is not None
-    deadline = Deadline(7, 1_000, job.break_off, lambda: described(rounds.pending))
-    with pytest.raises(EpochTimeoutError, match=r"it waits for task \d of stage 1$"), deadline:
+    deadline = Deadline(
+        7,
+        1_000,
+        job.break_off,
+        lambda: described(rounds.pending),
+        lambda request: look(job.job.job_id, request, ANSWER_SECONDS),
+        lambda host, pid: True,
+        lambda line: None,
+    )
+    text = r"^epoch 7 stands still: .*, task \d of stage 1, has come no further for 1000 ms"
+    with pytest.raises(EpochTimeoutError, match=text), deadline:
         job.epoch()
     job.leave()
     job.coordinator.restart()

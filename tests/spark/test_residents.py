@@ -16,7 +16,7 @@ from tests.spark.test_execution import endless, wait_for
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
-from millrace.spark.deadline import EpochTimeoutError
+from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.spark.resident.carrier import NoRoomError
 
 if TYPE_CHECKING:
@@ -84,12 +84,14 @@ def test_an_epoch_that_hangs_fails_and_says_which_task_it_waited_for(
         return value
 
     options = {
-        "millrace.epoch.timeout": "3 s",
+        "millrace.epoch.timeout": "6 s",
         "task.cancellation.timeout": "200 ms",
         "restart-strategy.type": "none",
     }
-    with pytest.raises(EpochTimeoutError, match=r"epoch \d+ did not end .* it waits for task 0 of stage 0$"):
+    text = r"epoch \d+ stands still: .*, task 0 of stage 0, has come no further for 6000 ms "
+    with pytest.raises(EpochTimeoutError, match=text) as raised:
         list(counted(environment(2, **RESIDENT, **options), wait).execute_and_collect())
+    assert "<locals>.wait:" in str(raised.value)
     (tmp_path / "go").touch()
     assert sorted(counted(environment(2, **RESIDENT)).execute_and_collect()) == all_counts()
 

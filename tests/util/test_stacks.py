@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from millrace.util.stacks import Sample, Thread, processor_ns, sample, stacks
+from millrace.util.stacks import Sample, Thread, place_in, processor_ns, sample, stack, stacks
 
 
 def waits(until: threading.Event) -> None:
@@ -65,3 +65,30 @@ def test_threads_that_have_ended_are_not_looked_for() -> None:
     began = time.monotonic()
     assert not sample(lambda: over, 0.05, 100, lambda module: False)
     assert time.monotonic() - began >= 0.05
+
+
+def test_a_loop_over_elements_shows_how_far_it_is() -> None:
+    """The thread waits in the same call all the time; only the element that it waits for is another one."""
+    turn, reached = threading.Semaphore(0), threading.Semaphore(0)
+
+    def loop() -> None:
+        remaining = iter([1, 2, 3])
+        for _ in remaining:
+            reached.release()
+            turn.acquire()
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    assert thread.ident is not None
+    places = []
+    for _ in range(3):
+        reached.acquire()
+        found = {place_in(thread.ident, lambda module: module == __name__) for _ in range(5)}
+        places.append(found)
+        turn.release()
+    thread.join()
+    # Of a moment the same number each time, of each moment another one.
+    assert [len(found) for found in places] == [1, 1, 1]
+    assert len(set.union(*places)) == 3
+    assert place_in(thread.ident, lambda module: True) == 0
+    assert stack(thread.ident) == ""

@@ -13,6 +13,7 @@ from millrace.spark.jobs.listeners import (
     EpochDone,
     JobListener,
     JobStarted,
+    Late,
     PlainListener,
     Restarting,
     Restored,
@@ -136,6 +137,9 @@ class LiveListener(PlainListener):
 
     def said(self, who: str, line: str) -> None:
         self._screen.say(prefixed(who, line))
+
+    def late(self, late: Late) -> None:
+        self._screen.say(f"{late.name}: {late.line}")
 
     def restarting(self, restarting: Restarting) -> None:
         first = restarting.error.splitlines()[0]

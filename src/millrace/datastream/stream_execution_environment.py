@@ -593,12 +593,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
         return min(interval, checkpoint) if checkpoint > 0 else interval
 
-    def _epoch_timeout_ms(self, job: JobGraph, batch: bool) -> int | None:
+    def _epoch_timeout_ms(self, batch: bool) -> int | None:
         wanted = self._option(options.EPOCH_TIMEOUT)
         if wanted is None and batch:
             return None
-        limit: int = options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
-        return limit + (job.epoch_millis or 0)
+        return options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
 
     def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
         """What is submitted now; the program begins afresh afterwards."""
@@ -616,7 +615,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             bounded=not self._by_the_clock(),
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
-            epoch_timeout_ms=self._epoch_timeout_ms(job, batch),
+            epoch_timeout_ms=self._epoch_timeout_ms(batch),
             epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),

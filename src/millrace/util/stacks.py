@@ -3,12 +3,14 @@ stopped or looked into for that."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from operator import length_hint
 from pathlib import Path
 from types import FrameType
 from typing import Generic, NamedTuple, TypeVar
@@ -55,6 +57,14 @@ def stacks() -> list[ThreadStack]:
     return found
 
 
+def stack(thread: int) -> str:
+    """The stack of the thread of this process with this identifier; empty if there is none."""
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return ""
+    return "".join(f"\tat {describe(at, line)}\n" for at, line in traceback.walk_stack(frame))
+
+
 def describe(frame: FrameType, line: int) -> str:
     """A frame in one line: ``module.function:line``."""
     code = frame.f_code
@@ -99,6 +109,54 @@ def _calls(frame: FrameType, leave_out: Callable[[str], bool]) -> tuple[str, ...
     while begin < len(calls) - 1 and leave_out(calls[begin][0].f_globals.get("__name__") or ""):
         begin += 1
     return tuple(describe(at, line) for at, line in calls[begin:])
+
+
+_ITERATORS: tuple[type, ...] = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter(deque())))
+_SIZED: tuple[type, ...] = (list, dict, set, deque)
+
+
+def place_in(thread: int, ours: Callable[[str], bool]) -> int:
+    """A number that is another one when a thread of this process has come further, within those of its calls that lead
+    to a call of other modules, which may take long. Where a loop of theirs is, tell its iterators and what it has
+    gathered.
+
+    :param thread: its identifier.
+    :param ours: whether a module is one of those.
+    """
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return 0
+    calls = [at for at, _ in traceback.walk_stack(frame)][::-1]
+    del frame
+    names = [call.f_globals.get("__name__") or "" for call in calls]
+    begin = next((number for number, name in enumerate(names) if ours(name)), len(names))
+    end = next((number for number in range(begin, len(names)) if not ours(names[number])), len(names))
+    return hash(tuple((id(call), call.f_lasti, _sizes(call)) for call in calls[begin:end]))
+
+
+def _sizes(call: FrameType) -> tuple[tuple[str, int], ...]:
+    """How far the loops of a call are, by its variables."""
+    found = []
+    for name, value in list(call.f_locals.items()):
+        kind = type(value)
+        if kind in _SIZED:
+            found.append((name, len(value)))
+        elif kind in _ITERATORS:
+            found.append((name, length_hint(value)))
+        elif kind is int:
+            found.append((name, value))
+        else:
+            found += [(name, length_hint(own)) for own in _attributes(value) if type(own) in _ITERATORS]
+    return tuple(found)
+
+
+def _attributes(value: object) -> list[object]:
+    """Of an object of Millrace, without a call of anything."""
+    if not type(value).__module__.startswith("millrace."):
+        return []
+    with contextlib.suppress(TypeError, RuntimeError):
+        return list(vars(value).values())
+    return []
 
 
 def processor_ns(native_id: int) -> int:

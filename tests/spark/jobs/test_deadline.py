@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.spark.conftest import MakeEnvironment
+from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.spark.deadline import EpochTimeoutError
+from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.util.processes import is_alive
 
 STOPPED = """
@@ -35,21 +35,37 @@ except DriverLostError as error:
 """
 
 
-def test_an_epoch_that_hangs_fails_and_says_what_it_waited_for(environment: MakeEnvironment, tmp_path: Path) -> None:
+def test_an_epoch_that_hangs_fails_and_says_where(environment: MakeEnvironment, tmp_path: Path) -> None:
     def wait(number: int) -> int:
         while number == 3 and not (tmp_path / "go").exists():
             time.sleep(0.05)
         return number
 
-    options = {"millrace.epoch.timeout": "4 s", "restart-strategy.type": "none"}
+    options = {"millrace.epoch.timeout": "6 s", "restart-strategy.type": "none"}
     env = environment(2, **options)
-    env.from_sequence(0, 9).map(wait).print()
-    text = r"did not end within 4000 ms \(millrace\.epoch\.timeout\): it waits for"
+    env.from_sequence(0, 9).map(wait).name("waits").print()
+    text = (
+        r"epoch \d+ stands still: waits \(\d/2\), task \d of stage 0, has come no further for 6000 ms "
+        r"\(millrace\.epoch\.timeout\) with a piece of \d+ elements?, .* before it; process \d+ on .* is at\n"
+    )
     with pytest.raises(EpochTimeoutError, match=text) as raised:
         env.execute("hangs")
-    assert "of 2 tasks of Spark's stage" in str(raised.value)
+    assert f"{__name__}.test_an_epoch_that_hangs_fails_and_says_where.<locals>.wait:" in str(raised.value)
     (tmp_path / "go").touch()
     assert list(environment(2).from_sequence(0, 3).map(wait).execute_and_collect("goes on")) != []
+
+
+def test_a_piece_that_takes_long_does_not_hang(environment: MakeEnvironment, watch: Watch) -> None:
+    """Many elements at once of a function that was fast: together they take longer than a task may stand still."""
+
+    def dawdle(number: int) -> int:
+        time.sleep(0 if number < 600 else 0.06)
+        return number
+
+    options = {"millrace.epoch.timeout": "4 s", "restart-strategy.type": "none"}
+    env = environment(1, **options)
+    assert list(env.from_sequence(1, 800).map(dawdle).execute_and_collect("slow")) == list(range(1, 801))
+    assert watch.restarts == []
 
 
 def test_the_process_of_a_task_that_hangs_is_ended_while_the_job_goes_on(

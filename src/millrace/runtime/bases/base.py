@@ -141,6 +141,10 @@ class Operator:
     def end_input(self) -> None:
         """Everything of this job has arrived, after MAX_WATERMARK."""
 
+    def kept(self) -> int:
+        """How many elements it has and has not handed on, as far as a look from another thread can tell."""
+        return 0
+
     def keyed_state(self) -> Any:
         """The ``KeyedStateBackend``, None for an operator without."""
         return None

@@ -29,6 +29,7 @@ from millrace.runtime.tasks.between import Between
 from millrace.runtime.tasks.heavy_keys import watched
 from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
+from millrace.runtime.tasks.progress import Progress
 from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
 from millrace.runtime.tasks.waiting import Waiting, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
@@ -44,6 +45,7 @@ class StageTask:
         self._clock = clock
         self._allowance = Allowance(clock)
         self._midst = Midst()
+        self.progress = Progress()
         self._fresh = True
         """whether it has not worked yet"""
         self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
@@ -96,7 +98,7 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        gate = Gate(operator, channels, self.watch, number, self._allowance)
+        gate = Gate(operator, channels, self.watch, number, self._allowance, self.progress)
         gate.keys = watched((edge.input, edge.partitioner) for edge in job.edges if edge.target == info.id)
         return Member(info, subtask, operator, fork, gate, number)
 
@@ -125,6 +127,7 @@ class StageTask:
     def restore(self, delta: TaskDelta) -> None:
         """Do the changes of one epoch; deltas come in the order of their epochs."""
         self._new = False
+        self.progress.step()
         for member in self._members.values():
             if member.info.uid not in delta:
                 continue
@@ -231,8 +234,12 @@ class StageTask:
         yield from self._receive(packets, keyed)
         for operator, inputs in keyed.items():
             self.watch.switch(work_slot(self._members[operator].number))
+            gate = self._members[operator].gate
+            self.progress.at(gate)
             for _ in inputs.run():
                 yield from self._drain()
+                self.progress.at(gate)
+        self.progress.at(None)
         self.watch.switch(OTHER)
         self._advance_time()
         yield from self._settle()
@@ -241,10 +248,12 @@ class StageTask:
         # end their slice. A sink's turn comes last: nothing follows what it prepares.
         for member in members:
             self.watch.switch(work_slot(member.number))
+            self.progress.at(member.gate)
             member.operator.end_slice()
             if not member.gate.waiting or isinstance(member.operator, SinkOperator):
                 member.operator.tick(self._clock())  # else its input is not quiet
             member.operator.end_epoch()
+        self.progress.at(None)
         self.watch.switch(OTHER)
         for member in members:
             member.fork.end_epoch()
@@ -301,7 +310,9 @@ class StageTask:
         while True:
             before, known = watch.spent[slot], fork.records
             outside = watch.switch(slot)
+            self.progress.at(member.gate)
             going_on = next(reading, self) is None
+            self.progress.at(None)
             watch.switch(outside)
             if fork.records == known:
                 watch.move(slot, WAITING, watch.spent[slot] - before)
@@ -351,7 +362,9 @@ class StageTask:
         before = self.watch.switch(OTHER)
         for member in self._members.values():
             self.watch.switch(work_slot(member.number))
+            self.progress.at(member.gate)
             member.operator.advance_processing_time(now)
+        self.progress.at(None)
         self.watch.switch(before)
 
     def _drain(self) -> Iterator[Packet]:
@@ -363,6 +376,7 @@ class StageTask:
                 sender.fork.bytes += len(packet.payload)
                 watch.switch(write_slot(sender.number))
                 yield packet
+                self.progress.step()
             watch.switch(before)
             self._out.clear()
 
@@ -402,6 +416,7 @@ class StageTask:
         """The whole state, in pieces to be restored one after the other."""
         for member in self._members.values():
             for piece in member.full_pieces():
+                self.progress.step()
                 yield {member.info.uid: piece}
 
     def _small(self) -> TaskDelta:

@@ -16,6 +16,7 @@ from millrace.runtime.failure import OperatorError
 from millrace.runtime.pieces import cut, piece_size
 from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.heavy_keys import Watched
+from millrace.runtime.tasks.progress import Progress
 from millrace.runtime.tasks.stopwatch import Stopwatch, sort_slot, work_slot
 from millrace.runtime.tasks.waiting import Channel, Waiting
 from millrace.runtime.tasks.watermarks import ValveState, WatermarkValve
@@ -41,15 +42,18 @@ class Gate:
         watch: Stopwatch | None = None,
         number: int = 0,
         allowance: Allowance | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """:param channels: channel -> the input that it belongs to.
         :param watch: counts the time of the operator with this number.
         :param allowance: the time of the task in an epoch; None: it has all the time in the world.
+        :param progress: that of the task.
         """
         self.operator = operator
         self.waiting: deque[Waiting] = deque()
         """what has arrived and was not handed on"""
         self._allowance = allowance or Allowance(operator_clock)
+        self._progress = progress or Progress()
         self._size = piece_size(operator.calls_for_each, operator.most_at_once)
         self.records = 0
         self.bytes = 0
@@ -111,25 +115,27 @@ class Gate:
             else:
                 midst = self.operator.context.midst
                 midst.enter()
-                self._process(piece, elements, input)
+                self._process(piece, elements, input, count(left.values))
                 midst.leave()
             if left is not None and self._allowance.over():
                 self.waiting.appendleft(Waiting(input, None, left))
                 return
             yield
 
-    def _process(self, piece: Chunk, elements: int, input: int) -> None:
+    def _process(self, piece: Chunk, elements: int, input: int, left: int = 0) -> None:
         self.records += elements
         if self.keys is not None:
             self.keys.see(piece.values, piece.keys, input)
-        watch = self.watch
+        watch, progress = self.watch, self._progress
         before = watch.switch(self._slot)
         began = perf_counter_ns()
+        outer = progress.begin(self, elements, left, began)
         self.operator.process(piece, input)
         self._size.took(elements, perf_counter_ns() - began)
         keyed = self.operator.keyed_state()
         if keyed is not None:
             keyed.after_records(len(piece.values))
+        progress.end(outer)
         watch.switch(before)
         self._allowance.worked()
 
@@ -152,7 +158,9 @@ class Gate:
             self._time(mark)
             return
         before = self.watch.switch(self._slot)
+        outer = self._progress.begin(self, 0, 0, perf_counter_ns())
         self._mark(channel, mark)
+        self._progress.end(outer)
         self.watch.switch(before)
 
     def _mark(self, channel: Channel, mark: int | Status) -> None:

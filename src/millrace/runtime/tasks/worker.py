@@ -71,6 +71,7 @@ def run_task(
             stages = live.task.job.edge_stages
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, live.task.job.leading_edges)
+            live.task.progress.runs_here()
             live.task.watch.start()
             yield from manifest.sending(live.task.run(order, own, arriving, results, finish))
             ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
@@ -127,6 +128,7 @@ def _task_at(
             return live, 0
         live.close()
     task = StageTask(load_job(), *task_id, clock, order.attempt)
+    task.progress.runs_here()
     live = LiveTask(task, ran=own.ran)
     try:
         read = _restore(live, task_id, own, storage)
@@ -154,6 +156,7 @@ def _taken_over(
     """A new task with its share of the state that other tasks have left."""
     assert snapshots is not None and order.restore is not None
     task = StageTask(load_job(), *task_id, clock, order.attempt)
+    task.progress.runs_here()
     live = LiveTask(task)
     try:
         task.take_over(partial(snapshots.load, order.restore), order.may_drop)

@@ -8,14 +8,19 @@ from millrace.runtime.protocol.epoch import TaskAck
 
 
 class Carrier(Protocol):
-    """One job's, from its first epoch to its last; used by one thread but for ``cancel``."""
+    """One job's, from its first epoch to its last; used by one thread but for what is said to be for others."""
 
     def run(self, text: str, epoch: int) -> list[TaskAck]:
         """Run all tasks for an epoch.
 
         :param text: what ``Orders`` has published for it.
-        :raises EpochTimeoutError: it took too long.
         """
+
+    def waits_for(self) -> str:
+        """What the epoch waits for that runs, in words; from another thread."""
+
+    def break_off(self) -> None:
+        """Let ``run`` raise, from another thread."""
 
     def cancel(self) -> None:
         """Break the epoch off that runs, from another thread; no other one will run."""

@@ -22,7 +22,6 @@ def make_carrier(
     shipped: ShippedJob,
     lasting: bool,
     python: str | None,
-    timeout_ms: int | None,
     cancel_ms: int,
 ) -> Carrier:
     """The carrier that ``millrace.epoch.execution`` names. A job of which nothing lasts beyond its only epoch, in batch
@@ -33,11 +32,11 @@ def make_carrier(
     :raises ValueError: it cannot be had on this Spark.
     """
     if not lasting:
-        return SparkJobs(place, job, shipped, None, python, timeout_ms)
+        return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
     if execution == options.RESIDENT:
-        return Residents(place, job, shipped, owners, python, timeout_ms)
-    return SparkJobs(place, job, shipped, owners, python, timeout_ms)
+        return Residents(place, job, shipped, owners, python)
+    return SparkJobs(place, job, shipped, owners, python)
 
 
 def _cores_of_executors(place: Workplace) -> int:

@@ -40,6 +40,15 @@ class EpochDone:
 
 
 @dataclass(frozen=True)
+class Late:
+    """An epoch takes long."""
+
+    name: str
+    line: str
+    """which it is, since when, which task it waits for"""
+
+
+@dataclass(frozen=True)
 class Restarting:
     """A job has failed and will go on from its last complete epoch."""
 
@@ -72,6 +81,9 @@ class JobListener(Protocol):
 
     def said(self, who: str, line: str) -> None:
         """A line that a function prints or logs: at once, on a thread of its own. ``who``: as "map (1/2)", or empty."""
+
+    def late(self, late: Late) -> None:
+        """On a thread of its own, every ten seconds while an epoch takes longer than that."""
 
     def restarting(self, restarting: Restarting) -> None: ...
 
@@ -110,6 +122,9 @@ class PlainListener:
     def said(self, who: str, line: str) -> None:
         sys.stderr.write(f"{prefixed(who, line)}\n")
         sys.stderr.flush()
+
+    def late(self, late: Late) -> None:
+        logger.warning("job %r: %s", late.name, late.line)
 
     def restarting(self, restarting: Restarting) -> None:
         logger.warning(

@@ -36,13 +36,13 @@ from millrace.spark.jobs.carriers import make_carrier
 from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.hearing import Hearing
-from millrace.spark.jobs.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
+from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
 from millrace.spark.jobs.pace import IDLE_INTERVAL, Pace
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
-from millrace.spark.owners.frames import Sampling, Stacks, Told
+from millrace.spark.owners.frames import Request, Told
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.sessions.log_files import keep
 from millrace.spark.sessions.session import Workplace, one_machine
@@ -159,7 +159,6 @@ class JobRunner:
             shipped,
             lasting=not one_epoch,
             python=provision.python,
-            timeout_ms=settings.epoch_timeout_ms,
             cancel_ms=settings.cancellation_timeout_ms,
         )
         self._tasks = Tasks(
@@ -172,6 +171,8 @@ class JobRunner:
             lasting=not one_epoch,
             shares_files=place.local or meets,
             python=provision.python,
+            timeout_ms=settings.epoch_timeout_ms,
+            tell=lambda line: self._listener.late(Late(self.job.name, line)),
         )
         if not place.local and not one_epoch and self._execution == options.SPARK_JOBS:
             warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
@@ -326,7 +327,12 @@ class JobRunner:
             raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
         return self.savepoints.request(directory, stop, drain)
 
-    def look(self, request: Stacks | Sampling) -> list[Told]:
+    def at_work(self) -> str | None:
+        """What the epoch is at that runs; None: none runs."""
+        running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
+        return self._tasks.at_work() if running else None
+
+    def look(self, request: Request) -> list[Told]:
         """What the processes of its tasks tell of their threads; nothing before it runs and after its end."""
         running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
         return self._tasks.look(request) if running else []

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import TaskAck
-from millrace.spark.deadline import Deadline
 from millrace.spark.errors import jvm_answers
 from millrace.spark.jobs.plan import anchor, job_plan, plain_input, run_plan
 from millrace.spark.sessions.session import Workplace
@@ -25,7 +24,6 @@ class SparkJobs:
 
     :param owners: None: tasks run in Spark's workers themselves.
     :param python: the interpreter of the workers, None for that of the session.
-    :param timeout_ms: longest time of an epoch; None: no limit.
     """
 
     def __init__(
@@ -35,7 +33,6 @@ class SparkJobs:
         shipped: ShippedJob,
         owners: Owners | None,
         python: str | None,
-        timeout_ms: int | None,
     ) -> None:
         self._place = place
         self._context = place.session.sparkContext
@@ -43,7 +40,6 @@ class SparkJobs:
         self._shipped = shipped
         self._owners = owners
         self._python = python
-        self._timeout_ms = timeout_ms
         self._anchors: dict[int, DataFrame] = {}
         self._frame: DataFrame | None = None
         self._running: str | None = None
@@ -57,11 +53,8 @@ class SparkJobs:
         context.setLocalProperty(ORDER_PROPERTY, text)
         context.setLocalProperty(EPOCH_PROPERTY, str(epoch))
         tag = f"millrace-{self._job.job_id}-{epoch}"
-        deadline = Deadline(
-            epoch, self._timeout_ms, lambda: context.cancelJobsWithTag(tag), lambda: _running_tasks(context)
-        )
         try:
-            with self._tagged(tag), deadline:
+            with self._tagged(tag):
                 # A new query each time: one that runs again would answer from the shuffle files of its first time.
                 return run_plan(self._frame.select("edge", "payload"))
         except BaseException:
@@ -95,6 +88,14 @@ class SparkJobs:
             with self._lock:
                 self._running = None
             self._context.removeJobTag(tag)
+
+    def waits_for(self) -> str:
+        return _running_tasks(self._context)
+
+    def break_off(self) -> None:
+        with self._lock:
+            if self._running is not None:
+                self._context.cancelJobsWithTag(self._running)
 
     def cancel(self) -> None:
         with self._lock:

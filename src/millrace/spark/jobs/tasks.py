@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from millrace.checkpoint.files.shared import SharedFolder
@@ -12,15 +13,17 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.spark.errors import jvm_answers
 from millrace.spark.jobs.carrier import Carrier
+from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline
 from millrace.spark.owners import pipe
-from millrace.spark.owners.frames import Sampling, Stacks, Told
-from millrace.spark.owners.looks import look
+from millrace.spark.owners.frames import Positions, Request, Told
+from millrace.spark.owners.looks import PATIENCE_SECONDS, look
 from millrace.spark.owners.orders import Orders
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.provision import interpreter
 from millrace.spark.shipping.shipped import ShippedJob
 from millrace.spark.workers.looking import SCHEMA, Looking, parse
 from millrace.spark.workers.stage import Forgetting
+from millrace.util.processes import is_alive
 
 if TYPE_CHECKING:
     from millrace.checkpoint.home import JobHome
@@ -38,6 +41,8 @@ class Tasks:
     :param lasting: whether something of the tasks is needed after their epoch: then they live in owners.
     :param shares_files: whether all workers reach the folder of the job.
     :param python: the interpreter of the workers, None for that of the session.
+    :param timeout_ms: how long a task may stand still; None: as long as it likes.
+    :param tell: is told what a late epoch is at, on another thread.
     """
 
     def __init__(
@@ -51,6 +56,8 @@ class Tasks:
         lasting: bool,
         shares_files: bool,
         python: str | None,
+        timeout_ms: int | None,
+        tell: Callable[[str], None],
     ) -> None:
         self._place = place
         self._context = place.session.sparkContext
@@ -60,17 +67,40 @@ class Tasks:
         self._carrier = carrier
         self._lasting = lasting
         self._python = python
+        self._timeout_ms = timeout_ms
+        self._tell = tell
+        self._epoch: Deadline | None = None
+        self._asked_afar: threading.Thread | None = None
 
     def run(self, plan: EpochPlan) -> list[TaskAck]:
         """Run one epoch.
 
-        :raises EpochTimeoutError: it took too long.
+        :raises EpochTimeoutError: it stood still for too long.
         :raises NotSharedError: driver and tasks do not see one directory.
         """
-        acks = self._carrier.run(self._orders.publish(plan), plan.epoch)
+        carrier = self._carrier
+        self._epoch = Deadline(
+            plan.epoch,
+            self._timeout_ms,
+            carrier.break_off,
+            carrier.waits_for,
+            self._positions,
+            self._lives,
+            self._tell,
+        )
+        try:
+            with self._epoch:
+                acks = carrier.run(self._orders.publish(plan), plan.epoch)
+        finally:
+            self._epoch = None
         if self._shared is not None:
             self._shared.check(ack.first_write for ack in acks)
         return acks
+
+    def at_work(self) -> str | None:
+        """What the epoch is at that runs, as it was seen last; None: none runs."""
+        epoch = self._epoch
+        return None if epoch is None else epoch.line()
 
     def cancel(self) -> None:
         """End the epoch that runs; no other one will."""
@@ -91,21 +121,40 @@ class Tasks:
         messenger.start()
         messenger.join(FORGET_SECONDS)
 
-    def look(self, request: Stacks | Sampling) -> list[Told]:
+    def look(self, request: Request, patience: float = PATIENCE_SECONDS) -> list[Told]:
         """What the owners tell of their threads, as far as they answer in time. Tasks that run in Spark's workers
         themselves are not seen."""
         job_id = self._job.job_id
         if not self._lasting:
             return []
         if self._place.local:
-            return look(job_id, request)
+            return look(job_id, request, patience)
         found: dict[tuple[str, int], Told] = {}
         messenger = threading.Thread(target=self._look_afar, args=(request, found), daemon=True)
+        self._asked_afar = messenger
         messenger.start()
         messenger.join(LOOK_SECONDS)
         return list(found.values())
 
-    def _look_afar(self, request: Stacks | Sampling, found: dict[tuple[str, int], Told]) -> None:
+    def _positions(self, request: Positions) -> list[Told]:
+        """Where the tasks of the epoch are. On other machines somebody can look only while a core is free, so one who
+        waits for one is enough."""
+        if not self._place.local:
+            asked = self._asked_afar
+            if (asked is not None and asked.is_alive()) or not self._has_free_core():
+                return []
+        return self.look(request, ANSWER_SECONDS)
+
+    def _has_free_core(self) -> bool:
+        tracker = self._context.statusTracker()
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        active = sum(int(stage.numActiveTasks) for stage in stages if stage is not None)
+        return active < int(self._context.defaultParallelism)
+
+    def _lives(self, host: str, pid: int) -> bool:
+        return self._place.local and is_alive(pid)
+
+    def _look_afar(self, request: Request, found: dict[tuple[str, int], Told]) -> None:
         """By way of Spark, which has to have a free core on each machine."""
         with contextlib.suppress(Exception):
             width = 2 * max(self._context.defaultParallelism, 1)

@@ -93,6 +93,42 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Positions:
+    """A request: how far are the tasks that run."""
+
+    stacks: bool = False
+    """whether to tell their stacks, too"""
+
+
+Request = Stacks | Sampling | Positions
+
+
+@dataclass(frozen=True)
+class TaskPosition:
+    """Where a task is that runs. It has come further if any of the two numbers is another one."""
+
+    task: TaskId
+    steps: int
+    """changes whenever an operator begins or ends a piece"""
+    place: int
+    """changes within a piece, where there is a loop over its elements"""
+    operator: str
+    """name; empty: none is at work"""
+    subtask: int
+    parallelism: int
+    millis: int
+    """since it began with its piece"""
+    elements: int
+    """of the piece; 0: it is at something else than elements"""
+    before: int
+    """elements that wait to be handed to it"""
+    packets: int
+    """packets that wait, too: nobody knows how many elements they have"""
+    stack: str = ""
+    """a line a frame, the last call first; empty unless it was asked for"""
+
+
+@dataclass(frozen=True)
 class Sampled:
     """A stack of a task, and how often it was seen."""
 
@@ -113,6 +149,7 @@ class Told:
     stacks: tuple[tuple[str, str], ...] = ()
     """name and text of each thread"""
     samples: tuple[Sampled, ...] = ()
+    positions: tuple[TaskPosition, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,8 @@ from millrace.spark.owners.frames import (
     Moved,
     NeedJob,
     Passed,
-    Sampling,
+    Request,
     Shipped,
-    Stacks,
     Stay,
     Watched,
     receive,
@@ -96,7 +95,7 @@ def _show(connection: socket.socket) -> None:
     with connection, contextlib.suppress(OSError, EOFError):
         connection.settimeout(REQUEST_SECONDS)
         request, _ = receive(connection)
-        assert isinstance(request, (Stacks, Sampling))
+        assert isinstance(request, Request)
         send(connection, Begun())
         send(connection, tell(request))
 

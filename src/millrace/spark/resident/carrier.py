@@ -13,7 +13,6 @@ from pyspark import SparkContext
 from millrace.datastream.settings import options
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import TaskAck
-from millrace.spark.deadline import Deadline
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.posts import Posts
 from millrace.spark.resident.reception import Reception
@@ -39,7 +38,6 @@ class Residents:
     and no epoch waits for Spark. After a failure new ones start.
 
     :param python: the interpreter of the workers, None for that of the session.
-    :param timeout_ms: longest time of an epoch; None: no limit.
     :raises NoRoomError: Spark runs in one process, which has too few cores.
     :raises ValueError: connections between the machines have to be encrypted.
     """
@@ -51,7 +49,6 @@ class Residents:
         shipped: ShippedJob,
         owners: Owners,
         python: str | None,
-        timeout_ms: int | None,
     ) -> None:
         self._session = place.session
         self._context = place.session.sparkContext
@@ -60,7 +57,6 @@ class Residents:
         self._payload = shipped.encode()
         self._owners = owners
         self._python = python
-        self._timeout_ms = timeout_ms
         self._runs = itertools.count(1)
         self._residency: Residency | None = None
         self._lock = threading.Lock()
@@ -73,12 +69,11 @@ class Residents:
 
     def run(self, text: str, epoch: int) -> list[TaskAck]:
         self._broken_off.clear()
-        with Deadline(epoch, self._timeout_ms, self._break_off, self._waits_for):
-            try:
-                return self._staying(epoch).run(next(self._runs), text)
-            except BaseException:
-                self._leave()
-                raise
+        try:
+            return self._staying(epoch).run(next(self._runs), text)
+        except BaseException:
+            self._leave()
+            raise
 
     def _staying(self, epoch: int) -> Residency:
         """The tasks that stay. Whatever has died since the last epoch is no failure: they find their state in files."""
@@ -124,13 +119,13 @@ class Residents:
             f"more, or lower the parallelism"
         )
 
-    def _waits_for(self) -> str:
+    def waits_for(self) -> str:
         residency = self._residency
         if residency is None:
             return f"{self._width} cores of Spark"
         return residency.waits_for()
 
-    def _break_off(self) -> None:
+    def break_off(self) -> None:
         self._broken_off.set()
         with self._lock:
             if self._residency is not None:
@@ -145,7 +140,7 @@ class Residents:
     def cancel(self) -> None:
         with self._lock:
             self._cancelled = True
-        self._break_off()
+        self.break_off()
 
     def end(self) -> None:
         self._leave()

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from millrace.spark.owners.frames import Sampled, Sampling, Stacks, Told
+from millrace.spark.owners.frames import Request, Sampled, TaskPosition, Told
 from millrace.spark.owners.looks import look
 
 SCHEMA = "told string"
@@ -19,7 +19,7 @@ class Looking:
     """A function for ``mapInArrow``: one row for each owner that the machine has."""
 
     job_id: str
-    request: Stacks | Sampling
+    request: Request
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
@@ -36,4 +36,7 @@ def parse(text: str) -> Told:
         for each in told["samples"]
     )
     threads = tuple((name, stack) for name, stack in told["stacks"])
-    return Told(told["host"], told["executor"], told["pid"], threads, samples)
+    positions = tuple(
+        TaskPosition(**{**each, "task": (each["task"][0], each["task"][1])}) for each in told["positions"]
+    )
+    return Told(told["host"], told["executor"], told["pid"], threads, samples, positions)
