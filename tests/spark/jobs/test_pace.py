@@ -27,7 +27,7 @@ def epoch(pace: Pace, clock: Hand, takes: float, records: int) -> float:
 
 def test_beginnings_lie_an_interval_apart() -> None:
     clock = Hand()
-    pace = Pace(0.01, 0.01, clock)
+    pace = Pace(0.01, 0.01, clock=clock)
     assert [epoch(pace, clock, 0.004, 1) for _ in range(3)] == [0.0, 0.006, 0.006]
     assert epoch(pace, clock, 0.03, 1) == 0.006
     assert epoch(pace, clock, 0.004, 1) == 0.0, "what took longer has used up its wait"
@@ -35,7 +35,7 @@ def test_beginnings_lie_an_interval_apart() -> None:
 
 def test_an_idle_job_waits_longer_until_something_comes() -> None:
     clock = Hand()
-    pace = Pace(0.01, 0.1, clock)
+    pace = Pace(0.01, 0.1, clock=clock)
     waits = [epoch(pace, clock, 0.0, 0) for _ in range(200)]
     assert set(waits[1:95]) == {0.01}
     assert set(waits[-50:]) == {0.1}
@@ -47,5 +47,5 @@ def test_an_idle_job_waits_longer_until_something_comes() -> None:
 
 def test_an_interval_that_is_longer_than_that_of_idle_jobs_stays() -> None:
     clock = Hand()
-    pace = Pace(0.5, 0.1, clock)
+    pace = Pace(0.5, 0.1, clock=clock)
     assert [epoch(pace, clock, 0.0, 0) for _ in range(6)] == [0.0, *[0.5] * 5]

@@ -14,10 +14,12 @@ EPOCH_INTERVAL = ConfigOptions.key("millrace.epoch.interval-ms").int_type().defa
 Unless it is set, a job with two-phase sinks has an epoch per checkpoint."""
 
 EPOCH_RECORDS = ConfigOptions.key("millrace.epoch.max-records").int_type().default_value(1_000_000)
-"""Most records that one subtask of a source reads in one epoch (streaming mode)."""
+"""Most records that one subtask of a source hands on in one epoch (streaming mode)."""
 
 EPOCH_MILLIS = ConfigOptions.key("millrace.epoch.max-duration-ms").int_type().default_value(1_000)
-"""Longest time that one subtask of an unbounded source reads in one epoch (ms)."""
+"""Longest time that one subtask of a source reads in one epoch, and that a task works on what arrives (ms, streaming
+mode). What there is no time for is done in the next epoch. Bounded jobs that neither print, collect nor take checkpoints have
+ten times as long unless it is set; intervals of checkpoints that are shorter count."""
 
 EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
 """How long a task may stand still before its epoch is cancelled and counts as failed: it has neither begun nor ended a

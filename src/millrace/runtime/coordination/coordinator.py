@@ -92,6 +92,8 @@ class EpochResult:
     """number of a query -> the value, pickled"""
     more: bool = False
     """whether there is more to do at once: a source came to a limit, or a task had no time for all that had arrived"""
+    next_due: int | None = None
+    """when the earliest timer in processing time is due (ms); None: there is none"""
     phases: dict[str, float] = field(default_factory=dict)
     """plan, start, read, process, exchange, record, commit -> ms"""
 
@@ -251,8 +253,7 @@ class Coordinator:
                 if subtask not in source.finished:
                     task = (info.stage, info.offset + subtask)
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
-                    if not drain:
-                        order = self._paced(order, brief)
+                    order = replace(order, whole=True) if drain else self._paced(order, brief)
                     reading.setdefault(task, {})[info.id] = order
         compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
         tasks = {
@@ -478,6 +479,7 @@ class Coordinator:
             saved=tuple(saved for ack in acks for saved in ack.saved),
             answers={number: value for ack in acks for number, value in ack.answers.items()},
             more=self._pace.waiting or any(report.source is not None and report.source.more for report in reports),
+            next_due=min((ack.next_due for ack in acks if ack.next_due is not None), default=None),
             phases=self._phases.all(),
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )

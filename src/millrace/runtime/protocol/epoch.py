@@ -226,6 +226,8 @@ class TaskAck:
     one machine"""
     added_bytes: int = 0
     """how much of the changes only adds to the state, and replaces nothing: a whole state would have it, too"""
+    next_due: int | None = None
+    """when its earliest timer in processing time is due (ms); None: it has none"""
 
     def encode(self) -> bytes:
         return dumps(self)

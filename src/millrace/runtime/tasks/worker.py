@@ -75,7 +75,8 @@ def run_task(
             live.task.watch.start()
             yield from manifest.sending(live.task.run(order, own, arriving, results, finish))
             ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
-            ack = replace(ack, sent=manifest.sent, received=manifest.received)
+            due = live.task.between.next_due() if order.keep_state else None
+            ack = replace(ack, sent=manifest.sent, received=manifest.received, next_due=due)
         # What it tells may change as soon as the task rests.
         report = None if worker is None else worker()
         answer = replace(ack, process=cache.process, at=clock(), worker=report).encode()

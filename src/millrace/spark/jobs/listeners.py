@@ -11,6 +11,7 @@ from typing import Protocol
 
 from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.coordination.coordinator import EpochResult
+from millrace.runtime.coordination.costs import SlowOperator
 
 logger = logging.getLogger("millrace")
 
@@ -37,6 +38,8 @@ class EpochDone:
     """records that the sources could not read and have left out, since the job's beginning"""
     late: int = 0
     """records that came too late and were dropped, since the job's beginning"""
+    slow: SlowOperator | None = None
+    """the operator that the job waits for"""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ IDLE_SECONDS = 1.0
 
 IDLE_INTERVAL = 0.1
 """Seconds between the epochs of an idle job whose tasks stay."""
+IDLE_INTERVAL_OF_SPARK = 0.6
+"""The same where each epoch is a job of Spark, which takes some 50 ms of a processor."""
+QUIET_SECONDS = 10.0
+"""After so long without a record an idle job has half as many epochs."""
 
 
 class Pace:
@@ -18,12 +22,16 @@ class Pace:
 
     :param interval: in seconds.
     :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
+    :param rare: the same of one that has been idle for long.
     :param clock: in seconds.
     """
 
-    def __init__(self, interval: float, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, interval: float, idle: float, rare: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._interval = interval
         self._idle = max(idle, interval)
+        self._rare = max(rare, self._idle)
         self._clock = clock
         self._due = self._busy = clock()
 
@@ -34,14 +42,18 @@ class Pace:
     def begun(self) -> None:
         """It begins now."""
         now = self._clock()
-        interval = self._interval if now - self._busy < IDLE_SECONDS else self._idle
+        quiet = now - self._busy
+        interval = self._interval if quiet < IDLE_SECONDS else self._idle if quiet < QUIET_SECONDS else self._rare
         self._due = max(self._due + interval, now)
 
-    def ended(self, records: int, more: bool = False) -> None:
+    def ended(self, records: int, more: bool = False, due_in: float | None = None) -> None:
         """The epoch is complete; its sources have read so many records.
 
         :param more: whether there is more to do, so that nothing is to be waited for.
+        :param due_in: seconds until something is to be done by the clock; None: never.
         """
+        if due_in is not None:
+            self._due = min(self._due, self._clock() + max(due_in, self._interval))
         if records or more:
             now = self._busy = self._clock()
             self._due = now if more else min(self._due, now + self._interval)

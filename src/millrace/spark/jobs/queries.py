@@ -6,7 +6,7 @@ import difflib
 import itertools
 import pickle
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -24,7 +24,9 @@ class StateQueryError(Exception):
 class Queries:
     """The questions that wait for the end of an epoch."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, asked: Callable[[], object] = bool) -> None:
+        """:param asked: is called when somebody has asked."""
+        self._asked = asked
         self._coordinator = coordinator
         self._lock = threading.Lock()
         self._numbers = itertools.count()
@@ -48,6 +50,7 @@ class Queries:
                 raise StateQueryError(self._closed)
             number = next(self._numbers)
             self._waiting[number] = (StateQuery(number, info.uid, state, key), future)
+        self._asked()
         return future
 
     def _operator(self, name: str) -> OperatorInfo:

@@ -38,7 +38,7 @@ from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.hearing import Hearing
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
-from millrace.spark.jobs.pace import IDLE_INTERVAL, Pace
+from millrace.spark.jobs.pace import IDLE_INTERVAL, IDLE_INTERVAL_OF_SPARK, Pace
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
@@ -84,14 +84,18 @@ class JobRunner:
             self.history.keep_failures(int(settings.configuration[EXCEPTIONS]))
         self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
         self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
-        self.queries = Queries(coordinator)
-        self.checkpoint_requests = CheckpointRequests(coordinator, settings.batch)
+        self.queries = Queries(coordinator, self._hurry)
+        self.checkpoint_requests = CheckpointRequests(coordinator, settings.batch, self._hurry)
         self.settings = settings
         self._payload = payload
         self._home = home
         self._restore = restore
         self._results = JobResults(home.state, coordinator.cleaner)
         self._cancelled = threading.Event()
+        self._wanted = threading.Event()
+        """whether somebody waits for an epoch"""
+        self._began = False
+        """whether it has a session"""
         self._web_page: str | None = None
         self._log_file: str | None = None
         self._records = 0
@@ -178,6 +182,7 @@ class JobRunner:
             warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
             if warning is not None:
                 logger.warning("job %r: %s", self.job.name, warning)
+        self._began = True
         self._reporters.open()
 
     @property
@@ -315,6 +320,7 @@ class JobRunner:
         recovery_file.record_cancelling(self.job.job_id)
         self.status = JobStatus.CANCELLING
         self._cancelled.set()
+        self._wanted.set()
         with contextlib.suppress(Exception):
             self._tasks.cancel()
 
@@ -325,7 +331,15 @@ class JobRunner:
         """
         if self.settings.batch:
             raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
-        return self.savepoints.request(directory, stop, drain)
+        answer = self.savepoints.request(directory, stop, drain)
+        self._hurry()
+        return answer
+
+    def _hurry(self) -> None:
+        """Somebody waits for the end of an epoch: the one that runs shall not take all its time."""
+        self._wanted.set()
+        if self._began:
+            self._tasks.finish()
 
     def at_work(self) -> str | None:
         """What the epoch is at that runs; None: none runs."""
@@ -357,14 +371,29 @@ class JobRunner:
         """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         interval = 0.0 if self.settings.bounded else self.settings.epoch_interval_ms / 1000
-        eager = not self.settings.bounded and self._execution == options.RESIDENT
-        pace = Pace(interval, IDLE_INTERVAL if eager else interval)
+        pace = Pace(interval, *self._idle_intervals(interval))
         while not self.coordinator.finished:
-            if self._cancelled.wait(pace.left()):
-                raise JobCancelledError
+            self._wait(pace)
             pace.begun()
             result = self._epoch(keep_state=not self.settings.batch)
-            pace.ended(result.records, result.more)
+            due_in = None if result.next_due is None else result.next_due / 1000 - time.time()
+            pace.ended(result.records, result.more, due_in)
+
+    def _idle_intervals(self, interval: float) -> tuple[float, float]:
+        """Seconds between the epochs of a job to which nothing comes, and to which nothing has come for long."""
+        if self.settings.bounded:
+            return interval, interval
+        idle = IDLE_INTERVAL if self._execution == options.RESIDENT else IDLE_INTERVAL_OF_SPARK
+        checkpoints = self.settings.checkpoints
+        most = 2 * idle if checkpoints is None else checkpoints.settings.interval / 1000
+        return min(idle, most), min(2 * idle, most)
+
+    def _wait(self, pace: Pace) -> None:
+        """Until the next epoch is due, or somebody waits for one."""
+        self._wanted.wait(pace.left())
+        self._wanted.clear()
+        if self._cancelled.is_set():
+            raise JobCancelledError
 
     def _epoch(self, keep_state: bool) -> EpochResult:
         """The next epoch."""
@@ -381,7 +410,8 @@ class JobRunner:
         self._records += result.records
         rate = result.records / elapsed if elapsed else 0.0
         lost = self.coordinator.metrics.left_out()
-        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late))
+        slow = self.coordinator.figures.slow()
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late, slow))
         return result
 
     def _run_epoch(self, keep_state: bool, savepoint: str | None, drain: bool = False) -> EpochResult:

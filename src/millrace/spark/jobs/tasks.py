@@ -15,6 +15,7 @@ from millrace.spark.errors import jvm_answers
 from millrace.spark.jobs.carrier import Carrier
 from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline
 from millrace.spark.owners import pipe
+from millrace.spark.owners.finishing import FinishMarks
 from millrace.spark.owners.frames import Positions, Request, Told
 from millrace.spark.owners.looks import PATIENCE_SECONDS, look
 from millrace.spark.owners.orders import Orders
@@ -63,6 +64,7 @@ class Tasks:
         self._context = place.session.sparkContext
         self._job = job
         self._orders = Orders(job.partitions, home.state if shares_files else None, cleaner)
+        self._marks = FinishMarks(home.state if shares_files else None)
         self._shared = None if shipped.token is None else SharedFolder(home.state)
         self._carrier = carrier
         self._lasting = lasting
@@ -90,6 +92,7 @@ class Tasks:
         )
         try:
             with self._epoch:
+                self._marks.begin(plan.epoch)
                 acks = carrier.run(self._orders.publish(plan), plan.epoch)
         finally:
             self._epoch = None
@@ -102,12 +105,18 @@ class Tasks:
         epoch = self._epoch
         return None if epoch is None else epoch.line()
 
+    def finish(self) -> None:
+        """Let the epoch that runs end soon, from any thread: somebody waits for the next one."""
+        self._marks.finish()
+
     def cancel(self) -> None:
         """End the epoch that runs; no other one will."""
+        self._marks.finish()
         self._carrier.cancel()
 
     def end(self) -> None:
         """The job is over: its owners close the functions, and end."""
+        self._marks.close()
         self._orders.close()
         self._carrier.end()
         if not self._lasting or not jvm_answers(self._context):
