@@ -277,7 +277,7 @@ def test_a_transaction_that_timed_out(caplog: pytest.LogCaptureFixture) -> None:
     assert function.set_transaction_timeout(60_000) is function
     old = int(time.time() * 1000) - 61_000
     run = Driver(TwoPhaseCommitSink(function), list(range(10)))
-    run._clock.now = old
+    run.clock.now = old
     run.epoch(2)
     with pytest.raises(KeyError):
         run.checkpoint()
@@ -292,9 +292,9 @@ def test_a_transaction_that_timed_out(caplog: pytest.LogCaptureFixture) -> None:
     again.epoch(2)
     with pytest.raises(KeyError):  # without a recovery in between, a failure is a failure
         again.checkpoint()
-    again._clock.now = int(time.time() * 1000)
+    again.clock.now = int(time.time() * 1000)
     young = Driver(TwoPhaseCommitSink(tolerant), list(range(10)))
-    young._clock.now = again._clock.now
+    young.clock.now = again.clock.now
     young.epoch(2)
     caplog.clear()
     for commit in (young.checkpoint, young.recover):

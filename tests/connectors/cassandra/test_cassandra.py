@@ -217,6 +217,7 @@ def test_a_server_that_is_killed_and_comes_back(keyspace: Keyspace) -> None:
 
 class Keyed(SinkUnderTest):
     exactly_once = False  # what no checkpoint covers is seen before
+    seen_after_ms = 1_000
 
     def __init__(self) -> None:
         (self.place,) = PLACES

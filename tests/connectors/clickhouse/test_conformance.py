@@ -33,6 +33,7 @@ def chosen(store: Store) -> Iterator[None]:
 
 class Appended(SinkUnderTest):
     exactly_once = False
+    seen_after_ms = 1_000
     keys: tuple[str, ...] = ()
 
     def __init__(self) -> None:

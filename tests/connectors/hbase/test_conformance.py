@@ -40,6 +40,7 @@ def with_family(element: str) -> list[Any]:
 
 class Written(SinkUnderTest):
     exactly_once = False  # what no checkpoint covers is seen before
+    seen_after_ms = 1_000
 
     def __init__(self) -> None:
         (self.place,) = PLACES

@@ -20,6 +20,7 @@ class ServiceToWrite(SinkUnderTest):
     """Every fifth request fails at first, after or before the service has taken it."""
 
     exactly_once = False
+    seen_after_ms = 5_000
 
     def __init__(self) -> None:
         self.taken: list[str] = []

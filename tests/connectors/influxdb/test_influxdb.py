@@ -141,6 +141,7 @@ def test_a_sink_of_points(influx: Influx) -> None:
 
 class Written(SinkUnderTest):
     exactly_once = False  # what no checkpoint covers is seen before
+    seen_after_ms = 1_000
 
     def __init__(self) -> None:
         (self.server,) = SERVERS

@@ -54,6 +54,7 @@ class ByMarks(Written):
 
 class InBuffers(Written):
     exactly_once = False
+    seen_after_ms = 1_000
 
     def sink(self) -> Sink[Any]:
         changes = RowChanges(self.database.dialect, TableShape(self.table, ("element",)), (string(),))

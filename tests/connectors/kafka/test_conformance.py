@@ -88,6 +88,7 @@ class TopicToWrite(SinkUnderTest):
 
 class TopicAtLeastOnce(TopicToWrite):
     exactly_once = False
+    seen_after_ms = 100
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
 

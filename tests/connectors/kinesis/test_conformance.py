@@ -52,6 +52,7 @@ class StreamToRead(SourceUnderTest):
 
 class StreamToWrite(SinkUnderTest):
     exactly_once = False
+    seen_after_ms = 100
 
     def __init__(self) -> None:
         self.streams = SERVERS[0]

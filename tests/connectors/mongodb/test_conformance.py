@@ -33,6 +33,7 @@ def chosen(collections: Collections) -> Iterator[None]:
 
 class Written(SinkUnderTest):
     exactly_once = False  # what no checkpoint covers is seen before
+    seen_after_ms = 1_000
 
     def __init__(self) -> None:
         (self.place,) = PLACES

@@ -82,6 +82,7 @@ class TopicToRead(SourceUnderTest):
 
 class TopicToWrite(SinkUnderTest):
     exactly_once = False
+    seen_after_ms = 100
 
     def __init__(self) -> None:
         self.topic = f"t-{uuid.uuid4().hex[:8]}"

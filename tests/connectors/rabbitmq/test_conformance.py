@@ -58,6 +58,7 @@ class QueueAtLeastOnce(QueueToRead):
 
 class QueueToWrite(SinkUnderTest):
     exactly_once = False
+    seen_after_ms = 100
 
     def __init__(self) -> None:
         self._queues = SERVERS[0]

@@ -105,6 +105,7 @@ class StreamToWrite(SinkUnderTest):
 
 class StreamAtLeastOnce(StreamToWrite):
     exactly_once = False
+    seen_after_ms = 100
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
 

@@ -225,6 +225,7 @@ class ListToWrite(SinkUnderTest):
 
 class ListAtLeastOnce(ListToWrite):
     exactly_once = False
+    seen_after_ms = 100
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
 

@@ -54,6 +54,7 @@ class Documents(SinkUnderTest):
     """Each element is a document, whose id follows from it."""
 
     exactly_once = False
+    seen_after_ms = 1_000
 
     def __init__(self) -> None:
         (self.server,) = SERVERS

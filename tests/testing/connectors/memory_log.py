@@ -10,6 +10,7 @@ from typing import Any
 
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
+from millrace.connectors.patience import Patience
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest
@@ -139,19 +140,26 @@ class LogSink(Sink[str]):
 
 
 class DirectWriter(SinkWriter[str]):
-    """At least once: what it was given is there when the epoch ends."""
+    """At least once: what it was given is there when the epoch ends, or 100 ms later."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, context: WriterInitContext) -> None:
         self.name = name
         self.texts: list[str] = []
+        self.patience = Patience(context.current_processing_time)
 
     def write(self, element: str, context: Any) -> None:
+        self.patience.begin()
         self.texts.append(element)
+
+    def end_slice(self, now: int) -> None:
+        if self.patience.is_over(now):
+            DirectWriter.flush(self, False)
 
     def flush(self, end_of_input: bool) -> None:
         for text in self.texts:
             LOGS[self.name].append(text)
         self.texts = []
+        self.patience.end()
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,7 @@ class DirectSink(Sink[str]):
     name: str
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
-        return DirectWriter(self.name)
+        return DirectWriter(self.name, context)
 
 
 class SinkPlace(SinkUnderTest):
@@ -182,4 +190,5 @@ class SinkPlace(SinkUnderTest):
 
 class DirectPlace(SinkPlace):
     exactly_once = False
+    seen_after_ms = 100
     sink_class = DirectSink

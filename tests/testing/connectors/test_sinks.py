@@ -78,7 +78,37 @@ class Keeps(DirectWriter):
 @dataclass(frozen=True)
 class Late(DirectSink):
     def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
-        return Keeps(self.name)
+        return Keeps(self.name, context)
+
+
+class Hurries(LogWriter):
+    """Shows an element that is alone before a checkpoint covers it."""
+
+    def __init__(self, context: WriterInitContext, name: str) -> None:
+        super().__init__(context)
+        self.name = name
+
+    def end_slice(self, now: int) -> None:
+        if len(self.texts) == 1:
+            LOGS[self.name].append(self.texts[0])
+
+
+@dataclass(frozen=True)
+class Early(LogSink):
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
+        return Hurries(context, self.name)
+
+
+class Waits(DirectWriter):
+    """Nothing is written before the epoch ends."""
+
+    def end_slice(self, now: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Waiting(DirectSink):
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
+        return Waits(self.name, context)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +129,31 @@ def test_broken_ones_are_found_out(sink: Any, told: str, monkeypatch: pytest.Mon
 
     with pytest.raises(ConformanceError, match=told):
         check_sink(Place)
+
+
+@pytest.mark.parametrize(("sink", "place", "told"), [
+    (Early, SinkPlace, "to be seen when a slice ends, though no checkpoint covers it"),
+    (Waiting, DirectPlace, "alone is not to be seen after 100 ms, while its epoch goes on"),
+])  # fmt: skip
+def test_slices_that_show_too_much_or_too_little(
+    sink: Any, place: Any, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sinks, "VISIBLE_SECONDS", 0.0)
+
+    class Place(place):  # type: ignore[misc]
+        sink_class = sink
+
+    (check,) = [check for check in sink_checks(Place) if "alone" in str(check)]
+    with pytest.raises(AssertionError, match=told):
+        check()
+
+
+def test_a_sink_may_take_until_the_epoch_ends() -> None:
+    class Place(DirectPlace):
+        seen_after_ms = None
+        sink_class = Waiting
+
+    check_sink(Place)
 
 
 def test_what_is_left_behind_is_told() -> None:

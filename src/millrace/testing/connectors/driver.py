@@ -87,6 +87,7 @@ class Driver:
     :param route: the subtask of an element.
     :param other_goes_on: whether the job that took the checkpoint is alive.
     :param on_kill: called with the writer of a task that is killed or left behind.
+    :param slice_ms: how far the clock goes in the midst of a task's elements, where a slice ends; 0: none does.
     :param commit_partly: what a committer has done when the driver dies in the middle: (committer, what it was given,
         how far it got). By default it has done the first ones.
     """
@@ -107,12 +108,14 @@ class Driver:
         checkpointed: bytes | None = None,
         other_goes_on: bool = False,
         commit_partly: Callable[[Committer[Any], Sequence[Any], int], None] | None = None,
+        slice_ms: int = 0,
     ) -> None:
         self._sink = sink
+        self._slice_ms = slice_ms
         self._commit_partly = commit_partly or _the_first_ones
         self._payload = pickle.dumps(sink)
         self._elements = elements
-        self._clock = clock or Clock()
+        self.clock = clock or Clock()
         self._route = route or (lambda element, parallelism: hash(element) % parallelism)
         self._on_kill = on_kill or (lambda writer: None)
         self.job_id = job_id
@@ -174,12 +177,14 @@ class Driver:
         acked: Iterable[int] = (),
         repeated: Point | None = None,
         moved: Iterable[int] = (),
+        within: Callable[[SinkWriter[Any]], None] | None = None,
     ) -> bool:
         """Read ``count`` more elements; whether the epoch is complete.
 
         ``fail``: where, and the first subtask that fails; None: all have prepared, and then something else fails.
         ``acked``: the subtasks whose acknowledgement reaches the driver nevertheless. ``repeated``: where each task
         fails for the first time; it then runs again, in the same epoch. ``moved``: the subtasks that go on elsewhere.
+        ``within``: called with each writer that has got elements, before the epoch ends.
         """
         self.epochs += 1
         elements = self._elements[self.position : self.position + count]
@@ -197,7 +202,7 @@ class Driver:
                 with contextlib.suppress(_TaskDied):
                     self._task(number, share, end, repeated)
             try:
-                subtask, prepared, states = self._task(number, share, end, fail[0] if fail and fails else None)
+                subtask, prepared, states = self._task(number, share, end, fail[0] if fail and fails else None, within)
                 ran[number] = subtask
                 done.append((prepared, states))
             except _TaskDied:
@@ -234,23 +239,33 @@ class Driver:
             live.context.begin_epoch(self.epochs)
             return live
         sink: Sink[Any] = pickle.loads(self._payload)
-        context = JobWriterContext(self.job_id, number, self.parallelism, self.epochs, self._clock)
+        context = JobWriterContext(self.job_id, number, self.parallelism, self.epochs, self.clock)
         states = pickle.loads(pickle.dumps(self.states[number]))
         writer = sink.restore_writer(context, states) if states else sink.create_writer(context)
         return Subtask(writer, context)
 
     def _task(
-        self, number: int, share: list[Any], end: bool, fail: Point | None
+        self,
+        number: int,
+        share: list[Any],
+        end: bool,
+        fail: Point | None,
+        within: Callable[[SinkWriter[Any]], None] | None = None,
     ) -> tuple[Subtask, list[Any], list[Any]]:
         subtask = self._writer_of(number)
         writer = subtask.writer
         try:
             for index, element in enumerate(share):
-                if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING) and index == (len(share) + 1) // 2:
-                    raise _TaskDied
+                if index == (len(share) + 1) // 2:
+                    self._end_slice(writer)
+                    if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING):
+                        raise _TaskDied
                 writer.write(element, ElementContext())
             if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING):
                 raise _TaskDied
+            if within is not None and share:
+                within(writer)
+            writer.end_slice(self.clock.now)
             writer.flush(end)
             if fail is Point.KILLED_AFTER_FLUSH:
                 raise _TaskDied
@@ -267,6 +282,11 @@ class Driver:
                 self._leave(subtask)
             raise
         return subtask, committables, states
+
+    def _end_slice(self, writer: SinkWriter[Any]) -> None:
+        if self._slice_ms:
+            self.clock.now += self._slice_ms
+            writer.end_slice(self.clock.now)
 
     def checkpoint(self, die: DriverPoint | None = None, committed: int = 0) -> None:
         """Record a checkpoint and commit. ``committed``: how many are committed when the driver dies in the middle.

@@ -25,15 +25,22 @@ STEPS = 25
 VISIBLE_SECONDS = 20.0
 """after which what is committed counts as lost if readers do not see it"""
 STRANGE = "never to be seen"
+SLICE_MS = 10_000
+"""how far the clock goes within an epoch"""
+LONG_MS = 3_600_000
+"""within which whatever waits is old"""
 
 
 class SinkUnderTest(ABC):
     """A place that a sink writes: a topic, a queue, a folder. Every check makes one of its own.
 
     :cvar exactly_once: False for a sink that may write an element again after a failure.
+    :cvar seen_after_ms: how long an element waits that is alone in its epoch, until it is written though the epoch goes
+        on; None: that may take until the epoch ends. Where writing is exactly once it must take until the checkpoint.
     """
 
     exactly_once = True
+    seen_after_ms: int | None = None
 
     @abstractmethod
     def sink(self) -> Sink[Any]:
@@ -65,7 +72,10 @@ def check_sink(open_place: Open) -> list[str]:
 
 def sink_checks(open_place: Open) -> list[Check]:
     """The checks one by one, for ``pytest.mark.parametrize("check", sink_checks(...), ids=str)``."""
-    checks = [Check("What is written is there after a checkpoint", _in(_plain, open_place))]
+    checks = [
+        Check("What is written is there after a checkpoint", _in(_plain, open_place)),
+        Check("An element alone in a long epoch", _in(_alone, open_place)),
+    ]
     checks += [
         Check(f"A task fails: {_said(point)}", _in(partial(_failing, point), open_place))
         for point in Point
@@ -109,6 +119,7 @@ class _Job:
             route=lambda element, parallelism: int(element[-5:]) % parallelism,
             on_kill=self.left.append,
             checkpointed=checkpointed,
+            slice_ms=SLICE_MS,
         )
 
     def epoch(self, count: int = 7, **how: Any) -> None:
@@ -147,6 +158,25 @@ class _Job:
         if self.place.exactly_once and found != wanted:
             raise AssertionError(f"elements are there more than once: {sorted(found - wanted)[:3]}")
 
+    def look(self, writer: SinkWriter[Any]) -> None:
+        """Time goes by in the epoch of the next element."""
+        clock, place, element = self.driver.clock, self.place, self.elements[self.driver.position]
+        writer.end_slice(clock.now)
+        clock.now += LONG_MS if place.seen_after_ms is None else place.seen_after_ms
+        writer.end_slice(clock.now)
+        if place.exactly_once:
+            if element in place.written():
+                raise AssertionError("an element is to be seen when a slice ends, though no checkpoint covers it")
+        elif place.seen_after_ms is not None:
+            until = time.monotonic() + VISIBLE_SECONDS
+            while element not in place.written():
+                if time.monotonic() >= until:
+                    raise AssertionError(
+                        f"an element alone is not to be seen after {place.seen_after_ms} ms, while its epoch goes on"
+                    )
+                time.sleep(0.1)
+                writer.end_slice(clock.now)
+
     def end(self) -> None:
         self.driver.epoch(1, end=True)
         self.driver.checkpoint()
@@ -184,6 +214,14 @@ def _plain(job: _Job) -> None:
     for _ in range(3):
         job.epoch()
         job.epoch(0)
+        job.checkpoint()
+
+
+def _alone(job: _Job) -> None:
+    job.epoch()
+    job.checkpoint()
+    for _ in range(3):
+        job.epoch(1, within=job.look)
         job.checkpoint()
 
 
