@@ -13,8 +13,9 @@ from millrace.cli.progress import Progress, duration_text, lag_text, watermark_t
 from millrace.cli.screen import Above, Screen
 from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.coordination.coordinator import EpochResult
+from millrace.runtime.coordination.costs import SlowOperator
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from millrace.spark.jobs.listeners import EpochDone, JobStarted
+from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late
 
 NOON = 1_704_110_400_000  # 2024-01-01 12:00:00 UTC
 STARTED = JobStarted("id", "word count", "http://127.0.0.1:4040", "/tmp/millrace-x.log")
@@ -121,6 +122,23 @@ def test_the_places_are_named_once() -> None:
         listener.ended(JobStatus.CANCELED)
     assert job.terminal.getvalue().count("dashboard") == 1
     assert job.watch.log_file == "/tmp/millrace-x.log"
+
+
+def test_a_slow_job_says_which_operator_it_waits_for() -> None:
+    job = Job(width=120)
+    job.listener.started(STARTED)
+    slow = SlowOperator(3, "call", 102.4, 0.9)
+    result = EpochResult(1, (), (), 10, MIN_TIMESTAMP, (), 0)
+    job.now = 1.0
+    job.listener.epoch(EpochDone(result, 100, 0.0, slow=slow))
+    job.listener.refresh()
+    line = job.terminal.screen()[-1]
+    assert line == "10 events/s  epoch 1  watermark -  lag -  waits for call, 102 ms a record  0:00:01"
+    job.listener.late(Late("word count", "epoch 2 runs for 10 s: it waits for call (1/1)"))
+    assert job.terminal.screen()[-2:] == ["word count: epoch 2 runs for 10 s: it waits for call (1/1)", line]
+    job.listener.epoch(EpochDone(result, 100, 0.0))
+    job.listener.refresh()
+    assert "waits for" not in job.terminal.screen()[-1]
 
 
 def test_output_scrolls_above_the_line() -> None:

@@ -134,6 +134,7 @@ class LiveListener(PlainListener):
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())
             self._progress.skipped, self._progress.late = epoch.skipped, epoch.late
+            self._progress.slow = epoch.slow
 
     def said(self, who: str, line: str) -> None:
         self._screen.say(prefixed(who, line))

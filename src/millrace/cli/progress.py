@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import deque
 
+from millrace.runtime.coordination.costs import SlowOperator
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.spark.jobs.listeners import left_out
 
@@ -23,6 +24,8 @@ class Progress:
         """records that could not be read and are left out"""
         self.late = 0
         """records that came too late and are dropped"""
+        self.slow: SlowOperator | None = None
+        """the operator that the job waits for"""
         self.epoch = 0
         self.watermark = MIN_TIMESTAMP
         self._steps: deque[tuple[float, int]] = deque([(now, 0)])
@@ -46,12 +49,14 @@ class Progress:
 
     def line(self, now: float, wall_ms: int) -> str:
         """What the live line shows; ``wall_ms`` is the time of day (ms since 1970)."""
+        slow = self.slow
         return "  ".join(
             (
                 f"{self.rate(now):,.0f} events/s",
                 f"epoch {self.epoch}",
                 f"watermark {watermark_text(self.watermark)}",
                 f"lag {lag_text(self.watermark, wall_ms)}",
+                *(() if slow is None else (f"waits for {slow.name}, {slow.millis:,.3g} ms a record",)),
                 duration_text(self.seconds(now)),
             )
         )

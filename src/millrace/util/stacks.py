@@ -111,7 +111,7 @@ def _calls(frame: FrameType, leave_out: Callable[[str], bool]) -> tuple[str, ...
     return tuple(describe(at, line) for at, line in calls[begin:])
 
 
-_ITERATORS: tuple[type, ...] = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter(deque())))
+_ITERATORS: tuple[type, ...] = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter({}), iter(deque()))))
 _SIZED: tuple[type, ...] = (list, dict, set, deque)
 
 

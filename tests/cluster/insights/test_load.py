@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tests.cluster.documents import id_of, job, vertex
 
+from millrace.cluster.documents.job import SlowDocument
 from millrace.cluster.documents.vertices import HeavyKey
-from millrace.cluster.insights.pressure import slow_vertices
+from millrace.cluster.insights.pressure import slow_operator, slow_vertices
+from millrace.cluster.insights.rules import insights
 from millrace.cluster.insights.skew import busy_subtasks, heavy_keys
 
 CALM = {"busy": 0.2, "backpressured": 0.0}
@@ -90,3 +92,15 @@ def test_a_heavy_key_explains_a_busy_subtask() -> None:
 def test_all_busy_is_not_uneven() -> None:
     assert list(busy_subtasks(job(vertex("Count", [HOT, HOT, CALM])))) == []
     assert list(busy_subtasks(job(vertex("Count", [{"busy": None}, HOT])))) == []
+
+
+def test_the_operator_that_records_wait_for_comes_first() -> None:
+    slow = SlowDocument(id_of("Parse -> Call"), "Call", 102.4, 0.93)
+    vertices = (vertex("Source", [HELD]), vertex("Parse -> Call", [HOT, HOT], after=["Source"]))
+    found = insights(job(*vertices, slow=slow))
+    assert (found[0].rule, found[0].vertex) == ("slow-operator", id_of("Parse -> Call"))
+    assert found[0].text == "“Call” takes 102 ms a record, 93 % of the time of this job, and records wait for it."
+    assert "give it more than 2 subtasks" in found[0].advice
+    assert len(found) > 1
+    assert list(slow_operator(job(*vertices))) == []
+    assert list(slow_operator(job(*vertices, slow=slow, state="FINISHED"))) == []

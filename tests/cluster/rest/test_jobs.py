@@ -155,12 +155,12 @@ def test_back_pressure(job: str, expected: str | None) -> None:
         assert body["subtasks"][1]["busyRatio"] == 0.7
 
 
-def test_numbers_that_are_not_known_are_nan() -> None:
-    subtask = replace(sample_subtask(0), busy=None, idle=None)
+def test_before_the_first_epoch_a_subtask_is_idle() -> None:
+    subtask = replace(sample_subtask(0), busy=None, idle=None, backpressured=None)
     job = sample_job()
     unknown = replace(job, vertices=(replace(job.vertices[1], subtasks=(subtask,)),))
     body = sample_client(holder=SampleHolder([unknown])).get(f"{ONE}/backpressure").json()
-    assert (body["subtasks"][0]["busyRatio"], body["subtasks"][0]["idleRatio"]) == ("NaN", "NaN")
+    assert (body["subtasks"][0]["busyRatio"], body["subtasks"][0]["idleRatio"]) == (0.0, 1.0)
 
 
 def test_watermarks_of_sources_are_none() -> None:

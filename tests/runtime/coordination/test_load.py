@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.figures import Figures
 from millrace.runtime.coordination.load import Loads
 from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
+from millrace.runtime.protocol.epoch import OperatorReport, SourceReport, TaskAck
 from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
 
 MS = 1_000
@@ -93,6 +94,50 @@ def test_the_time_of_a_subtask_adds_up() -> None:
         assert known.busy + known.backpressured + known.idle == pytest.approx(1)
     middle = next(vertex for vertex in job.vertices if vertex.name == "middle")
     assert figures.all()[middle.id, 0].busy == pytest.approx(200 / 500)
+
+
+def changed(told: list[TaskAck], job: JobGraph, name: str, **fields: Any) -> list[TaskAck]:
+    """The same, but for what the operator of this name tells."""
+    id = next(info.id for info in job.operators if info.name == name)
+    return [
+        replace(
+            ack,
+            reports=tuple(
+                replace(report, **fields) if report.operator == id else report for report in ack.reports
+            ),
+        )
+        for ack in told
+    ]
+
+
+def loads_of_the_source(figures: Figures, job: JobGraph) -> list[tuple[float, float, float]]:
+    """(busy, back-pressured, idle) of its subtasks (ms)."""
+    source = next(vertex for vertex in job.vertices if vertex.name == "Source: source")
+    found = [figures.all()[source.id, index] for index in range(2)]
+    return [(each.busy_ms, each.backpressured_ms, each.idle_ms) for each in found]
+
+
+def test_a_source_that_reads_nothing_because_something_waits_further_down_is_backpressured() -> None:
+    job = three_stages()
+    figures = Figures(job, began=0)
+    reads = changed(acks(job, WORK, {}), job, "Source: source", source=SourceReport((), False, 0))
+    figures.take(changed(reads, job, "last", waiting=3), {}, 1_000)
+    # What waits has come to wait in this epoch, whose sources read all that there was.
+    assert loads_of_the_source(figures, job) == [(10, 100 + 7 + 5, 878), (20, 100 + 7, 873)]
+    quiet = changed(acks(job, {}, {}), job, "Source: source", source=SourceReport((), False, 0))
+    figures.take(quiet, {}, 2_000)
+    assert loads_of_the_source(figures, job)[1] == (20, 107 + 1_000, 873)
+    figures.take(quiet, {}, 3_000)  # nothing waits any more
+    assert loads_of_the_source(figures, job)[1] == (20, 107 + 1_000, 873 + 1_000)
+
+
+def test_so_is_one_that_could_not_hand_on_what_it_had() -> None:
+    job = three_stages()
+    for waiting, expected in ((2, (20, 980, 0)), (0, (20, 107, 873))):
+        figures = Figures(job, began=0)
+        told = changed(acks(job, WORK, {}), job, "Source: source", source=SourceReport((), False, 0, more=True))
+        figures.take(changed(told, job, "middle", waiting=waiting), {}, 1_000)
+        assert loads_of_the_source(figures, job)[1] == expected
 
 
 def test_shares_are_those_of_the_last_seconds() -> None:

@@ -12,6 +12,20 @@ from millrace.cluster.documents.vertices import VertexDocument
 
 
 @dataclass(frozen=True)
+class SlowDocument:
+    """The operator that takes most of the time of a job while records wait for it."""
+
+    vertex: str
+    """its id"""
+    operator: str
+    """its name"""
+    millis: float
+    """that a record takes it, by the last seconds"""
+    share: float
+    """of the time of all operators, 0 to 1"""
+
+
+@dataclass(frozen=True)
 class JobDocument:
     """One job at one moment. Times are ms since the epoch; -1 stands for "not yet", as in Flink's answers."""
 
@@ -57,3 +71,7 @@ class JobDocument:
     """address of Spark's own web page"""
     process: int = 0
     """pid of the process that drives it"""
+    slow: SlowDocument | None = None
+    at_work: str | None = None
+    """what the epoch is at that runs, in words: its number, since when, and after some seconds the task that it waits
+    for"""

@@ -9,11 +9,30 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.vertices import VertexDocument
 from millrace.cluster.insights.finding import Finding
 from millrace.cluster.insights.reading import backpressured, busy, downstream, is_running
-from millrace.cluster.insights.words import percent, short
+from millrace.cluster.insights.words import millis, percent, short
 
 HELD_UP = 0.5
 AT_LIMIT = 0.8
 FULL = 0.95
+
+
+def slow_operator(job: JobDocument) -> Iterator[Finding]:
+    """The operator that takes most of the time while records wait."""
+    slow = job.slow
+    if slow is None or not is_running(job):
+        return
+    vertex = next((each for each in job.vertices if each.id == slow.vertex), None)
+    yield Finding(
+        "slow-operator",
+        "warning",
+        "slow",
+        f"“{short(slow.operator)}” takes {millis(slow.millis)} a record, {percent(slow.share)} of the time of this "
+        "job, and records wait for it.",
+        "Look at its flame graph for what takes the time, "
+        + (f"give it more than {vertex.parallelism} subtasks, " if vertex is not None else "")
+        + "or let it wait for several records at once (AsyncDataStream).",
+        slow.vertex,
+    )
 
 
 def slow_vertices(job: JobDocument) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.insights.checkpoints import checkpoints
 from millrace.cluster.insights.epochs import overhead
 from millrace.cluster.insights.finding import Finding
-from millrace.cluster.insights.pressure import slow_vertices
+from millrace.cluster.insights.pressure import slow_operator, slow_vertices
 from millrace.cluster.insights.restarts import failures
 from millrace.cluster.insights.silence import everything_filtered, silent_sources
 from millrace.cluster.insights.skew import busy_subtasks, heavy_keys
@@ -17,6 +17,7 @@ from millrace.cluster.insights.watermarks import watermarks
 Rule = Callable[[JobDocument], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
+    slow_operator,
     failures,
     watermarks,
     silent_sources,

@@ -27,6 +27,13 @@ def duration(ms: float) -> str:
     return " ".join(parts)
 
 
+def millis(ms: float) -> str:
+    """Of one record: ``0.02 ms``, ``1.5 ms``, ``120 ms``, ``2 s``."""
+    if ms >= 100:
+        return duration(ms)
+    return f"{ms:.2g} ms" if ms < 10 else f"{ms:.0f} ms"
+
+
 def moment(ms: int) -> str:
     """A point in event time, in UTC, as far as Python's dates reach; beyond, its milliseconds."""
     try:

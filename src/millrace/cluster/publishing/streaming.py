@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.job import JobDocument, SlowDocument
 from millrace.cluster.publishing.checkpoints import checkpoints_document
 from millrace.cluster.publishing.exceptions import exception_documents
 from millrace.cluster.publishing.metrics import accumulator_documents, job_metrics
@@ -52,7 +52,17 @@ def job_document(runner: JobRunner) -> JobDocument:
         log_file=runner.log_file,
         spark_page=runner.web_page,
         process=os.getpid(),
+        slow=_slow(runner),
+        at_work=runner.at_work(),
     )
+
+
+def _slow(runner: JobRunner) -> SlowDocument | None:
+    slow = runner.coordinator.figures.slow()
+    if slow is None:
+        return None
+    vertex = next(each for each in runner.job.vertices if slow.operator in each.operators)
+    return SlowDocument(vertex.id, slow.name, slow.millis, slow.share)
 
 
 def _epoch(record: EpochRecord) -> EpochDocument:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from millrace.runtime.coordination.costs import Costs, SlowOperator
 from millrace.runtime.coordination.load import Load, Loads, Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
@@ -152,6 +153,7 @@ class Figures:
         self._of_operator: dict[int, Vertex] = {id: vertex for vertex in job.vertices for id in vertex.operators}
         self._leaving = {id for vertex in job.vertices for id in vertex.leaving}
         self._loads = Loads(job)
+        self._costs = Costs(job)
         self._told = began
         self._known: dict[Place, _Counted] = {
             (vertex.id, index): _Counted(began) for vertex in job.vertices for index in range(vertex.parallelism)
@@ -164,6 +166,7 @@ class Figures:
         """
         loads = self._loads.of(acks)
         with self._lock:
+            self._costs.take(acks, now)
             span, self._told = max(now - self._told, 0), now
             for ack in acks:
                 self._take_task(ack, state.get((ack.stage, ack.partition), 0), now)
@@ -188,6 +191,11 @@ class Figures:
                 _take_head(known, report)
                 known.changed, known.worker = now, ack.worker
                 known.state_bytes = state if vertex.id == owner else 0
+
+    def slow(self) -> SlowOperator | None:
+        """The operator that the job waits for; None: for none in particular."""
+        with self._lock:
+            return self._costs.slow()
 
     def workers(self) -> list[WorkerReport]:
         """The processes that subtasks ran in last, each as it said last."""

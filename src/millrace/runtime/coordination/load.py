@@ -1,13 +1,15 @@
 """How busy the subtasks of each vertex were in an epoch, and what an epoch's time went into.
 
 Stages run one after the other, so what a subtask waits for is known: the stages before it (idle), those after it that
-take its elements (back-pressured), its own packets until they are taken (back-pressured, too).
+take its elements (back-pressured), its own packets until they are taken (back-pressured, too). A source that reads
+nothing, or keeps what it has read, because something further down has no time for more is back-pressured all the time.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from millrace.runtime.jobs.job import JobGraph
@@ -20,7 +22,8 @@ Place = tuple[str, int]
 
 
 class Load(NamedTuple):
-    """What a subtask of a vertex did in an epoch, in ms. The rest of the time it was idle."""
+    """What a subtask of a vertex did in an epoch, in ms. The rest of the time it was idle. More than has passed stands
+    for all that is left."""
 
     busy: float = 0.0
     backpressured: float = 0.0
@@ -38,15 +41,18 @@ class Loads:
                 below[given.vertex] |= {vertex.id} | below[vertex.id]
         by_id = {vertex.id: vertex for vertex in job.vertices}
         self._below: dict[str, list[Vertex]] = {id: [by_id[name] for name in names] for id, names in below.items()}
+        self._waited: set[str] = set()
+        """ids of the vertices that had something waiting when the epoch began"""
 
     def of(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
-        """The load of each subtask."""
+        """The load of each subtask. Epochs come one after the other: sources read nothing while something waits."""
         own: dict[Place, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for ack in acks:
             for report in ack.reports:
                 spent = own[self._of_operator[report.operator].id, report.subtask]
                 spent[0] += (report.times.work + report.times.sort) / 1000
                 spent[1] += report.times.write / 1000
+        held = self._held(acks)
         slowest: dict[str, float] = defaultdict(float)
         for (id, _), (busy, write) in own.items():
             slowest[id] = max(slowest[id], busy + write)
@@ -61,7 +67,23 @@ class Loads:
             for index in range(vertex.parallelism):
                 busy, write = own.get((vertex.id, index), (0.0, 0.0))
                 same_task = sum(_beside(vertex, index, lower, own) for lower in below if lower.stage == vertex.stage)
-                found[vertex.id, index] = Load(busy, write + waiting + same_task)
+                pressed = inf if (vertex.id, index) in held else write + waiting + same_task
+                found[vertex.id, index] = Load(busy, pressed)
+        return found
+
+    def _held(self, acks: Sequence[TaskAck]) -> set[Place]:
+        """The subtasks of sources that could have read, or have read more than they could hand on."""
+        reports = [report for ack in acks for report in ack.reports]
+        waited = self._waited
+        self._waited = {self._of_operator[report.operator].id for report in reports if report.waiting}
+        found = set()
+        for report in reports:
+            if report.source is None or report.source.finished:
+                continue
+            vertex = self._of_operator[report.operator].id
+            reach = {vertex, *(lower.id for lower in self._below[vertex])}
+            if reach & waited or (report.source.more and reach & self._waited):
+                found.add((vertex, report.subtask))
         return found
 
     def phases(self, acks: Sequence[TaskAck], run: float) -> dict[str, float]:

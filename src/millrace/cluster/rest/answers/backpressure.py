@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.vertices import SubtaskDocument, VertexDocument
-from millrace.cluster.rest.answers.statistics import Number, number
+from millrace.cluster.rest.answers.statistics import Number
 
 SubtaskBackPressureInfo = TypedDict(
     "SubtaskBackPressureInfo",
@@ -59,12 +59,12 @@ def backpressure(job: JobDocument, vertex: VertexDocument) -> JobVertexBackPress
 
 
 def _subtask(subtask: SubtaskDocument) -> SubtaskBackPressureInfo:
-    ratio = subtask.backpressured or 0.0
+    ratio, busy = subtask.backpressured or 0.0, subtask.busy or 0.0
     return {
         "subtask": subtask.index,
         "backpressureLevel": level(ratio),
         "ratio": ratio,
-        "idleRatio": number(subtask.idle),
-        "busyRatio": number(subtask.busy),
+        "idleRatio": 1.0 - ratio - busy if subtask.idle is None else subtask.idle,
+        "busyRatio": busy,
         "backpressure-level": level(ratio),
     }
