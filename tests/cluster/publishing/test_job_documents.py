@@ -58,6 +58,7 @@ def test_a_running_job_and_its_end(tmp_path: Path) -> None:
     steering = next(each for each in published_jobs() if each.id == job.job.job_id)
     running = steering.document()
     assert decode(encode(running), JobDocument) == running
+    assert running.at_work == "epoch 7 runs for 12 s"
     assert (running.name, running.state, running.ended, running.process) == ("played", "RUNNING", -1, os.getpid())
     assert running.timestamps["RUNNING"] >= running.timestamps["CREATED"] == running.started > 0
     assert running.timestamps["FINISHED"] == 0

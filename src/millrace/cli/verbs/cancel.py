@@ -24,6 +24,7 @@ _DEPRECATED = 'DEPRECATION WARNING: Cancelling a job with savepoint is deprecate
 def cancel(words: tuple[str, ...], savepoint: str | None, address: str | None, properties: tuple[str, ...]) -> None:
     """Cancel a job."""
     from millrace.cli.verbs.finding import jobs_at
+    from millrace.cli.verbs.waiting import telling
 
     if not words and savepoint:
         words, savepoint = (savepoint,), ""  # `cancel -s JOB`: the option has taken the job for its directory
@@ -42,6 +43,7 @@ def cancel(words: tuple[str, ...], savepoint: str | None, address: str | None, p
     click.echo(f"Cancelling job {job} with CANONICAL savepoint {where}")
     with failing(could_not):
         jobs = jobs_at(address, properties, job)
-        path = jobs.savepoint(job, savepoint or None, native=False)
+        with telling(address, properties, job):
+            path = jobs.savepoint(job, savepoint or None, native=False)
         jobs.cancel(job)
     click.echo(f"Cancelled job {job}. Savepoint stored in {path}.")

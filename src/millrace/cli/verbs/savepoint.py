@@ -40,6 +40,7 @@ def savepoint(
     if not words:
         wrong_arguments("Missing JobID. Specify a Job ID to trigger a savepoint.")
     from millrace.cli.verbs.finding import jobs_at
+    from millrace.cli.verbs.waiting import telling
 
     job, directory = job_id(words[0]), words[1] if len(words) > 1 else None
     if len(words) > 2:
@@ -53,7 +54,7 @@ def savepoint(
         return
     click.echo(f"Triggering savepoint for job {job}.")
     click.echo("Waiting for response...")
-    with failing(could_not):
+    with failing(could_not), telling(address, properties, job):
         path = jobs_at(address, properties, job).savepoint(job, directory, kind == "native")
     click.echo(f"Savepoint completed. Path: {path}")
     click.echo("You can resume your program from this savepoint with the run command.")

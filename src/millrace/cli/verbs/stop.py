@@ -31,6 +31,7 @@ def stop(
 ) -> None:
     """Stop a job with a savepoint."""
     from millrace.cli.verbs.finding import jobs_at
+    from millrace.cli.verbs.waiting import telling
 
     if not words:
         wrong_arguments("Missing JobId")
@@ -45,6 +46,6 @@ def stop(
         return
     click.echo(f"Triggering stop-with-savepoint for job {job}.")
     click.echo("Waiting for response...")
-    with failing(could_not):
+    with failing(could_not), telling(address, properties, job):
         path = jobs_at(address, properties, job).stop(job, directory, drain, kind == "native")
     click.echo(f"Savepoint completed. Path: {path}")
