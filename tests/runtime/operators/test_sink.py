@@ -218,7 +218,8 @@ def test_the_writer_hears_of_slices_and_of_the_clock() -> None:
 
 
 def test_a_slice_that_fails_is_told() -> None:
-    with pytest.raises(OperatorError, match="disk full") as caught, sinking(Tells()) as harness:
+    with sinking(Tells()) as harness:
         harness.process_element("a")
-        harness.operator.tick(666)
+        with pytest.raises(OperatorError, match="disk full") as caught:
+            harness.operator.tick(666)
     assert caught.value.failure.during == " to write"
