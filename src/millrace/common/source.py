@@ -89,6 +89,11 @@ def split_id(split: Any) -> str:
     return str(known() if callable(known) else known)
 
 
+def has_id(split: Any) -> bool:
+    """Whether a split has a name of its own."""
+    return getattr(split, "split_id", None) is not None
+
+
 class ReaderOutput(ABC, Generic[T]):
     """Where a reader puts its elements.
 

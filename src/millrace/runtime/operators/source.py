@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
-from millrace.common.source import PATIENCE_SECONDS, InputStatus, Source, split_id
+from millrace.common.source import PATIENCE_SECONDS, InputStatus, Source, has_id, split_id
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.relational.rows import Rows
 from millrace.runtime.bases.base import Output, ReadingLimits, ReadingOperator
@@ -244,7 +244,7 @@ class SourceOperator(ReadingOperator):
     def restore(self, snapshot: Any) -> None:
         self._drop_quietly()
         # Without splits: a checkpoint of Millrace 0.1, whose driver sends all of them.
-        times, self._finished, splits, kept, left_behind = (*snapshot, *_NEWER[len(snapshot) :])
+        times, self._finished, splits, kept, left_behind = _all_parts(snapshot)
         self._times.restore(times)
         self._report = SourceReport(splits, self._finished, self._times.watermark)
         self._at_end = False
@@ -258,26 +258,27 @@ class SourceOperator(ReadingOperator):
         subtask, parallelism = runtime.get_index_of_this_subtask(), runtime.get_number_of_parallel_subtasks()
         self._times.take_over([small[0] for small in smalls], subtask, parallelism)
         if len(smalls) == parallelism:
-            _, _, _, kept, self._left_behind = (*smalls[subtask], *_NEWER[len(smalls[subtask]) :])
+            _, _, _, kept, self._left_behind = _all_parts(smalls[subtask])
             self._kept.items.extend(kept)
             return
         self._left_behind = {}
         mine: list[Given] = []
         for small in smalls:
-            _, _, _, _, left_behind = (*small, *_NEWER[len(small) :])
-            for split, items in left_behind.items():
-                self._left_behind.setdefault(split, items)
+            _, _, _, _, left_behind = _all_parts(small)
+            for name, items in left_behind.items():
+                self._left_behind.setdefault(name, items)
         for earlier, small in enumerate(smalls):
             # What a subtask had of its own splits is newer than what others keep for them.
-            _, _, splits, kept, _ = (*small, *_NEWER[len(small) :])
-            unfinished = [split_id(split) for split in splits]
+            _, _, splits, kept, _ = _all_parts(small)
+            unfinished = [split_id(split) for split in splits if has_id(split)]
             for name in unfinished:
                 self._left_behind.pop(name, None)
-            for name, given in by_splits(kept, unfinished):
-                if name is not None:
-                    self._left_behind.setdefault(name, []).append(given)
+            for split, given in by_splits(kept, unfinished):
+                if split is not None:
+                    self._left_behind.setdefault(split, []).append(given)
                 elif earlier % parallelism == subtask:
                     mine.append(given)
+        mine += [Given(Kind.RELEASE, name) for name in sorted({given.split for given in mine if given.split})]
         self._kept.items.extend(mine)
 
     def close(self) -> None:
@@ -289,3 +290,7 @@ class SourceOperator(ReadingOperator):
         """The reader is out of date, or has failed: what it says at its end is of no interest."""
         with contextlib.suppress(Exception):
             self.close()
+
+
+def _all_parts(snapshot: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*snapshot, *_NEWER[len(snapshot) :])

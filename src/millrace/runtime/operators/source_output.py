@@ -204,7 +204,10 @@ def hand_on(given: Given, times: SplitTimes, now: int) -> None:
 
 def by_splits(items: tuple[Given, ...], unfinished: list[str]) -> Iterator[tuple[str | None, Given]]:
     """What a reader had given, with the split that it goes with: what is of no split belongs to the first one that is
-    not read to its end, which readers of one split after the other are at. None: with none."""
+    not read to its end, which readers of one split after the other are at. None: with none.
+
+    :param unfinished: the names of splits that have one. Nothing goes with others, or it would go with each of them.
+    """
     first = unfinished[0] if unfinished else None
     for given in items:
         if given.split is None:
