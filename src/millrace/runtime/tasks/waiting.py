@@ -74,8 +74,8 @@ def share(
     """What of it belongs to one of the subtasks that there are now.
 
     With as many subtasks as before each has its own. Else elements go where their keys are now; those without keys to
-    any one, and of what all subtasks get what the first one had. Marks stay out then, as the end of the input does in
-    any case: the sources say again how far they are.
+    any one, and of what all subtasks get what the one had whose broadcast state they get. Marks stay out then, as the
+    end of the input does in any case: the sources say again how far they are.
 
     :param waiting: of each earlier subtask.
     :param partitioners: number of an input -> how its elements are spread.
@@ -91,7 +91,8 @@ def share(
                 if not isinstance(item, Chunk):
                     continue
                 if isinstance(partitioner, Broadcast):
-                    places: Iterable[tuple[int, Chunk]] = [(subtask if earlier == 0 else -1, item)]
+                    same = earlier == subtask % len(waiting)
+                    places: Iterable[tuple[int, Chunk]] = [(subtask, item)] if same else []
                 else:
                     places = _places(item, partitioner, max_parallelism, parallelism) or [(earlier % parallelism, item)]
                 for target, part in places:
