@@ -130,7 +130,7 @@ def cut(chunk: Chunk, most: int) -> tuple[Chunk, Chunk | None]:
 
 
 def _is_old_row(value: object) -> bool:
-    return value.__class__ is Row and value.get_row_kind() is RowKind.UPDATE_BEFORE  # type: ignore[attr-defined]
+    return value.__class__ is Row and value.get_row_kind() is RowKind.UPDATE_BEFORE
 
 
 def _cut_rows(batches: Sequence[Rows], most: int) -> tuple[Chunk, Chunk | None]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import MIN_TIMESTAMP, Status
-from millrace.runtime.tasks.wiring import Channel, Gate
+from millrace.runtime.tasks.waiting import Channel
+from millrace.runtime.tasks.wiring import Gate
 
 CHANNELS: dict[Channel, int] = {(0, 0): 0, (0, 1): 0, (0, 2): 0, (1, 0): 1, (1, 1): 1}
 MARKS = st.integers(0, 20) | st.sampled_from(list(Status))

@@ -17,7 +17,8 @@ from millrace.runtime.batch.elements import Elements, KeyedChunk
 from millrace.runtime.batch.one_key import in_order
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Mark, Packed, decode_columns
-from millrace.runtime.tasks.wiring import Channel, Gate
+from millrace.runtime.tasks.waiting import Channel
+from millrace.runtime.tasks.wiring import Gate
 
 HOLD_BYTES = 8 * 1024 * 1024
 """Encoded elements that are in memory at a time; as objects they are twenty times as large, or more."""
