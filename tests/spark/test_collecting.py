@@ -45,7 +45,7 @@ def test_each_once_after_a_failure(environment: MakeEnvironment, watch: Watch, t
     flag = str(tmp_path / "failed")
 
     def fail_once(record: tuple[int, bytes]) -> tuple[int, bytes]:
-        if record[0] == 140 and not os.path.exists(flag):
+        if record[0] == COUNT - 1 and not os.path.exists(flag):
             assert list((tmp_path / "state").rglob("results/*/*"))
             open(flag, "w").close()
             raise ValueError("once")

@@ -587,8 +587,9 @@ class StreamExecutionEnvironment(HasOlderNames):
 
     def _epoch_interval_ms(self, job: JobGraph) -> int:
         cadence = self._cadence_of_checkpoints(job)
-        if cadence is not None:
-            return cadence
+        return self._busy_interval_ms() if cadence is None else cadence
+
+    def _busy_interval_ms(self) -> int:
         interval: int = self._option(options.EPOCH_INTERVAL)
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
         return min(interval, checkpoint) if checkpoint > 0 else interval
@@ -615,6 +616,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             bounded=not self._by_the_clock(),
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
+            busy_interval_ms=self._busy_interval_ms(),
             epoch_timeout_ms=self._epoch_timeout_ms(batch),
             epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),

@@ -49,3 +49,29 @@ def test_an_interval_that_is_longer_than_that_of_idle_jobs_stays() -> None:
     clock = Hand()
     pace = Pace(0.5, 0.1, clock=clock)
     assert [epoch(pace, clock, 0.0, 0) for _ in range(6)] == [0.0, *[0.5] * 5]
+
+
+def test_a_job_that_is_behind_has_an_interval_of_its_own() -> None:
+    clock = Hand()
+    pace = Pace(60.0, 60.0, behind=0.1, clock=clock)
+    pace.begun()
+    clock.now += 0.04
+    pace.ended(5, more=True)
+    assert round(pace.left(), 6) == 0.06
+    clock.now += 1.0
+    pace.begun()
+    clock.now += 0.04
+    pace.ended(5)
+    assert round(pace.left(), 6) > 50
+
+
+def test_a_timer_that_is_due_has_an_epoch() -> None:
+    clock = Hand()
+    pace = Pace(0.1, 10.0, clock=clock)
+    clock.now += 5.0
+    pace.begun()
+    pace.ended(0, due_in=1.0)
+    assert round(pace.left(), 6) == 1.0
+    pace.begun()
+    pace.ended(0, due_in=-3.0)
+    assert round(pace.left(), 6) == 0.1

@@ -23,17 +23,24 @@ class Pace:
     :param interval: in seconds.
     :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
     :param rare: the same of one that has been idle for long.
+    :param behind: the interval of a job that has more to do than one epoch takes; None: the same.
     :param clock: in seconds.
     """
 
     def __init__(
-        self, interval: float, idle: float, rare: float = 0.0, clock: Callable[[], float] = time.monotonic
+        self,
+        interval: float,
+        idle: float,
+        rare: float = 0.0,
+        behind: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._interval = interval
         self._idle = max(idle, interval)
         self._rare = max(rare, self._idle)
         self._clock = clock
-        self._due = self._busy = clock()
+        self._behind = interval if behind is None else behind
+        self._due = self._busy = self._began = clock()
 
     def left(self) -> float:
         """Seconds until the next epoch is due."""
@@ -41,7 +48,7 @@ class Pace:
 
     def begun(self) -> None:
         """It begins now."""
-        now = self._clock()
+        now = self._began = self._clock()
         quiet = now - self._busy
         interval = self._interval if quiet < IDLE_SECONDS else self._idle if quiet < QUIET_SECONDS else self._rare
         self._due = max(self._due + interval, now)
@@ -49,11 +56,11 @@ class Pace:
     def ended(self, records: int, more: bool = False, due_in: float | None = None) -> None:
         """The epoch is complete; its sources have read so many records.
 
-        :param more: whether there is more to do, so that nothing is to be waited for.
+        :param more: whether there is more to do than it took.
         :param due_in: seconds until something is to be done by the clock; None: never.
         """
         if due_in is not None:
             self._due = min(self._due, self._clock() + max(due_in, self._interval))
         if records or more:
             now = self._busy = self._clock()
-            self._due = now if more else min(self._due, now + self._interval)
+            self._due = max(now, self._began + self._behind) if more else min(self._due, now + self._interval)

@@ -371,7 +371,8 @@ class JobRunner:
         """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         interval = 0.0 if self.settings.bounded else self.settings.epoch_interval_ms / 1000
-        pace = Pace(interval, *self._idle_intervals(interval))
+        behind = None if self.settings.bounded else min(self.settings.busy_interval_ms / 1000, interval)
+        pace = Pace(interval, *self._idle_intervals(interval), behind)
         while not self.coordinator.finished:
             self._wait(pace)
             pace.begun()
