@@ -13,7 +13,11 @@ RULES = (
     works("millrace.master", _OPTIONS, "Spark master of a session that Millrace makes"),
     works("millrace.epoch.interval-ms", _OPTIONS, "least time between the beginnings of two epochs"),
     works("millrace.epoch.max-records", _OPTIONS, "most records that a subtask of a source reads in an epoch"),
-    works("millrace.epoch.max-duration-ms", _OPTIONS, "longest time that a subtask of a source reads in an epoch, and a task works"),
+    works(
+        "millrace.epoch.max-duration-ms",
+        _OPTIONS,
+        "longest time that a subtask of a source reads in an epoch, and a task works",
+    ),
     works("millrace.epoch.timeout", _OPTIONS, "how long a task may stand still; 10 min in streaming mode"),
     works(
         "millrace.epoch.execution",

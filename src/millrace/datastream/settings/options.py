@@ -18,14 +18,14 @@ EPOCH_RECORDS = ConfigOptions.key("millrace.epoch.max-records").int_type().defau
 
 EPOCH_MILLIS = ConfigOptions.key("millrace.epoch.max-duration-ms").int_type().default_value(1_000)
 """Longest time that one subtask of a source reads in one epoch, and that a task works on what arrives (ms, streaming
-mode). What there is no time for is done in the next epoch. Bounded jobs that neither print, collect nor take checkpoints have
-ten times as long unless it is set; intervals of checkpoints that are shorter count."""
+mode). What there is no time for is done in the next epoch. Bounded jobs that neither print, collect nor take
+checkpoints have ten times as long unless it is set; intervals of checkpoints that are shorter count."""
 
 EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
 """How long a task may stand still before its epoch is cancelled and counts as failed: it has neither begun nor ended a
-piece, nor come further in one. However long an epoch takes, it is no failure. Tasks that nobody can be asked about, as
-those of a batch job with a single epoch, stand still when Spark tells of no progress. Streaming mode: ten minutes unless
-it is set. Batch mode: no limit unless it is set."""
+piece, nor come further in one. However long an epoch takes, it is no failure. Tasks that nobody can be asked about,
+as those of a batch job with a single epoch, stand still when Spark tells of no progress. Streaming mode: ten minutes
+unless it is set. Batch mode: no limit unless it is set."""
 STREAMING_EPOCH_TIMEOUT_MS = 600_000
 
 EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("spark-jobs")
