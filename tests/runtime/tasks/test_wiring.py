@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import MIN_TIMESTAMP, Status
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status
+from millrace.runtime.exchange.codec import encode
+from millrace.runtime.pieces import Midst
+from millrace.runtime.tasks import wiring
+from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.waiting import Channel
 from millrace.runtime.tasks.wiring import Gate
 
@@ -117,3 +123,144 @@ def test_a_whole_state_opens_what_had_finished_since() -> None:
     found.restore(whole)
     assert not found.finished
     assert found.full() == whole
+
+
+# -- a gate whose time is over ----------------------------------------------------------------------------------------
+
+ELEMENTS = st.integers(1, 6)
+"""how many elements come at once"""
+ARRIVALS = st.lists(
+    st.tuples(st.sampled_from(list(CHANNELS)), ELEMENTS | MARKS, st.booleans()) | st.integers(0, 6), max_size=30
+)
+"""elements of a channel, or a mark; by a packet or from the same task. A number: the epoch ends, and in the next one
+there is time for so many pieces"""
+
+
+class Taker(Listener):
+    """Writes down elements, too."""
+
+    calls_for_each = True
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()
+        self.most_at_once = most
+        self.context = SimpleNamespace(midst=Midst())  # type: ignore[assignment]
+        self.pieces: list[int] = []
+        self.midst: list[bool] = []
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.pieces.append(len(chunk))
+        self.midst.append(bool(self.context.midst))
+        self.heard += [(input, value) for value in chunk.values]
+
+    def keyed_state(self) -> Any:
+        return None
+
+
+class Limit:
+    """Lets an epoch end after so many pieces."""
+
+    def __init__(self) -> None:
+        self.allowance = Allowance(lambda: 0)
+        self.left = 10**9
+
+    def begin(self, pieces: int) -> None:
+        self.left = pieces + 1
+        self.allowance.begin(10**9, self._finish)
+
+    def _finish(self) -> bool:
+        self.left -= 1
+        return self.left <= 0
+
+
+def limited(most: int | None = None) -> tuple[Gate, Taker, Limit]:
+    taker, limit = Taker(most), Limit()
+    return Gate(taker, dict(CHANNELS), allowance=limit.allowance), taker, limit
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes of pieces depend on no real time."""
+    monkeypatch.setattr(wiring, "perf_counter_ns", lambda: 0)
+
+
+@given(ARRIVALS, st.booleans(), st.none() | st.integers(1, 3))
+def test_what_waits_keeps_its_order(events: list[Any], rebuilt: bool, most: int | None) -> None:
+    """Elements and marks, of all channels, over any number of epochs and lives."""
+    plain = Gate(Taker(), dict(CHANNELS))
+    found, taker, limit = limited(most)
+    number = 0
+    heard: list[Any] = []
+    for event in events:
+        if isinstance(event, int):
+            if rebuilt:
+                waiting, state = pickle.dumps(found.packed()), pickle.dumps(found.full())
+                heard += taker.heard
+                found, taker, limit = limited(most)
+                found.restore(pickle.loads(state))
+                found.waiting.extend(pickle.loads(waiting))
+            limit.begin(event)
+            for _ in found.resume():
+                pass
+            continue
+        channel, what, packed = event
+        if isinstance(what, int) and what <= 6:
+            values = list(range(number, number + what))
+            number += what
+            for gate in (plain, found):
+                if packed:
+                    for _ in gate.receive(channel, encode(Chunk(list(values)), [(what, 7)])):
+                        pass
+                else:
+                    gate.chunk(Chunk(list(values)), CHANNELS[channel])
+        else:
+            plain.mark(channel, what)
+            found.mark(channel, what)
+    limit.begin(10**6)
+    for _ in found.resume():
+        pass
+    assert not found.waiting
+    assert heard + taker.heard == plain.operator.heard  # type: ignore[attr-defined]
+    assert found.full() == plain.full()
+    if most is not None:
+        assert max(taker.pieces, default=0) <= most
+
+
+def test_a_gate_hands_on_what_there_is_time_for() -> None:
+    gate, taker, limit = limited(2)
+    limit.begin(2)
+    gate.chunk(Chunk([1, 2, 3, 4, 5, 6, 7]), 0)
+    assert (taker.pieces, gate.records) == ([2, 2], 4)
+    assert taker.midst == [True, True], "more of the same follows"
+    gate.mark((0, 0), 5)
+    gate.chunk(Chunk([8]), 1)
+    assert gate.watermark == MIN_TIMESTAMP
+    assert len(gate.waiting) == 3
+    limit.begin(100)
+    assert len(list(gate.resume())) == 3
+    assert taker.heard == [(0, n) for n in range(1, 8)] + [(1, 8)]
+    assert taker.midst == [True, True, True, False, False]
+    assert not gate.waiting
+
+
+def test_a_task_hears_of_each_piece_of_a_packet() -> None:
+    gate, taker, _ = limited(2)
+    seen = [list(taker.pieces) for _ in gate.receive((0, 1), encode(Chunk([1, 2, 3, 4, 5]), []))]
+    assert seen == [[2], [2, 2], [2, 2, 1]]
+
+
+def test_pieces_begin_small_and_double() -> None:
+    gate, taker, _ = limited()
+    gate.chunk(Chunk(list(range(40))), 0)
+    assert taker.pieces == [1, 2, 4, 8, 16, 9]
+
+
+def test_a_latency_mark_does_not_wait() -> None:
+    """It tells how long elements wait for others, so it may not."""
+    gate, _, limit = limited(1)
+    gate.operator.context.clock = lambda: 12
+    limit.begin(0)
+    gate.chunk(Chunk([1]), 0)
+    gate.mark((0, 0), LatencyMark(1, 0, 5))
+    assert len(gate.waiting) == 1
+    assert [millis for _, millis in gate.latencies] == [7]
