@@ -104,13 +104,17 @@ def programs(draw: st.DrawFn, max_steps: int = 6, max_elements: int = 12, max_pa
     return Program(tuple(nodes))
 
 
-def build(program: Program, env: StreamExecutionEnvironment) -> DataStream:
-    """The program on the DataStream API; the elements of the result are (number of the leaf, key, value)."""
+def build(program: Program, env: StreamExecutionEnvironment, at_once: int = 1) -> DataStream:
+    """The program on the DataStream API; the elements of the result are (number of the leaf, key, value).
+
+    :param at_once: elements that a source gives in one poll.
+    """
     streams: list[DataStream] = []
     for node in program.nodes:
         if node.kind == "source":
             strategy = WatermarkStrategy.for_monotonous_timestamps()
-            stream = env.from_source(ListSource(node.elements), strategy, "List").set_parallelism(node.parallelism)
+            source = ListSource(node.elements, at_once)
+            stream = env.from_source(source, strategy, "List").set_parallelism(node.parallelism)
         else:
             stream = STEPS[node.kind].build(node, *[streams[source] for source in node.inputs])
         streams.append(stream)
@@ -150,10 +154,11 @@ class ListSplit:
 
 
 class ListSource(Source[Any, ListSplit]):
-    """(timestamp, value) pairs, one per poll: so an epoch can end after any element."""
+    """(timestamp, value) pairs, one per poll: so an epoch can end after any element. Or some ``at_once``."""
 
-    def __init__(self, elements: Sequence[tuple[int, Any]]) -> None:
+    def __init__(self, elements: Sequence[tuple[int, Any]], at_once: int = 1) -> None:
         self.elements = tuple(elements)
+        self.at_once = at_once
 
     def get_boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED
@@ -162,14 +167,16 @@ class ListSource(Source[Any, ListSplit]):
         self, context: SplitEnumeratorContext[ListSplit], checkpoint: Any = None
     ) -> QueueEnumerator[ListSplit]:
         width = context.current_parallelism()
-        return QueueEnumerator(context, [ListSplit(self.elements[part::width]) for part in range(width)])
+        splits = [ListSplit(self.elements[part::width]) for part in range(width)]
+        return QueueEnumerator(context, splits if checkpoint is None else checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> ListReader:
-        return ListReader()
+        return ListReader(self.at_once)
 
 
 class ListReader(SourceReader[Any, ListSplit]):
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
         self.splits: list[ListSplit] = []
         self.no_more = False
 
@@ -184,9 +191,12 @@ class ListReader(SourceReader[Any, ListSplit]):
             self.splits.pop(0)
         if not self.splits:
             return InputStatus.END_OF_INPUT if self.no_more else InputStatus.NOTHING_AVAILABLE
-        (timestamp, value), *rest = self.splits[0].elements
-        output.collect(value, timestamp)
-        self.splits[0] = replace(self.splits[0], elements=tuple(rest))
+        elements, most = self.splits[0].elements, self.at_once
+        if most == 1:
+            output.collect(elements[0][1], elements[0][0])
+        else:
+            output.collect_batch([value for _, value in elements[:most]], [time for time, _ in elements[:most]])
+        self.splits[0] = replace(self.splits[0], elements=elements[most:])
         return InputStatus.MORE_AVAILABLE
 
     def snapshot_state(self, checkpoint_id: int) -> list[ListSplit]:

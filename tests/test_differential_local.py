@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.endings import now_and_then, small_pieces
 from tests.programs import Program, build, expected, programs
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
@@ -36,6 +38,34 @@ def test_streaming(
     if epoch_records is not None:
         longest = max(-(-len(n.elements) // n.parallelism) for n in program.nodes if n.kind == "source")
         assert len(run.epochs) >= longest / epoch_records, "the input was split"
+
+
+@given(
+    programs(),
+    st.none() | st.integers(1, 5),
+    st.sampled_from([1, 2, 5, 100]),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+    st.sampled_from([HashMapStateBackend(), EmbeddedRocksDBStateBackend()]),
+)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_epochs_that_end_in_the_middle_of_anything(
+    program: Program, epoch_records: int | None, at_once: int, random: Random, chaining: bool, backend: StateBackend
+) -> None:
+    """What there was no time for waits in sources and at gates, also when tasks are rebuilt by another worker."""
+    env = StreamExecutionEnvironment().set_state_backend(backend)
+    if not chaining:
+        env.disable_operator_chaining()
+    with small_pieces():
+        run = run_locally(
+            build(program, env, at_once),
+            epoch_records=epoch_records,
+            workers=2,
+            seed=random.randrange(1_000),
+            finish=now_and_then(random),
+            max_epochs=3_000,
+        )
+    assert Counter(run.collected) == expected(program)
 
 
 @given(programs(), st.sampled_from([HOLD_BYTES, 100, 1]))

@@ -39,9 +39,15 @@ class SavedJob:
     """One life of a job: a driver with workers that are handed out in turn."""
 
     def __init__(
-        self, job: JobGraph, directory: Path, checkpoint_every: int | None = None, workers: int = 2
+        self,
+        job: JobGraph,
+        directory: Path,
+        checkpoint_every: int | None = None,
+        workers: int = 2,
+        finish: Callable[[], bool] | None = None,
     ) -> None:
-        """``checkpoint_every``: ms of a clock that goes on by 1 ms an epoch; None: no checkpoints."""
+        """``checkpoint_every``: ms of a clock that goes on by 1 ms an epoch; None: no checkpoints. ``finish`` is asked
+        between any two pieces whether the epoch is to end."""
         self._payload = serialize(job.for_tasks())
         self.job = job
         self.now = 0
@@ -53,6 +59,7 @@ class SavedJob:
         self.collected: list[Any] = []
         self._workers = [TaskCache() for _ in range(workers)]
         self._turn = 0
+        self._finish = finish
 
     def restore(self, path: str, allow_non_restored: bool = False) -> Restore:
         """Begin with a savepoint or checkpoint."""
@@ -113,6 +120,7 @@ class SavedJob:
                     self._next_worker(partitions),
                     lambda: self.now,
                     FolderSnapshots(),
+                    finish=self._finish,
                 )
             waiting = produced
         return [TaskAck.decode(packet.payload) for packet in waiting if packet.edge == ACK]

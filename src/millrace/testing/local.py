@@ -51,11 +51,17 @@ class LocalEngine:
     """Plays the part of Spark for one job.
 
     ``workers`` caches stand for processes; with more than one, tasks move from one to another and are rebuilt there.
-    ``pick`` chooses the worker of a task.
+    ``pick`` chooses the worker of a task. ``finish`` is asked between any two pieces whether the task has to come to
+    the end of its epoch.
     """
 
     def __init__(
-        self, job: JobGraph, clock: Callable[[], int], workers: int = 1, pick: Callable[[int], int] | None = None
+        self,
+        job: JobGraph,
+        clock: Callable[[], int],
+        workers: int = 1,
+        pick: Callable[[int], int] | None = None,
+        finish: Callable[[], bool] | None = None,
     ) -> None:
         # Through the same pickle as on Spark: nothing is shared with the user's objects.
         self._payload = serialize(job.for_tasks())
@@ -66,6 +72,7 @@ class LocalEngine:
         """where savepoints are written and read"""
         self._workers = [TaskCache() for _ in range(workers)]
         self._pick = pick or (lambda count: 0)
+        self._finish = finish
         self.coordinator = Coordinator(job, clock, self.storage)
 
     def _load(self) -> JobGraph:
@@ -97,6 +104,7 @@ class LocalEngine:
                     cache,
                     self._clock,
                     self.snapshots,
+                    finish=self._finish,
                 )
             packets = {}
             last = stage + 1 == len(self.job.partitions)
@@ -153,11 +161,14 @@ def run_locally(
     seed: int | None = None,
     clock: Callable[[], int] | None = None,
     max_epochs: int = 100_000,
+    finish: Callable[[], bool] | None = None,
 ) -> LocalRun:
     """Run a bounded program; given a stream, collect its elements.
 
     ``epoch_records`` splits the input into epochs of at most about so many records per source subtask, ``workers`` and
-    ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
+    ``seed`` make tasks change workers at random between epochs. ``finish`` is asked between any two pieces of the input
+    whether a task has to come to the end of its epoch, with the rest of what it has before it for the next one; of a
+    program in streaming mode without loops. Raises what ``execute`` would raise.
 
         >>> sink = env.from_collection(["a", "b"]).print()
         >>> run_locally(env).printed
@@ -167,7 +178,7 @@ def run_locally(
     if epoch_records is not None:
         job = replace(job, epoch_records=epoch_records)
     pick = random.Random(seed).randrange if seed is not None else None
-    return run_job(job, clock, workers, pick, max_epochs)
+    return run_job(job, clock, workers, pick, max_epochs, finish)
 
 
 def run_job(
@@ -176,12 +187,14 @@ def run_job(
     workers: int = 1,
     pick: Callable[[int], int] | None = None,
     max_epochs: int = 100_000,
+    finish: Callable[[], bool] | None = None,
 ) -> LocalRun:
     """Run a bounded job to its end; ``pick`` chooses among the workers for each task and epoch.
 
+    :param finish: as for ``run_locally``.
     :raises TimeoutError: it has not ended by ``max_epochs``.
     """
-    engine = LocalEngine(job, clock or now_millis, workers, pick)
+    engine = LocalEngine(job, clock or now_millis, workers, pick, finish)
     run = LocalRun()
     for result in engine.epochs():
         run.epochs.append(result)

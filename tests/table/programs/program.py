@@ -105,3 +105,8 @@ class Program:
 
     def runs_in(self, mode: str) -> bool:
         return self.only in (None, mode)
+
+    @property
+    def tells_epochs_apart(self) -> bool:
+        """Whether its result depends on which rows come in the same epoch."""
+        return self.paced or any(table.after for table in self.tables)

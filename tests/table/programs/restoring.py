@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.checkpoint.jobs import SavedJob
@@ -10,24 +11,30 @@ from tests.table.programs.running import SECOND, Bound, Change, changes_in, job_
 
 from millrace.runtime.jobs.job import JobGraph
 
+Finish = Callable[[], bool]
 
-def restored(made: Bound, again: Bound, draw: random.Random, directory: Path) -> list[list[Change]]:
+
+def restored(
+    made: Bound, again: Bound, draw: random.Random, directory: Path, finish: Finish | None = None
+) -> list[list[Change]]:
     """The changes of the result, for each epoch of both lives.
 
     :param again: the same program, made for the second life, which may have another parallelism.
+    :param finish: is asked between any two pieces whether the epoch is to end.
     """
     savepoint = directory / "savepoint"
     parallelism = draw.randint(1, 3)
-    first = _begun(job_of(made, draw, parallelism), directory / "first")
+    first = _begun(job_of(made, draw, parallelism), directory / "first", finish)
     epochs: list[list[Change]] = []
     for _ in range(draw.randint(0, 3)):
         if not first.coordinator.finished:
             epochs.append(_epoch(made, first))
     if first.coordinator.finished:  # too late for a savepoint: another one, after the first epoch
-        first = _begun(job_of(made, draw, parallelism), directory / "another")
+        first = _begun(job_of(made, draw, parallelism), directory / "another", finish)
         epochs = []
     epochs.append(_epoch(made, first, savepoint))
-    second = SavedJob(job_of(again, draw, draw.choice([1, 2, 3])), directory / "second", workers=1)
+    job = job_of(again, draw, draw.choice([1, 2, 3]))
+    second = SavedJob(job, directory / "second", workers=1, finish=finish)
     second.now = first.now
     second.restore(str(savepoint))
     while not second.coordinator.finished:
@@ -35,8 +42,8 @@ def restored(made: Bound, again: Bound, draw: random.Random, directory: Path) ->
     return epochs
 
 
-def _begun(job: JobGraph, directory: Path) -> SavedJob:
-    saved = SavedJob(job, directory, workers=1)
+def _begun(job: JobGraph, directory: Path, finish: Finish | None) -> SavedJob:
+    saved = SavedJob(job, directory, workers=1, finish=finish)
     saved.now = -SECOND  # the first epoch is at 0
     return saved
 

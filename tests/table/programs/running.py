@@ -95,14 +95,19 @@ def job_of(made: Bound, draw: random.Random, parallelism: int) -> JobGraph:
 
 
 def streamed(
-    made: Bound, draw: random.Random, parallelism: int, shown: Callable[[Sequence[Any]], Row] | None = None
+    made: Bound,
+    draw: random.Random,
+    parallelism: int,
+    shown: Callable[[Sequence[Any]], Row] | None = None,
+    finish: Callable[[], bool] | None = None,
 ) -> list[list[Change]]:
     """The changes of the result, for each epoch.
 
     :param shown: makes rows that can be counted; None: ``comparable``.
+    :param finish: is asked between any two pieces whether the epoch is to end.
     """
     now = [0]
-    engine = LocalEngine(job_of(made, draw, parallelism), lambda: now[0])
+    engine = LocalEngine(job_of(made, draw, parallelism), lambda: now[0], finish=finish)
     epochs = []
     for result in engine.epochs():
         now[0] += SECOND

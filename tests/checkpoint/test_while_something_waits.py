@@ -1,0 +1,93 @@
+"""Random programs whose epochs end in the middle of anything, stopped with a savepoint while something waits in sources
+and at gates, and restored with any parallelism of each of their steps."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.checkpoint.jobs import SavedJob, collecting
+from tests.endings import now_and_then, small_pieces
+from tests.programs import Program, build, expected, programs
+
+from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.runtime.jobs.job import JobGraph
+
+_numbers = itertools.count()
+
+
+def job_of(program: Program, at_once: int, epoch_records: int | None) -> JobGraph:
+    return collecting(lambda env: build(program, env.disable_operator_chaining(), at_once), 1, 128, epoch_records)
+
+
+@given(programs(), st.none() | st.integers(1, 9), st.sampled_from([1, 3, 100]), st.randoms(use_true_random=False))
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_the_result_is_the_same(
+    tmp_path: Path, program: Program, epoch_records: int | None, at_once: int, random: Random
+) -> None:
+    # How often a broadcast element comes is decided by the parallelism, and a reader with several splits does not read
+    # them in the order of time.
+    fixed = {"broadcast", "source"} if any(node.kind == "windows" for node in program.nodes) else {"broadcast"}
+    again = Program(
+        tuple(n if n.kind in fixed else replace(n, parallelism=random.randint(1, 3)) for n in program.nodes)
+    )
+    folder = tmp_path / str(next(_numbers))
+    with small_pieces():
+        first = SavedJob(job_of(program, at_once, epoch_records), folder / "first", finish=now_and_then(random))
+        for _ in range(random.randint(0, 5)):
+            if not first.coordinator.finished:
+                first.epoch()
+        if first.coordinator.finished:
+            assert Counter(first.collected) == expected(program)
+            return
+        first.epoch(folder / "savepoint")
+        second = SavedJob(job_of(again, at_once, epoch_records), folder / "second", finish=now_and_then(random))
+        second.restore(str(folder / "savepoint"))
+        found = Counter(first.collected) + Counter(second.finish())
+    assert found == expected(program)
+
+
+def test_something_waits(tmp_path: Path) -> None:
+    """Behind a source that gives much at a time, and at the gate of what comes behind an exchange."""
+    left = [40]
+
+    def finish() -> bool:
+        left[0] -= 1
+        return left[0] <= 0
+
+    def program(env: StreamExecutionEnvironment) -> DataStream:
+        numbers = env.from_collection(list(range(100))).set_parallelism(1)
+        return numbers.rebalance().map(lambda n: n + 1).set_parallelism(2)
+
+    with small_pieces():
+        first = SavedJob(collecting(program, 2, epoch_records=None), tmp_path / "first", finish=finish)
+        result = first.epoch(tmp_path / "savepoint")
+        assert result.more and 0 < len(first.collected) < 100
+        second = SavedJob(collecting(program, 3, epoch_records=None), tmp_path / "second")
+        second.restore(str(tmp_path / "savepoint"))
+        assert sorted(first.collected + second.finish()) == list(range(1, 101))
+
+
+@pytest.mark.parametrize("stops", [1, 2, 5, 20, 100])
+def test_wherever_it_stops_a_broadcast_stream_comes_once_to_each(stops: int, tmp_path: Path) -> None:
+    def program(env: StreamExecutionEnvironment) -> DataStream:
+        return env.from_collection(list(range(9))).set_parallelism(1).broadcast().map(lambda n: n).set_parallelism(2)
+
+    left = [stops]
+
+    def finish() -> bool:
+        left[0] -= 1
+        return left[0] == 0
+
+    with small_pieces():
+        first = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "first", finish=finish)
+        first.epoch(tmp_path / "savepoint")
+        second = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "second")
+        second.restore(str(tmp_path / "savepoint"))
+        assert Counter(first.collected + second.finish()) == Counter(list(range(9)) * 2)

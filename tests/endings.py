@@ -1,0 +1,35 @@
+"""Epochs that end in the middle of anything: tasks get small pieces, and are told to finish between any two of them.
+
+    with small_pieces():
+        run_locally(stream, finish=now_and_then(random))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from unittest.mock import patch
+
+from millrace.runtime import pieces
+
+RATES = (0.02, 0.1, 0.3)
+MOST = 3
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Nothing gets more than three elements or rows at once."""
+    with (
+        patch.object(pieces, "MOST_CALLED", MOST),
+        patch.object(pieces, "FIRST_ROWS", 1),
+        patch.object(pieces, "MOST_ROWS", MOST),
+    ):
+        yield
+
+
+def now_and_then(random: Random) -> Callable[[], bool]:
+    """What says that an epoch is to end now, often or seldom, from a generator of its own."""
+    own = Random(random.random())
+    rate = own.choice(RATES)
+    return lambda: own.random() < rate
