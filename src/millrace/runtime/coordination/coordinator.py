@@ -639,5 +639,5 @@ class Coordinator:
 
 
 def _brief(millis: int | None) -> int | None:
-    """The time of an epoch that somebody waits for."""
+    """The time of an epoch whose end is waited for."""
     return None if millis is None else min(millis, FIRST_MILLIS)

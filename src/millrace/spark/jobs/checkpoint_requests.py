@@ -38,7 +38,7 @@ class CheckpointRequests:
     """The requests that wait for the end of an epoch."""
 
     def __init__(self, coordinator: Coordinator, batch: bool, asked: Callable[[], object] = bool) -> None:
-        """:param asked: is called when somebody has asked for one."""
+        """:param asked: is called when a checkpoint is asked for."""
         self._coordinator = coordinator
         self._batch = batch
         self._asked = asked

@@ -25,7 +25,7 @@ class Queries:
     """The questions that wait for the end of an epoch."""
 
     def __init__(self, coordinator: Coordinator, asked: Callable[[], object] = bool) -> None:
-        """:param asked: is called when somebody has asked."""
+        """:param asked: is called after each question."""
         self._asked = asked
         self._coordinator = coordinator
         self._lock = threading.Lock()

@@ -336,7 +336,7 @@ class JobRunner:
         return answer
 
     def _hurry(self) -> None:
-        """Somebody waits for the end of an epoch: the one that runs shall not take all its time."""
+        """The end of an epoch is waited for: the one that runs shall not take all its time."""
         self._wanted.set()
         if self._began:
             self._tasks.finish()
@@ -390,7 +390,7 @@ class JobRunner:
         return min(idle, most), min(2 * idle, most)
 
     def _wait(self, pace: Pace) -> None:
-        """Until the next epoch is due, or somebody waits for one."""
+        """Until the next epoch is due, or one is waited for."""
         self._wanted.wait(pace.left())
         self._wanted.clear()
         if self._cancelled.is_set():

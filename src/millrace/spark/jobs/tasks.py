@@ -106,7 +106,7 @@ class Tasks:
         return None if epoch is None else epoch.line()
 
     def finish(self) -> None:
-        """Let the epoch that runs end soon, from any thread: somebody waits for the next one."""
+        """Let the epoch that runs end soon, from any thread: the next one is waited for."""
         self._marks.finish()
 
     def cancel(self) -> None:
@@ -146,7 +146,7 @@ class Tasks:
         return list(found.values())
 
     def _positions(self, request: Positions) -> list[Told]:
-        """Where the tasks of the epoch are. On other machines somebody can look only while a core is free, so one who
+        """Where the tasks of the epoch are. On other machines a look needs a free core, so one thread that
         waits for one is enough."""
         if not self._place.local:
             asked = self._asked_afar
