@@ -255,6 +255,20 @@ def test_a_foreign_split_does_not_hold_the_watermark_back() -> None:
     assert report.watermark == 59
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "apart"])
+def test_it_does_not_make_other_splits_late(apart: bool) -> None:
+    """A subtask may get a split that is not as far: only what is read from now on says how far it is in time."""
+    one, split_of_one = left(Named(((1, 2, 90), (91,)), "a"), 1, apart)
+    two, split_of_two = left(Named(((5,), (6,), (7,)), "b"), 1, apart)
+    assert split_of_one is not None and split_of_two is not None
+    (only,) = taken_over([one, two], 1, apart)
+    only.read([split_of_two, split_of_one], records=4, no_more_splits=False)
+    found = only.take_output()
+    assert found == [Record(2, 2), Record(90, 90), Record(6, 6), Watermark(5), Record(7, 7), Watermark(6)]
+    assert only.read().finished
+    assert only.output == [Record(91, 91), Watermark(90), *END]
+
+
 @given(st.data())
 def test_however_often_the_parallelism_changes_each_element_comes_once(data: st.DataObject) -> None:
     apart, named = data.draw(st.booleans(), "apart"), data.draw(st.booleans(), "named")

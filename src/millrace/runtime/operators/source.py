@@ -278,7 +278,6 @@ class SourceOperator(ReadingOperator):
                     self._left_behind.setdefault(split, []).append(given)
                 elif earlier % parallelism == subtask:
                     mine.append(given)
-        mine += [Given(Kind.RELEASE, name) for name in sorted({given.split for given in mine if given.split})]
         self._kept.items.extend(mine)
 
     def close(self) -> None:

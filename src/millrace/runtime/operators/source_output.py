@@ -36,6 +36,11 @@ class Kind(Enum):
     """elements that were given one by one, of which more may follow: as one batch they have one watermark"""
     END = "end"
     """the end of such a batch"""
+    LEFT = "left"
+    """elements that subtasks of another number had left"""
+
+
+_WITH_ELEMENTS = (Kind.ELEMENTS, Kind.PART, Kind.LEFT)
 
 
 class Given(NamedTuple):
@@ -50,12 +55,12 @@ class Given(NamedTuple):
     @property
     def elements(self) -> int:
         """How many elements these are."""
-        return count(self.content[0]) if self.kind in (Kind.ELEMENTS, Kind.PART) else 0
+        return count(self.content[0]) if self.kind in _WITH_ELEMENTS else 0
 
     @property
     def records(self) -> int:
         """How many records of an epoch's these are: the elements, but one at least for each batch of rows."""
-        return max(self.elements, len(self.content[0])) if self.kind in (Kind.ELEMENTS, Kind.PART) else 0
+        return max(self.elements, len(self.content[0])) if self.kind in _WITH_ELEMENTS else 0
 
 
 class Kept:
@@ -188,6 +193,8 @@ def hand_on(given: Given, times: SplitTimes, now: int) -> None:
             times.elements(values, timestamps, now)
         else:
             times.of_split(given.split).elements(values, timestamps, now)
+    elif given.kind is Kind.LEFT:
+        times.without_watermarks(*given.content, now)
     elif given.kind is Kind.END:
         times.periodic(given.split, now)
     elif given.kind is Kind.OPEN:
@@ -206,10 +213,17 @@ def by_splits(items: tuple[Given, ...], unfinished: list[str]) -> Iterator[tuple
     """What a reader had given, with the split that it goes with: what is of no split belongs to the first one that is
     not read to its end, which readers of one split after the other are at. None: with none.
 
+    Only elements, and what the enumerator is to hear: how far the new subtask is in time is said by what it reads from
+    now on, since it may have other splits that are not as far as this one.
+
     :param unfinished: the names of splits that have one. Nothing goes with others, or it would go with each of them.
     """
     first = unfinished[0] if unfinished else None
     for given in items:
+        if given.kind in _WITH_ELEMENTS:
+            given = given._replace(kind=Kind.LEFT)
+        elif given.kind is not Kind.TOLD:
+            continue
         if given.split is None:
             yield first, given
         else:

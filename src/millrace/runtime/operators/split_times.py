@@ -46,6 +46,7 @@ class SplitTimes:
     ) -> None:
         marks = _Marks(self._combine)
         self._new = partial(EventTime, strategy, emit, marks, midst)
+        self._stamping = partial(EventTime, strategy, emit, _Marks(lambda: None), midst)
         self._output = output
         self._rest = self._new()
         self._rest_counts = False
@@ -58,6 +59,10 @@ class SplitTimes:
         """Elements of no split."""
         self._rest_counts = True
         self._rest.elements(values, timestamps, now)
+
+    def without_watermarks(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
+        """Elements that only get their timestamps."""
+        self._stamping().elements(values, timestamps, now)
 
     def periodic(self, split_id: str | None, now: int) -> None:
         """Elements have come one by one, and there is time for a watermark."""
