@@ -194,7 +194,8 @@ def hand_on(given: Given, times: SplitTimes, now: int) -> None:
         else:
             times.of_split(given.split).elements(values, timestamps, now)
     elif given.kind is Kind.LEFT:
-        times.without_watermarks(*given.content, now)
+        values, timestamps = given.content
+        times.without_watermarks(values, timestamps, now)
     elif given.kind is Kind.END:
         times.periodic(given.split, now)
     elif given.kind is Kind.OPEN:
