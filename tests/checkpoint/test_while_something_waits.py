@@ -16,7 +16,10 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.endings import now_and_then, small_pieces
 from tests.programs import Program, build, expected, programs
 
+from millrace.common import Time
+from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.datastream.window import SlidingEventTimeWindows
 from millrace.runtime.jobs.job import JobGraph
 
 _numbers = itertools.count()
@@ -24,6 +27,11 @@ _numbers = itertools.count()
 
 def job_of(program: Program, at_once: int, epoch_records: int | None) -> JobGraph:
     return collecting(lambda env: build(program, env.disable_operator_chaining(), at_once), 1, 128, epoch_records)
+
+
+class Number(TimestampAssigner):
+    def extract_timestamp(self, value: int, record_timestamp: int) -> int:
+        return value
 
 
 @given(programs(), st.none() | st.integers(1, 9), st.sampled_from([1, 3, 100]), st.randoms(use_true_random=False))
@@ -91,3 +99,35 @@ def test_wherever_it_stops_a_broadcast_stream_comes_once_to_each(stops: int, tmp
         second = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "second")
         second.restore(str(tmp_path / "savepoint"))
         assert Counter(first.collected + second.finish()) == Counter(list(range(9)) * 2)
+
+
+@pytest.mark.parametrize("stops", range(10, 35))
+def test_wherever_it_stops_windows_fire_once(stops: int, tmp_path: Path) -> None:
+    """Subtasks of one operator may have come to different watermarks."""
+
+    def program(env: StreamExecutionEnvironment) -> DataStream:
+        timed = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Number())
+        numbers = env.from_collection(list(range(24))).set_parallelism(1).assign_timestamps_and_watermarks(timed)
+        sliding = SlidingEventTimeWindows.of(Time.milliseconds(8), Time.milliseconds(4))
+        return numbers.key_by(lambda n: n % 7).window(sliding).allowed_lateness(100).reduce(lambda a, b: a + b)
+
+    left = [0]
+
+    def finish() -> bool:
+        left[0] -= 1
+        return left[0] == 0
+
+    expected = Counter(
+        sum(found)
+        for start in range(-4, 24, 4)
+        for key in range(7)
+        if (found := [n for n in range(max(start, 0), min(start + 8, 24)) if n % 7 == key])
+    )
+    with small_pieces():
+        first = SavedJob(collecting(program, 2, epoch_records=9), tmp_path / "first", finish=finish)
+        first.epoch()
+        left[0] = stops
+        first.epoch(tmp_path / "savepoint")
+        second = SavedJob(collecting(program, 2, epoch_records=9), tmp_path / "second")
+        second.restore(str(tmp_path / "savepoint"))
+        assert Counter(first.collected + second.finish()) == expected

@@ -146,7 +146,7 @@ def _from_savepoint(
     keyed = iter_states(folder, saved.files, groups)
     shared = read_operator_state(folder, saved.files, place.parallelism, info.parallelism, subtask)
     smalls = tuple(None if small is None else loads(base64.b64decode(small)) for small in saved.smalls)
-    return EarlierState(keyed, shared, _present(smalls), saved.watermark)
+    return EarlierState(keyed, shared, _present(smalls), saved.watermark_of(subtask, info.parallelism))
 
 
 def _from_checkpoint(
@@ -161,7 +161,8 @@ def _from_checkpoint(
         return EarlierState(keyed, own.shared, _present((own.small,) * place.parallelism), own.watermark)
     parts = rests(files, metadata, place)
     shared = redistribute([part.shared for part in parts], info.parallelism)[subtask]
-    watermark = min(part.watermark for part in parts)
+    same = place.parallelism == info.parallelism
+    watermark = parts[subtask].watermark if same else min(part.watermark for part in parts)
     return EarlierState(keyed, shared, _present(tuple(part.small for part in parts)), watermark)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -60,6 +60,12 @@ class SavedOperator:
     """per subtask its small state: a pickle in base 64"""
     watermark: int = 0
     """the lowest of all subtasks (ms)"""
+    watermarks: tuple[int, ...] = ()
+    """of each: they differ where something waits that one has no time for. None in earlier versions of Millrace"""
+
+    def watermark_of(self, subtask: int, parallelism: int) -> int:
+        """What a subtask begins with, of as many as before or of another number."""
+        return self.watermarks[subtask] if len(self.watermarks) == parallelism else self.watermark
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,8 @@ def saved_operators(saved: Iterable[SavedSubtask]) -> dict[str, SavedOperator]:
 def _saved_operator(parts: list[SavedSubtask]) -> SavedOperator:
     files = tuple(file for part in parts for file in part.files)
     smalls = tuple(None if part.small is None else base64.b64encode(part.small).decode("ascii") for part in parts)
-    return SavedOperator(files, smalls, min(part.watermark for part in parts))
+    watermarks = tuple(part.watermark for part in parts)
+    return SavedOperator(files, smalls, min(watermarks), watermarks)
 
 
 def write_metadata(folder: Folder, metadata: Metadata) -> int:
@@ -245,9 +252,11 @@ def _since_format_2(text: dict[str, Any]) -> dict[str, Any]:
     return {**text, "tasks": tasks, "linked": False}
 
 
-def _saved(files: list[Any], smalls: list[str | None], watermark: int) -> SavedOperator:
+def _saved(
+    files: list[Any], smalls: list[str | None], watermark: int, watermarks: Sequence[int] = ()
+) -> SavedOperator:
     found = tuple(StateFile(**file) for file in files)
     for file in found:
         if file.path.startswith("/") or ".." in file.path.split("/"):
             raise ValueError(f"the path {file.path!r} leaves its folder")
-    return SavedOperator(found, tuple(smalls), watermark)
+    return SavedOperator(found, tuple(smalls), watermark, tuple(watermarks))
