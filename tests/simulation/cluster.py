@@ -201,6 +201,7 @@ class Cluster:
                     world.clock,
                     FolderSnapshots(run),
                     run,
+                    finish=world.endings.finish,
                 )
             )
         except WorkerDied as death:

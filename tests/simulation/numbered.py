@@ -37,6 +37,8 @@ class Split:
 
     next: int
     of: int
+    split_id: str | None = None
+    """None: it has no name of its own"""
 
 
 class NumberedSource(Source[Record, Split]):
@@ -46,8 +48,15 @@ class NumberedSource(Source[Record, Split]):
     found slowly.
     """
 
-    def __init__(self, name: str, count: int, splits: int, slowly: bool = False) -> None:
+    def __init__(
+        self, name: str, count: int, splits: int, slowly: bool = False, named: bool = True, apart: bool = False
+    ) -> None:
+        """:param named: whether the splits have names.
+        :param apart: whether records go to the output of their split.
+        """
         self.name = name
+        self.named = named
+        self.apart = apart
         self.count = count
         self.splits = splits
         self.slowly = slowly
@@ -56,7 +65,7 @@ class NumberedSource(Source[Record, Split]):
         return Boundedness.BOUNDED
 
     def create_enumerator(self, context: SplitEnumeratorContext[Split], checkpoint: Any = None) -> _Enumerator:
-        splits = [Split(n, self.splits) for n in range(self.splits)]
+        splits = [Split(n, self.splits, str(n) if self.named else None) for n in range(self.splits)]
         return _Enumerator(context, self.slowly, *(checkpoint or (splits, 0)))
 
     def create_reader(self, context: SourceReaderContext) -> _Reader:
@@ -105,22 +114,33 @@ class _Reader(SourceReader[Record, Split]):
     def poll_next(self, output: ReaderOutput[Record]) -> InputStatus:
         world().user_code("read")
         source = self._source
-        self._splits = sorted((split for split in self._splits if split.next < source.count), key=lambda s: s.next)
+        self._splits = sorted((split for split in self._splits if split.next < source.count), key=_next)
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more else InputStatus.NOTHING_AVAILABLE
         if self._allowed is None:
             self._allowed = world().allowance(source.name, self._subtask)
         if self._allowed == 0:
             return InputStatus.NOTHING_AVAILABLE
-        self._allowed -= 1
-        split = self._splits[0]
-        output.collect(Record(source.name, split.next), split.next * STEP)
-        self._splits[0] = replace(split, next=split.next + split.of)
+        for _ in range(min(self._allowed, world().endings.at_once())):
+            self._allowed -= 1
+            split = self._splits[0]
+            to = output.create_output_for_split(split.split_id or "") if source.apart else output
+            to.collect(Record(source.name, split.next), split.next * STEP)
+            self._splits[0] = replace(split, next=split.next + split.of)
+            if source.apart and self._splits[0].next >= source.count:
+                output.release_output_for_split(split.split_id or "")
+            self._splits = sorted((split for split in self._splits if split.next < source.count), key=_next)
+            if not self._splits:
+                break
         return InputStatus.MORE_AVAILABLE
 
     def snapshot_state(self, checkpoint_id: int) -> list[Split]:
         self._allowed = None
         return self._splits
+
+
+def _next(split: Split) -> int:
+    return split.next
 
 
 IN_ORDER = WatermarkStrategy.for_monotonous_timestamps()

@@ -59,8 +59,9 @@ def template(name: str, parallelism: int, on_disk: bool) -> Template:
     return Template(job, serialize(job.for_tasks()))
 
 
-def many(env: StreamExecutionEnvironment, slowly: bool = False) -> DataStream:
-    return env.from_source(NumberedSource("many", COUNT, SPLITS, slowly), IN_ORDER, "Many").uid("many")
+def many(env: StreamExecutionEnvironment, slowly: bool = False, named: bool = True, apart: bool = False) -> DataStream:
+    source = NumberedSource("many", COUNT, SPLITS, slowly, named, apart)
+    return env.from_source(source, IN_ORDER, "Many").uid("many")
 
 
 def few(env: StreamExecutionEnvironment) -> DataStream:
@@ -185,7 +186,7 @@ def expect_rules() -> Results:
 
 
 def build_operators(env: StreamExecutionEnvironment) -> None:
-    records = many(env)
+    records = many(env, apart=True)
     numbered = records.map(f.Numbering(SPLITS)).uid("numbering")
     records = records.map(f.Shaky()).uid("shaky")
     buffered = records.key_by(f.key_of).process(f.Buffering()).uid("buffering")
@@ -236,7 +237,7 @@ def expect_loop() -> Results:
 
 
 def build_slow(env: StreamExecutionEnvironment) -> None:
-    records = many(env, slowly=True).map(f.Shaky()).uid("shaky").rebalance()
+    records = many(env, slowly=True, named=False).map(f.Shaky()).uid("shaky").rebalance()
     records.sink_to(LedgerSink()).uid("ledger")
     records.map(tagged).sink_to(PartSink()).uid("parts")
     records.sink_to(PlainSink()).uid("plain")

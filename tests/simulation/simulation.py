@@ -24,14 +24,17 @@ from millrace.connectors.file_system import committer, part, writer
 from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
 from millrace.runtime.coordination import chains, cleaning, commits, coordinator
-from millrace.runtime.operators import sink
+from millrace.runtime.operators import sink, source
 from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.tasks import stopwatch, wiring
 from millrace.spark.jobs import savepoints
 from millrace.spark.owners import orders
 
 MOST_DRIVERS = 60
 FOLDERS = (home, restore, snapshot_files, savepoints)
 """Modules that open folders by their URIs."""
+MEASURING = (source, stopwatch, wiring)
+"""Modules whose pieces, or what is read by what they take, would depend on the time that this takes."""
 LOGGING = (cleaning, commits, committer, directory, restore, sink)
 
 
@@ -45,6 +48,8 @@ class Report:
     trace: tuple[str, ...]
     faults: Counter[tuple[str, str]]
     """(kind, where) -> how often"""
+    endings: int = 0
+    """how many epochs of tasks had to end in the middle of something"""
 
     def render(self) -> str:
         """All that there is to say about a failure."""
@@ -68,6 +73,7 @@ def simulate_calm(seed: int, program: str | None = None) -> Report:
     """The same without any fault, and nobody intervenes."""
     world = World(seed, program)
     world.chances.none()
+    world.endings.forbid()
     world.wishes = 0
     return _run(world)
 
@@ -86,7 +92,8 @@ def _run(world: World) -> Report:
             problem = str(violation)
         except Named:
             world.note("the job has named the file")
-    return Report(world.seed, world.program.name, problem, tuple(world.trace), +world.chances.happened)
+    happened, endings = +world.chances.happened, world.endings.happened
+    return Report(world.seed, world.program.name, problem, tuple(world.trace), happened, endings)
 
 
 @contextmanager
@@ -100,6 +107,7 @@ def _inside(world: World) -> Iterator[None]:
     replaced.append(patch.object(writer, "uuid", _Serial(world)))
     replaced += [patch.object(module.logger, "disabled", True) for module in LOGGING]
     replaced.append(patch.object(orders, "INLINE", world.inline))
+    replaced += [patch.object(module, "perf_counter_ns", world.endings.clock) for module in MEASURING]
     if world.on_disk:
         world.local = tempfile.mkdtemp(prefix="millrace-simulation-")
         replaced.append(patch.object(DiskState, "_write", _dying(world, DiskState._write)))

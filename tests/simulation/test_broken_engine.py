@@ -24,6 +24,7 @@ from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.exchange import exchange
+from millrace.runtime.operators import source
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.state.disk.backend import flush_all
@@ -34,6 +35,7 @@ from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks import worker
 from millrace.runtime.tasks.between import Between
+from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.wiring import Fork
 from millrace.spark.owners import orders
 
@@ -43,16 +45,16 @@ FINDS = {
     "leaves what dead tasks have prepared": 25,
     "deletes what an older checkpoint needs": 4,
     "uses the numbers of epochs again": 14,
-    "does not record which numbers are in use": 698,
+    "does not record which numbers are in use": 410,
     "sends splits again that their tasks have": 33,
-    "forgets what goes round in loops": 90,
+    "forgets what goes round in loops": 108,
     "takes a loop for ended that begins again": 107,
-    "does not notice that packets come from two runs": 80,
+    "does not notice that packets come from two runs": 83,
     "goes on with a part in the file of another run": 392,
     "takes back what waits for its commit": 5,
-    "takes back what a checkpoint names that stays": 68,
-    "does not look at the runs of packets": 80,
-    "lets a late run find the order of another epoch": 3,
+    "takes back what a checkpoint names that stays": 17,
+    "does not look at the runs of packets": 202,
+    "lets a late run find the order of another epoch": 0,
     "touches sinks between epochs": 14,
     "forgets what was held back between epochs": 14,
     "keeps what was held back when the task is rebuilt": 14,
@@ -61,6 +63,9 @@ FINDS = {
     "forgets what was on its way to the local store when a timer fired": 26,
     "does not tell what went wrong between epochs": 118,
     "forgets idle tasks when it goes on": 111,
+    "forgets what is left of a poll": 6,
+    "lets each subtask hand on what is left of a poll": 346,
+    "forgets what waits for operators": 0,
 }
 """mistake -> a seed that finds it, as long as the simulation draws as it does now: tried first"""
 
@@ -82,8 +87,12 @@ def takes_the_next_number(self: CheckpointDirectory, listing: Any = None) -> int
 
 
 def without_its_splits(self: SourceOperator) -> Any:
-    times, finished, _ = _snapshot(self)
-    return times, finished, ()
+    times, finished, _, *rest = _snapshot(self)
+    return times, finished, (), *rest
+
+
+def without_what_is_left(self: SourceOperator) -> Any:
+    return _snapshot(self)[:3]
 
 
 def digest_of_any_run(edge: int, channel: int, target: int, number: int, run: int) -> int:
@@ -226,6 +235,9 @@ MISTAKES: dict[str, Replaced] = {
     "forgets what was on its way to the local store when a timer fired": [(Draft, "__len__", lambda self: 0)],
     "does not tell what went wrong between epochs": [(Between, "settle", settles_without_failing)],
     "forgets idle tasks when it goes on": [(Chains, "files", takes_idle_tasks_for_new_ones)],
+    "forgets what is left of a poll": [(SourceOperator, "snapshot", without_what_is_left)],
+    "lets each subtask hand on what is left of a poll": [(source, "has_id", lambda split: True)],
+    "forgets what waits for operators": [(Member, "_snapshot", lambda self: self.operator.snapshot())],
     "looks for files of idle tasks": [(TaskChain, "add", gives_idle_tasks_a_version)],
     "writes all whole states in the same epoch": [(Chains, "to_compact", compacts_all_at_once)],
 }

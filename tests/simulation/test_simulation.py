@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.seeds import IN_CI
 from tests.simulation.faults import FAULTS
-from tests.simulation.programs import PROGRAMS
+from tests.simulation.programs import PROGRAMS, template
 from tests.simulation.simulation import simulate, simulate_calm, simulate_damage, simulate_fault
 
 SEEDS = int(os.environ.get("MILLRACE_SIMULATION_SEEDS", "500" if IN_CI else "1000"))
@@ -49,6 +49,13 @@ def test_programs_are_as_their_oracles_say_when_nothing_goes_wrong(program: str)
     report = simulate_calm(0, program)
     assert report.problem is None, report.render()
     assert not report.faults
+
+
+def test_many_worlds_have_epochs_that_end_in_the_middle_of_something() -> None:
+    """Of all programs but those with loops, whose rounds are epochs."""
+    assert all(template(name, 2, False).job.epoch_millis is not None for name in PROGRAMS)
+    for name in PROGRAMS.keys() - {"loop"}:
+        assert any(simulate(seed, name).endings for seed in range(20))
 
 
 @pytest.mark.parametrize("first", range(0, DAMAGED, BLOCK))

@@ -12,6 +12,7 @@ from random import Random
 
 from tests.simulation.cluster import Cluster, Task
 from tests.simulation.disk import Disk
+from tests.simulation.endings import Endings
 from tests.simulation.faults import Chances, DriverDied, UserError, Violation, WorkerDied
 from tests.simulation.part_files import PartFiles
 from tests.simulation.programs import PROGRAMS, Program
@@ -68,6 +69,7 @@ class World:
         """whether timers fire between two epochs"""
         self.on_disk = Random(f"{seed}: state").random() < ON_DISK.get(self.program.name, 0.0)
         """whether the workers keep keyed state on the disk of their machine: a real one"""
+        self.endings = Endings(seed)
         self.local = ""
         """its directory"""
         self.owed = 0
