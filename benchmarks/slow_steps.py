@@ -302,6 +302,8 @@ def main() -> None:
         for name, shape in SHAPES.items():
             print(f"{name:6} {shape.what}")
         return
+    # What a shell starts in the background ignores Ctrl-C, and so would all that this starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = []
     with contextlib.ExitStack() as stack:
         kafka = ""
