@@ -168,6 +168,29 @@ class SourceOperator(ReadingOperator):
             self._hand_on_piece(budget)
             yield
 
+    @property
+    def left(self) -> tuple[Given, ...]:
+        """What has been read and not handed on."""
+        return tuple(self._kept.items)
+
+    def hand_on_left(self) -> Iterator[None]:
+        """All of it in this epoch, since it can't be recorded; control comes back after every piece."""
+        if not self._kept.items:
+            return
+        yield from self._hand_on(Budget(ReadingLimits(), self.context.clock, True))
+        if self._at_end:
+            self._end(*self._take_told())
+            return
+        events, requests = self._take_told()
+        times, report = self._times, self._report
+        self._report = replace(
+            report,
+            watermark=times.watermark,
+            idle=times.idle,
+            events=report.events + events,
+            requests=report.requests + requests,
+        )
+
     def _hand_on_piece(self, budget: Budget) -> None:
         kept, midst, now = self._kept, self.context.midst, self.context.clock()
         size = self._rows_size if kept.items[0].content[0][0].__class__ is Rows else self._size

@@ -287,12 +287,18 @@ class StageTask:
 
     def _settle(self) -> Iterator[Packet]:
         """What waits has to be recorded: what can't be pickled is handed on after all."""
+        sources = [member.operator for member in self.members if isinstance(member.operator, SourceOperator)]
         try:
             for member in self.members:
                 member.gate.packed()
+            for source in sources:
+                dumps(source.left)
         except Exception:
             self._allowance.extend()
             yield from self._resume()
+            for source in sources:
+                for _ in source.hand_on_left():
+                    yield from self._drain()
 
     def _send_latency_mark(self, member: Member) -> None:
         """In front of what a source reads, at most once in ``metrics.latency.interval``."""
