@@ -170,6 +170,34 @@ def test_an_endless_function_is_read_on_and_goes_on_after_a_restart(
     close(engine)
 
 
+INSIDE = threading.Event()
+
+
+class Entering(Steps):
+    """Tells that it is inside the lock."""
+
+    def run(self, ctx: SourceFunction.SourceContext[int]) -> None:
+        while self.running:
+            with ctx.get_checkpoint_lock():
+                INSIDE.set()
+                ctx.collect(self.next)
+                self.next += 1
+
+
+@pytest.mark.timeout(60)
+def test_epochs_that_read_nothing_end_while_the_function_waits_for_room_inside_the_lock() -> None:
+    engine = endless(Entering())
+    printed = numbers(engine, 2)
+    for _ in range(3):
+        engine.coordinator._pace.waiting = True  # the sources pause
+        INSIDE.clear()
+        assert engine.epoch().printed == ()
+        assert INSIDE.wait(10)
+    printed += numbers(engine, 3)
+    assert printed == list(range(len(printed)))
+    close(engine)
+
+
 class Plain(SourceFunction[int]):
     def __init__(self) -> None:
         self.running = True

@@ -106,7 +106,8 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         if handover is None:
             return
         if self._checkpointed:
-            handover.lock.take(lambda: self._take(handover, output))  # run() may be inside and wait for room
+            handover.limit(self._capacity())  # run() may be inside and wait for room
+            handover.lock.take(lambda: self._take(handover, output))
         self._take(handover, output)
         if not self._polled:
             handover.limit(0)  # what it has made waits, so it shall make no more
