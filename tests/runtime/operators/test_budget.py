@@ -33,6 +33,13 @@ def test_records() -> None:
     assert budget.fitting(100) == 1, "a piece has one element at least"
 
 
+def test_what_the_stages_behind_can_do_divides_batches_of_rows() -> None:
+    budget = Budget(ReadingLimits(10, paced=40), Clock(), False)
+    assert (budget.fitting(100), budget.fitting(100, rows=True)) == (10, 40)
+    budget.took(40)
+    assert budget.spent()
+
+
 def test_time() -> None:
     clock = Clock()
     budget = Budget(ReadingLimits(None, 50), clock, False)

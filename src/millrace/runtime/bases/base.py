@@ -239,6 +239,8 @@ class ReadingLimits(NamedTuple):
     """whether the time begins when the first piece was handed on: whoever is new imports and connects"""
     over: Callable[[], bool] = bool
     """whether nothing more is to be begun, for another reason"""
+    paced: int | None = None
+    """the most elements that the stages behind can do; it divides batches of rows, too, which ``records`` does not"""
 
 
 def least(one: int | None, other: int | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millrace.runtime.bases.base import ReadingLimits
+from millrace.runtime.bases.base import ReadingLimits, least
 
 
 class Budget:
@@ -13,6 +13,7 @@ class Budget:
     def __init__(self, limits: ReadingLimits, clock: Callable[[], int], whole: bool) -> None:
         """:param whole: there are no limits."""
         self._limits = ReadingLimits() if whole else limits
+        self._most = least(self._limits.records, self._limits.paced)
         self._clock = clock
         self._records = 0
         self._begun = False
@@ -23,7 +24,7 @@ class Budget:
     @property
     def unlimited(self) -> bool:
         """Whether all is read at once."""
-        return self._limits.records is None and self._limits.millis is None
+        return self._most is None and self._limits.millis is None
 
     def took(self, records: int) -> None:
         """Something was handed on, a piece if it has records."""
@@ -34,15 +35,17 @@ class Budget:
         if self._until is None and self._limits.millis is not None:
             self._until = self._clock() + self._limits.millis
 
-    def fitting(self, most: int) -> int:
-        """So many records, or those that are left of the epoch's."""
-        records = self._limits.records
+    def fitting(self, most: int, rows: bool = False) -> int:
+        """So many records, or those that are left of the epoch's.
+
+        :param rows: whether they are in batches.
+        """
+        records = self._limits.paced if rows else self._most
         return most if records is None else max(min(most, records - self._records), 1)
 
     def spent(self) -> bool:
         """Whether the epoch has enough."""
-        records = self._limits.records
-        if records is not None and self._records >= records:
+        if self._most is not None and self._records >= self._most:
             return True
         late = self._begun and self._until is not None and self._clock() >= self._until
         return late or self._limits.over()

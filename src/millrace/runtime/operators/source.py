@@ -194,7 +194,7 @@ class SourceOperator(ReadingOperator):
     def _hand_on_piece(self, budget: Budget) -> None:
         kept, midst, now = self._kept, self.context.midst, self.context.clock()
         size = self._rows_size if kept.items[0].content[0][0].__class__ is Rows else self._size
-        piece, more = kept.take(budget.fitting(size.size))
+        piece, more = kept.take(budget.fitting(size.size, size is self._rows_size))
         if more:
             midst.enter()
         began = perf_counter_ns()

@@ -271,10 +271,11 @@ class StageTask:
         """How long and how much a source may read."""
         job = self.job
         return ReadingLimits(
-            least(job.epoch_records, reads.records),
+            job.epoch_records,
             least(job.epoch_millis, reads.millis),
             self._fresh,
             self._allowance.over,
+            reads.records,
         )
 
     def _resume(self) -> Iterator[Packet]:
