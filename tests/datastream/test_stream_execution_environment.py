@@ -282,7 +282,7 @@ BOUNDED, UNBOUNDED = NumberSequenceSource(1, 4), Endless(1, 4)
 @pytest.mark.parametrize(
     ("mode", "sources", "operator", "records", "millis"),
     [
-        ("STREAMING", [BOUNDED], ReduceOperator, 1_000_000, None),
+        ("STREAMING", [BOUNDED], ReduceOperator, 1_000_000, 10_000),
         ("STREAMING", [BOUNDED, UNBOUNDED], ReduceOperator, 1_000_000, 1_000),
         ("BATCH", [BOUNDED], BatchReduceOperator, None, None),
         ("AUTOMATIC", [BOUNDED], BatchReduceOperator, None, None),

@@ -98,16 +98,17 @@ class PieceSize:
             self.has_fallen = self.has_fallen and self.size < self.most
 
 
-def piece_size(calls_for_each: bool, most: int | None = None) -> PieceSize:
+def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) -> PieceSize:
     """What suits an operator.
 
     :param calls_for_each: whether it calls something for each element.
+    :param first: elements of its first piece, if it calls something for each.
     :param most: elements that it takes at once, from the first piece on; None for as many as take it some ms.
     """
     if most is not None:
         return PieceSize(most, most)
     if calls_for_each:
-        return PieceSize(MOST_CALLED)
+        return PieceSize(MOST_CALLED, first)
     return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS)
 
 

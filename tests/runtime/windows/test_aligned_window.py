@@ -113,8 +113,8 @@ def test_finding_out_has_a_fixed_price() -> None:
     for count in (1_000, 10_000):
         with windows(SLIDING, Counting()) as harness:
             ADDED.clear()
-            put(harness, count, keys=100, span=40)
+            put(harness, count, keys=10, span=40)
             counts.append(len(ADDED) - count)
-            put(harness, count, keys=100, span=40)
+            put(harness, count, keys=10, span=40)
             assert len(ADDED) == 2 * count + counts[-1], "once for all chunks"
     assert counts[0] == counts[1] <= 500

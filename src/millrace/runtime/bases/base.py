@@ -85,6 +85,8 @@ class Operator:
     """whether all inputs are idle"""
     calls_for_each = True
     """whether it calls something for each element: a function of the user, another system"""
+    first_at_once = 1
+    """elements of its first piece, if it calls something for each"""
     most_at_once: int | None = None
     """elements that it takes at once; None: as many as take it some ms"""
 

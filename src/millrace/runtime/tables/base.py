@@ -74,7 +74,7 @@ class TableOperator(Operator, Generic[C]):
         super().setup(context, output)
         config = self.config
         self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
-        self.calls_for_each = self.looks_up or any(True for _ in config.wrappers())
+        self.calls_for_each = self.looks_up or not all(wrapper.vectorized for wrapper in config.wrappers())
 
     def open(self) -> None:
         self.functions.open()

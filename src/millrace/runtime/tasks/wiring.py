@@ -54,7 +54,7 @@ class Gate:
         """what has arrived and was not handed on"""
         self._allowance = allowance or Allowance(operator_clock)
         self._progress = progress or Progress()
-        self._size = piece_size(operator.calls_for_each, operator.most_at_once)
+        self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""

@@ -35,6 +35,10 @@ FIRE, DROP = 0, 1
 """what is done with a window when its time has come; in this order, if both come at the same time"""
 
 
+EVIDENCE = 64
+"""Elements of the first piece of windows that may share slices: whether they may is seen from these."""
+
+
 class AlignedWindowBase(WindowOperatorBase):
     """Keeps contents by window, and fires whole windows."""
 
@@ -58,6 +62,7 @@ class AlignedWindowBase(WindowOperatorBase):
         # In processing time a clock may go back to windows that have fired, whose slices are still needed.
         if self._event_time and self._slicing.worth_sharing and isinstance(contents, AggregatingStateDescriptor):
             self._shared = SliceLayout(self._slicing, backend.table_of(SLICES, "windows"), self._fold, self._own)
+            self.first_at_once = EVIDENCE
 
         self._agenda: Agenda[tuple[int, int]] = Agenda()
         """(FIRE or DROP, end of the window)"""
@@ -87,7 +92,7 @@ class AlignedWindowBase(WindowOperatorBase):
         """Share slices from here on, if these elements show that it is right."""
         if self._shared is None or self._decided:
             return
-        shares = may_share(self._fold, chunk.keys or [], chunk.values)
+        shares = may_share(self._fold, chunk.keys or [], chunk.values, bool(self.context.midst))
         self._decided = shares is not None
         if shares:
             self._layout = self._shared

@@ -32,19 +32,21 @@ _VALUES = frozenset(
 )
 
 
-def may_share(fold: Fold, keys: list[Any], values: list[Any]) -> bool | None:
+def may_share(fold: Fold, keys: list[Any], values: list[Any], more: bool = False) -> bool | None:
     """Whether windows may share slices: merging gives what adding gives, and accumulators are cheap to copy.
 
     Elements are the evidence; None if they are too few, or all the same. The functions are called with copies of them.
+
+    :param more: whether more elements follow at once: then what is no full run of one key is too little.
     """
     try:
-        runs = copy.deepcopy(_runs(keys, values))
+        runs = copy.deepcopy(_runs(keys, values, more))
         return all(_is_cheap(_folded(fold, run)) and _agrees(fold, run) for run in runs) if runs else None
     except Exception:
         return False  # a merge that raises is none
 
 
-def _runs(keys: list[Any], values: list[Any]) -> list[list[Any]]:
+def _runs(keys: list[Any], values: list[Any], more: bool) -> list[list[Any]]:
     """Different elements of one key: windows never mix keys, and the key may be in the accumulator.
 
     Where no key has two, elements of several.
@@ -55,6 +57,8 @@ def _runs(keys: list[Any], values: list[Any]) -> list[list[Any]]:
         for run in (by_key.setdefault(key, []), of_all):
             if len(run) < RUN and value not in run:
                 run.append(value)
+    if more:
+        return [run for run in by_key.values() if len(run) == RUN][:SAMPLES]
     runs = [run for run in by_key.values() if len(run) > 1] or [of_all]
     return sorted((run for run in runs if len(run) > 1), key=len, reverse=True)[:SAMPLES]
 

@@ -49,6 +49,9 @@ C = TypeVar("C", bound=LookupJoin)
 
 
 class LookupJoinOperator(TableOperator[C]):
+    looks_up = True
+    first_at_once = 64  # keys are asked for together
+
     def open(self) -> None:
         super().open()
         self._lookups = Lookups(self.config.external, self.context)

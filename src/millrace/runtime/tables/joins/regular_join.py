@@ -77,6 +77,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         self._keys = (config.equal.left, config.equal.right)
         self._rest = config.condition if config.null_aware else config.equal.rest
         read, width = refs(self._rest), len(config.left)
+        self._widths = (width, len(config.right))
         self._read = ({index for index in read if index < width}, {index - width for index in read if index >= width})
         counts = (config.keeps_left or config.only_left, config.keeps_right)
         self._sides = (self._side(0, config.left_types, counts[0]), self._side(1, config.right_types, counts[1]))
@@ -94,7 +95,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         return JoinSide(self.keyed_map(name, ttl), RowCodec(types), counts, unique)
 
     def receive(self, rows: Rows, input: int) -> None:
-        columns = rows.columns
+        columns = rows.columns[: self._widths[input]]  # rows without columns travel with one that stands for them
         keys = [columns[index] for index in self._keys[input]]
         ids, first = group_ids(keys, len(rows))
         nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
