@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.checkpoint.jobs import Build, SavedJob, collecting
+from tests.endings import small_pieces
 
 from millrace.checkpoint.tasks import sections, task_file
 from millrace.common import Types
@@ -28,6 +29,8 @@ QUERIES = {
     "INTERVAL '0.1' SECOND, INTERVAL '0.3' SECOND)) GROUP BY k, window_start, window_end",
     "session": "SELECT k, COUNT(*) AS n, MAX(v) AS s, window_end FROM TABLE(SESSION(TABLE t PARTITION BY k, "
     "DESCRIPTOR(ts), INTERVAL '0.2' SECOND)) GROUP BY k, window_start, window_end",
+    "window top": "SELECT k, v, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY v "
+    "DESC) AS r FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '0.1' SECOND, INTERVAL '0.3' SECOND))) WHERE r <= 2",
     "over": "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '0.3' SECOND PRECEDING "
     "AND CURRENT ROW) AS s FROM t",
     "group by": "SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(v) AS m FROM t GROUP BY k",
@@ -92,3 +95,29 @@ def test_goes_on(name: str, compact: int, tmp_path: Path, monkeypatch: pytest.Mo
     second.restore(path)
     wanted = table_of(SavedJob(collecting(build, 1, epoch_records=30), tmp_path / "whole").finish())
     assert wanted and table_of([*first.collected, *second.finish()]) == wanted
+
+
+@pytest.mark.parametrize("stops", range(62, 92, 4))
+@pytest.mark.parametrize("name", ["hop", "session", "over", "window top"])
+def test_goes_on_from_different_watermarks(name: str, stops: int, tmp_path: Path) -> None:
+    """Something waits at the gates of some subtasks only."""
+    build, left = program(QUERIES[name]), [0]
+
+    def finish() -> bool:
+        left[0] -= 1
+        return left[0] == 0
+
+    with small_pieces():
+        first = SavedJob(collecting(build, 2, epoch_records=20), tmp_path / "first", finish=finish)
+        first.epoch()
+        left[0] = stops
+        first.epoch(tmp_path / "savepoint")
+        second = SavedJob(collecting(build, 3, epoch_records=20), tmp_path / "second", finish=finish)
+        second.restore(str(tmp_path / "savepoint"))
+        left[0] = stops // 2
+        second.epoch(tmp_path / "again")
+        third = SavedJob(collecting(build, 1, epoch_records=20), tmp_path / "third")
+        third.restore(str(tmp_path / "again"))
+        found = table_of([*first.collected, *second.collected, *third.finish()])
+    wanted = table_of(SavedJob(collecting(build, 1, epoch_records=30), tmp_path / "whole").finish())
+    assert wanted and found == wanted

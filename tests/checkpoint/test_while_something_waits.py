@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,9 +19,10 @@ from tests.endings import now_and_then, small_pieces
 from tests.programs import Program, build, expected, programs
 
 from millrace.common import Time
+from millrace.common.functions import AggregateFunction, ProcessWindowFunction
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
-from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.datastream.window import SlidingEventTimeWindows
+from millrace.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
+from millrace.datastream.window import EventTimeSessionWindows, EventTimeTrigger, SlidingEventTimeWindows
 from millrace.runtime.jobs.job import JobGraph
 
 _numbers = itertools.count()
@@ -101,33 +104,98 @@ def test_wherever_it_stops_a_broadcast_stream_comes_once_to_each(stops: int, tmp
         assert Counter(first.collected + second.finish()) == Counter(list(range(9)) * 2)
 
 
-@pytest.mark.parametrize("stops", range(10, 35))
-def test_wherever_it_stops_windows_fire_once(stops: int, tmp_path: Path) -> None:
-    """Subtasks of one operator may have come to different watermarks."""
+class Shape(NamedTuple):
+    """Windows that keep something when they have fired."""
 
+    windows: Callable[[KeyedStream], DataStream]
+    expected: Callable[[], Iterator[tuple[int, int]]]
+    """(key, sum) of each window of each key, of the numbers up to 24 with the key n % 7 and n as their time"""
+
+
+class Sum(AggregateFunction):
+    """Slices of sliding windows are shared."""
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: int, accumulator: int) -> int:
+        return accumulator + value
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, first: int, second: int) -> int:
+        return first + second
+
+
+class WithKey(ProcessWindowFunction):
+    def process(self, key: int, context: Any, elements: Iterable[int]) -> Iterator[tuple[int, int]]:
+        yield key, sum(elements)
+
+
+COUNT, KEYS = 24, 7
+SLIDING = SlidingEventTimeWindows.of(Time.milliseconds(8), Time.milliseconds(4))
+
+
+def of_sliding() -> Iterator[tuple[int, int]]:
+    for start in range(-4, COUNT, 4):
+        for key in range(KEYS):
+            if found := [n for n in range(max(start, 0), min(start + 8, COUNT)) if n % KEYS == key]:
+                yield key, sum(found)
+
+
+def of_sessions() -> Iterator[tuple[int, int]]:
+    """Numbers of a key are 7 apart."""
+    return ((n % KEYS, n) for n in range(COUNT))
+
+
+SHAPES = {
+    "lateness": Shape(lambda s: s.window(SLIDING).allowed_lateness(100).process(WithKey()), of_sliding),
+    "slices": Shape(lambda s: s.window(SLIDING).aggregate(Sum(), WithKey()), of_sliding),
+    "trigger": Shape(
+        lambda s: s.window(SLIDING).trigger(EventTimeTrigger.create()).allowed_lateness(100).process(WithKey()),
+        of_sliding,
+    ),
+    "sessions": Shape(
+        lambda s: s.window(EventTimeSessionWindows.with_gap(Time.milliseconds(5)))
+        .allowed_lateness(100)
+        .process(WithKey()),
+        of_sessions,
+    ),
+}
+
+
+def windows(shape: Shape, parallelism: int, epoch_records: int | None = 9) -> JobGraph:
     def program(env: StreamExecutionEnvironment) -> DataStream:
         timed = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Number())
-        numbers = env.from_collection(list(range(24))).set_parallelism(1).assign_timestamps_and_watermarks(timed)
-        sliding = SlidingEventTimeWindows.of(Time.milliseconds(8), Time.milliseconds(4))
-        return numbers.key_by(lambda n: n % 7).window(sliding).allowed_lateness(100).reduce(lambda a, b: a + b)
+        numbers = env.from_collection(list(range(COUNT))).set_parallelism(1).assign_timestamps_and_watermarks(timed)
+        return shape.windows(numbers.set_parallelism(1).key_by(lambda n: n % KEYS))
 
-    left = [0]
+    return collecting(program, parallelism, epoch_records=epoch_records)
+
+
+@pytest.mark.parametrize("parallelism", [1, 3, 4])
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("stops", range(6, 40, 4))
+def test_wherever_it_stops_windows_fire_once(stops: int, name: str, parallelism: int, tmp_path: Path) -> None:
+    """Subtasks of one operator may have come to different watermarks, and one of the next job gets keys of several. It
+    is stopped again in the middle of that, and goes on with yet another number."""
+    shape, left = SHAPES[name], [0]
 
     def finish() -> bool:
         left[0] -= 1
         return left[0] == 0
 
-    expected = Counter(
-        sum(found)
-        for start in range(-4, 24, 4)
-        for key in range(7)
-        if (found := [n for n in range(max(start, 0), min(start + 8, 24)) if n % 7 == key])
-    )
     with small_pieces():
-        first = SavedJob(collecting(program, 2, epoch_records=9), tmp_path / "first", finish=finish)
+        first = SavedJob(windows(shape, 2), tmp_path / "first", finish=finish)
         first.epoch()
         left[0] = stops
-        first.epoch(tmp_path / "savepoint")
-        second = SavedJob(collecting(program, 2, epoch_records=9), tmp_path / "second")
-        second.restore(str(tmp_path / "savepoint"))
-        assert Counter(first.collected + second.finish()) == expected
+        first.epoch(tmp_path / "one")
+        second = SavedJob(windows(shape, parallelism), tmp_path / "second", finish=finish)
+        second.restore(str(tmp_path / "one"))
+        left[0] = stops // 3
+        second.epoch(tmp_path / "two")
+        third = SavedJob(windows(shape, parallelism % 3 + 1), tmp_path / "third")
+        third.restore(str(tmp_path / "two"))
+        found = Counter(first.collected + second.collected + third.finish())
+    assert found == Counter(shape.expected())

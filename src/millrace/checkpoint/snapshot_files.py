@@ -21,6 +21,7 @@ from millrace.checkpoint.savepoints.window_forms import convert_windows
 from millrace.checkpoint.values.adapt import adapt
 from millrace.checkpoint.values.compatibility import adapter
 from millrace.checkpoint.values.moved import loads
+from millrace.runtime.bases.ahead import event_time_of
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.jobs.job import OperatorInfo
@@ -34,6 +35,7 @@ from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.state.tables import ListTable, MapTable
 from millrace.runtime.storage import Wanted
+from millrace.runtime.tasks.waiting import event_times
 
 
 class FolderSnapshots:
@@ -68,7 +70,9 @@ class FolderSnapshots:
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted)
         if isinstance(info.spec, Window):
-            keyed = convert_windows(keyed, place.windows, info.spec.strategy, earlier.watermark)
+            times = event_times(earlier, subtask, info.max_parallelism)
+            fired = event_time_of(times, earlier.watermark)
+            keyed = convert_windows(keyed, place.windows, info.spec.strategy, fired)
         return replace(earlier, keyed=_adapted(keyed, states, wanted), adapt=partial(_adapted_operator_state, states))
 
 
@@ -146,7 +150,7 @@ def _from_savepoint(
     keyed = iter_states(folder, saved.files, groups)
     shared = read_operator_state(folder, saved.files, place.parallelism, info.parallelism, subtask)
     smalls = tuple(None if small is None else loads(base64.b64decode(small)) for small in saved.smalls)
-    return EarlierState(keyed, shared, _present(smalls), saved.watermark_of(subtask, info.parallelism))
+    return EarlierState(keyed, shared, _present(smalls), *saved.watermarks_of(subtask, info.parallelism))
 
 
 def _from_checkpoint(
@@ -162,8 +166,10 @@ def _from_checkpoint(
     parts = rests(files, metadata, place)
     shared = redistribute([part.shared for part in parts], info.parallelism)[subtask]
     same = place.parallelism == info.parallelism
-    watermark = parts[subtask].watermark if same else min(part.watermark for part in parts)
-    return EarlierState(keyed, shared, _present(tuple(part.small for part in parts)), watermark)
+    smalls, watermarks = _present(tuple(part.small for part in parts)), tuple(part.watermark for part in parts)
+    if same:
+        return EarlierState(keyed, shared, smalls, watermarks[subtask])
+    return EarlierState(keyed, shared, smalls, min(watermarks), watermarks)
 
 
 def _has_union(metadata: Metadata, place: OperatorPlace) -> bool:

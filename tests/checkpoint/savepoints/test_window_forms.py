@@ -39,6 +39,7 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from millrace.runtime.bases.ahead import event_time_of
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.restoring.saved import EarlierState
 from millrace.runtime.windows import aligned_window
@@ -126,7 +127,7 @@ class Program:
         harness._gate.begin_at(saved.watermark)
         harness.operator.take_over(EarlierState((), {}, (), saved.watermark))
         pieces = convert_windows(
-            copy.deepcopy(saved.pieces), saved.described, self.strategy, saved.watermark
+            copy.deepcopy(saved.pieces), saved.described, self.strategy, event_time_of(None, saved.watermark)
         )  # functions change accumulators in place
         with harness:
             harness.operator.take_over_keyed(pieces)
@@ -277,7 +278,7 @@ def test_a_savepoint_that_tells_nothing_shows_its_form() -> None:
     ):
         saved = before.saved(script)
         converted = KeyedStateBackend()
-        for piece in convert_windows(saved.pieces, None, after.strategy, saved.watermark):
+        for piece in convert_windows(saved.pieces, None, after.strategy, event_time_of(None, saved.watermark)):
             converted.apply(piece)
         assert converted.full() == after.saved(script).full()
 
@@ -287,7 +288,7 @@ def test_other_state_of_the_function_is_left_alone() -> None:
     general = program(TumblingEventTimeWindows.of(ms(10)), AGGREGATE, trigger=SameTrigger())
     own: KeyedDelta = {"own": ("value", {"a": 1})}
     pieces = [own, {**own, **fast.saved([Element((0, 1), 3)]).pieces[0]}]
-    found = list(convert_windows(pieces, describe_windows(fast.strategy), general.strategy, 0))
+    found = list(convert_windows(pieces, describe_windows(fast.strategy), general.strategy, event_time_of(None, 0)))
     assert [piece.get("own") for piece in found] == [own["own"], own["own"], None]
     assert set(found[-1]) == {CONTENTS, "\0event-time-timers"}
 
@@ -302,7 +303,7 @@ def test_general_windows_pass_as_they_come() -> None:
             read.append(number)
             yield {CONTENTS: ("list", {number: (0, [1])})}
 
-    found = convert_windows(pieces(), describe_windows(general.strategy), general.strategy, 0)
+    found = convert_windows(pieces(), describe_windows(general.strategy), general.strategy, event_time_of(None, 0))
     next(found)
     assert read == [0]
 
@@ -359,7 +360,7 @@ def test_what_cannot_go_on_is_told_before_anything_is_read(
     assert check_windows(described, after.strategy) == problem
     if problem is not None:
         with pytest.raises(WindowFormError) as raised:
-            list(convert_windows([], described, after.strategy, 0))
+            list(convert_windows([], described, after.strategy, event_time_of(None, 0)))
         assert str(raised.value) == problem
 
 
@@ -381,7 +382,7 @@ def test_open_windows_of_another_size_are_named() -> None:
     fast = program(TUMBLING, PROCESS)
     assert check_windows(saved.described, fast.strategy) is None
     with pytest.raises(WindowFormError) as raised:
-        list(convert_windows(saved.pieces, saved.described, fast.strategy, 0))
+        list(convert_windows(saved.pieces, saved.described, fast.strategy, event_time_of(None, 0)))
     assert str(raised.value) == (
         f"TimeWindow(start=7, end=14) of key 0 is open, which is no window of TumblingEventTimeWindows (offset 0, size "
         f"10 ms); keep the earlier windows, or {DRAIN}"
@@ -391,7 +392,7 @@ def test_open_windows_of_another_size_are_named() -> None:
 def test_which_windows_are_open_must_be_known() -> None:
     saved = program(TUMBLING, PROCESS).saved([Element((0, 1), 8)])
     with pytest.raises(WindowFormError, match="the savepoint does not tell which windows are open in it"):
-        list(convert_windows(saved.pieces, None, program(SameTumbling.of(ms(10)), PROCESS).strategy, 0))
+        list(convert_windows(saved.pieces, None, program(SameTumbling.of(ms(10)), PROCESS).strategy, event_time_of(None, 0)))
 
 
 def test_windows_of_another_size_go_on_in_the_general_form() -> None:

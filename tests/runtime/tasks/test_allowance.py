@@ -85,3 +85,46 @@ def test_what_cannot_wait_has_all_the_time_in_the_world() -> None:
     allowance.worked()
     clock.now += 10**9
     assert not allowance.over()
+
+
+def test_calls_that_would_not_end_in_time_do_not_begin() -> None:
+    clock = Clock()
+    allowance = Allowance(clock)
+    allowance.begin(100, None)
+    assert not allowance.calls_over(wait=100, call=1), "one piece is done in any case"
+    allowance.worked()
+    clock.now += 20
+    assert not allowance.calls_over(wait=50, call=29)
+    assert not allowance.reading_over()
+    assert allowance.calls_over(wait=50, call=30)
+    assert allowance.calls_over(wait=0, call=0), "and stays so"
+    assert allowance.reading_over()
+    assert not allowance.over(), "results are handed on"
+    allowance.begin(100, None)
+    assert not allowance.reading_over()
+
+
+def test_calls_that_take_long_may_begin_in_a_part_of_the_time() -> None:
+    clock = Clock()
+    allowance = Allowance(clock)
+    allowance.begin(100, None)
+    allowance.worked()
+    clock.now += 24
+    assert not allowance.calls_over(wait=0, call=10_000)
+    clock.now += 1
+    assert allowance.calls_over(wait=0, call=10_000)
+
+
+def test_calls_have_to_end_without_the_time_for_reading() -> None:
+    clock = Clock()
+    allowance = Allowance(clock)
+    allowance.begin(150, None, reading=50)
+    allowance.worked()
+    clock.now += 60
+    assert not allowance.calls_over(wait=0, call=39)
+    assert allowance.calls_over(wait=0, call=40)
+    allowance.begin(150, None, reading=50)
+    allowance.worked()
+    clock.now += 150
+    assert allowance.over()
+    assert allowance.calls_over(wait=0, call=0)

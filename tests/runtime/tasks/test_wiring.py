@@ -264,3 +264,31 @@ def test_a_latency_mark_does_not_wait() -> None:
     gate.mark((0, 0), LatencyMark(1, 0, 5))
     assert len(gate.waiting) == 1
     assert [millis for _, millis in gate.latencies] == [7]
+
+
+class Caller(Taker):
+    """Has calls in flight, which take long."""
+
+    has_calls_in_flight = True
+    wait, call = 10**9, 10**9
+
+    def calls_ahead(self, elements: int) -> tuple[int, int]:
+        return (self.wait if self.pieces else 0), self.call
+
+
+def test_what_would_wait_for_its_call_longer_than_the_epoch_waits_at_the_gate() -> None:
+    allowance, caller = Allowance(lambda: 0), Caller(2)
+    gate = Gate(caller, dict(CHANNELS), allowance=allowance)
+    for round in range(1, 4):
+        allowance.begin(10**9, None)
+        if round == 1:
+            gate.chunk(Chunk([1, 2, 3, 4, 5]), 0)
+            gate.chunk(Chunk([6]), 1)
+        else:
+            assert len(list(gate.resume())) == 1
+        assert caller.pieces == [2] * round if round < 3 else [2, 2, 1]
+        assert allowance.reading_over() and not allowance.over()
+    allowance.begin(10**9, None)
+    caller.wait = 0
+    list(gate.resume())
+    assert caller.heard == [*((0, n) for n in range(1, 6)), (1, 6)]

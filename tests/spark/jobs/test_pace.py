@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from millrace.spark.jobs.pace import IDLE_SECONDS, Pace
 
 
@@ -43,6 +45,21 @@ def test_an_idle_job_waits_longer_until_something_comes() -> None:
     assert epoch(pace, clock, 0.0, 5) == 0.1
     assert epoch(pace, clock, 0.0, 0) == 0.01
     assert epoch(pace, clock, 0.0, 0) == 0.01, "idle again only after a while"
+
+
+def test_the_longer_nothing_comes_the_longer_it_waits() -> None:
+    clock = Hand()
+    pace = Pace(0.1, 0.6, 2.4, clock=clock)
+    epoch(pace, clock, 0.0, 1)
+    began = clock.now
+    waits = []
+    while clock.now < began + 60:
+        quiet = clock.now - began
+        waits.append((quiet, epoch(pace, clock, 0.0, 0)))
+    for (quiet, _), (_, wait) in pairwise(waits):
+        assert wait == (0.1 if quiet < IDLE_SECONDS else round(min(max(0.6, quiet / 5), 2.4), 6))
+    assert epoch(pace, clock, 0.0, 3) == 2.4
+    assert epoch(pace, clock, 0.0, 0) == 0.1
 
 
 def test_an_interval_that_is_longer_than_that_of_idle_jobs_stays() -> None:

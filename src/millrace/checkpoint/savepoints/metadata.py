@@ -63,9 +63,11 @@ class SavedOperator:
     watermarks: tuple[int, ...] = ()
     """of each: they differ where something waits that one has no time for. None in earlier versions of Millrace"""
 
-    def watermark_of(self, subtask: int, parallelism: int) -> int:
-        """What a subtask begins with, of as many as before or of another number."""
-        return self.watermarks[subtask] if len(self.watermarks) == parallelism else self.watermark
+    def watermarks_of(self, subtask: int, parallelism: int) -> tuple[int, tuple[int, ...]]:
+        """What a subtask begins with; and those of all, if there was another number of them."""
+        if len(self.watermarks) == parallelism:
+            return self.watermarks[subtask], ()
+        return self.watermark, self.watermarks
 
 
 @dataclass(frozen=True)

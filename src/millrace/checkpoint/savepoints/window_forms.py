@@ -12,6 +12,7 @@ from typing import Any
 
 from millrace.checkpoint.files.errors import RestoreError
 from millrace.common.window import TimeWindow
+from millrace.runtime.bases.ahead import EventTimeOf
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyedDelta, KeyedStateBackend
@@ -68,13 +69,13 @@ def check_windows(stored: Described, strategy: WindowStrategy) -> str | None:
 
 
 def convert_windows(
-    pieces: Iterable[KeyedDelta], stored: Described | None, strategy: WindowStrategy, watermark: int
+    pieces: Iterable[KeyedDelta], stored: Described | None, strategy: WindowStrategy, fired: EventTimeOf
 ) -> Iterator[KeyedDelta]:
     """The keyed state of a window operator in the form that the operator of ``strategy`` works on.
 
     :param stored: ``describe_windows`` of the strategy that left it; None: the same but for the form, which then is
         found out from the state itself.
-    :param watermark: up to which windows have fired (ms).
+    :param fired: key -> up to when its windows have fired (ms).
     :raises WindowFormError: that can't be.
     """
     now = describe_windows(strategy)
@@ -90,7 +91,7 @@ def convert_windows(
     if stored is None:
         stored = {**now, "form": _form_of(state, now["form"])}
     _refuse(check_windows(stored, strategy))
-    yield _converted(state, stored, now, strategy, watermark)
+    yield _converted(state, stored, now, strategy, fired)
 
 
 def _refuse(problem: str | None) -> None:
@@ -108,14 +109,14 @@ def _form_of(state: KeyedDelta, otherwise: str) -> str:
 
 
 def _converted(
-    state: KeyedDelta, stored: Described, now: Described, strategy: WindowStrategy, watermark: int
+    state: KeyedDelta, stored: Described, now: Described, strategy: WindowStrategy, fired: EventTimeOf
 ) -> KeyedDelta:
     before, after = stored["form"], now["form"]
     if before == after:
         return state
     kinds = _FOLDED if now["contents"] == "folded" else _ELEMENTS
     if after == GENERAL:
-        opened = _OpenWindows(strategy, watermark)
+        opened = _OpenWindows(strategy, fired)
         if before == SESSIONS:
             _add_sessions(opened, state)
         else:
@@ -141,22 +142,22 @@ def _slicing(stored: Described) -> Slicing:
 class _OpenWindows:
     """What the general operator keeps of open windows, if its trigger is the default one: contents and timers."""
 
-    def __init__(self, strategy: WindowStrategy, watermark: int) -> None:
+    def __init__(self, strategy: WindowStrategy, fired: EventTimeOf) -> None:
         self._event_time, self._lateness = strategy.is_event_time, strategy.allowed_lateness
-        self._watermark = watermark
+        self._fired = fired
         self._contents: Entries = {}
         self._timers: Entries = {}
         self._merged: Entries = {}
         self._merging = strategy.is_merging
 
     def add(self, key: Any, window: TimeWindow, content: Any) -> None:
-        last = window.max_timestamp()
+        last, fired = window.max_timestamp(), self._fired(key)
         cleanup = min(last + self._lateness, MAX_WATERMARK) if self._event_time else last
-        if self._event_time and cleanup <= self._watermark:
+        if self._event_time and cleanup <= fired:
             return
         at = Scoped(key, window)
         self._contents[at] = content
-        if not self._event_time or last > self._watermark:
+        if not self._event_time or last > fired:
             self._timers.setdefault((last, at), len(self._timers))
         if cleanup != MAX_WATERMARK:
             self._timers.setdefault((cleanup, at), len(self._timers))

@@ -20,13 +20,15 @@ Mark: TypeAlias = int | Status
 class Entry:
     """One element on its way."""
 
-    __slots__ = ("results", "segment", "settled", "task", "timer", "timestamp", "value")
+    __slots__ = ("began", "results", "segment", "settled", "task", "timer", "timestamp", "value")
 
     def __init__(self, value: Any, timestamp: int | None) -> None:
         self.value = value
         self.timestamp = timestamp
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.began = 0.0
+        """when its call did (s, of a clock that only goes on)"""
         self.settled = False
         """whether its outcome is known: whatever its coroutine does from now on does not count"""
         self.results: list[Any] | None = None

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,6 +20,10 @@ from millrace.runtime.bases.base import NO_ELEMENT
 
 BLOCKED_SECONDS = 30.0
 """If no call ends in so much more than the timeout, a coroutine keeps the loop from running."""
+
+
+REMEMBERED = 0.98
+"""The part of the longest call that is remembered after one more."""
 
 
 class CallError(Exception):
@@ -68,12 +73,20 @@ class Calls:
         self._buffer = buffer
         self._submitted = 0
         self._released = 0
+        self._longest = 0.0
+        """how long calls take (s): the longest of the last ones counts"""
         self._wanted = -1
         """the task waits for no more than so many elements in flight; -1: it does not wait"""
         self._error: CallError | None = None
         self._cancelled = False
 
     # -- in the task's thread -------------------------------------------------------------------------------------
+
+    def ahead(self, elements: int) -> tuple[float, float]:
+        """(about how long so many more elements would wait until the last of them begins, how long a call takes) (s)"""
+        with self._changed:
+            in_flight = self._submitted - self._released + elements
+            return (in_flight - 1) // self._capacity * self._longest, self._longest
 
     def submit(self, entries: list[Entry]) -> None:
         """Start elements as soon as there is room for them."""
@@ -167,6 +180,7 @@ class Calls:
         # Not loop.create_task(): with a user's eager task factory the call would run in the midst of _admit.
         task: asyncio.Task[None] = self._context.run(asyncio.Task, self._run(entry), loop=self._loop.loop)
         entry.task = task
+        entry.began = time.perf_counter()
         self._running.add(task)
         task.add_done_callback(self._over)
         if self._timeout is not None:
@@ -207,6 +221,7 @@ class Calls:
     def _settle(self, entry: Entry, results: list[Any]) -> None:
         with self._changed:
             self._released += self._buffer.complete(entry, results)
+            self._longest = max(self._longest * REMEMBERED, time.perf_counter() - entry.began)
             if self._submitted - self._released <= self._wanted:
                 self._changed.notify()
             self._admit()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.bases.ahead import Ahead
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, is_final, shorten, user_location
@@ -89,6 +90,10 @@ class Operator:
     """elements of its first piece, if it calls something for each"""
     most_at_once: int | None = None
     """elements that it takes at once; None: as many as take it some ms"""
+    has_calls_in_flight = False
+    """whether elements are done only some time after they were processed, at the latest when their epoch ends"""
+    ahead: Ahead | None = None
+    """set while event time was further for some keys than the watermark is, in the subtasks that had them before"""
 
     def setup(self, context: OperatorContext, output: Output) -> None:
         self.context = context
@@ -105,6 +110,11 @@ class Operator:
     def process(self, chunk: Chunk, input: int) -> None:
         """Elements of one channel of an input (0 or 1), in order."""
         raise NotImplementedError
+
+    def calls_ahead(self, elements: int) -> tuple[int, int]:
+        """About how long so many more elements would wait for a call, and how long that takes (ms): of one that has
+        calls in flight."""
+        return 0, 0
 
     def process_watermark(self, watermark: int) -> None:
         """The combined watermark of all inputs advanced (ms)."""

@@ -60,6 +60,10 @@ class Partitioner(ABC):
         """The receivers of elements that were sent to one of another number of receivers; None: any will do."""
         return None
 
+    def groups(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]] | None:
+        """The key groups of elements that were sent by their keys; None: by something else."""
+        return None
+
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
         """The receivers that this sender may reach: they all get its watermarks."""
         return range(receivers)
@@ -222,6 +226,9 @@ class Hash(ElementWise):
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
         # They have their keys, and the key selector was opened by the senders only.
         return places_of_keys(chunk, self.max_parallelism, receivers)
+
+    def groups(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+        return self.places(chunk, self.max_parallelism)
 
     def keys(self, chunk: Chunk) -> list[Any]:
         """The keys of a chunk's elements."""

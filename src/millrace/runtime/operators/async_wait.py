@@ -28,6 +28,8 @@ _BUFFERS: dict[AsyncFunctionDescriptor.OutputMode, type[Buffer]] = {
 class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
     """Runs an AsyncFunction; ``timeout`` in ms, 0 or less for none."""
 
+    has_calls_in_flight = True
+
     def __init__(
         self,
         function: AsyncFunction[Any, Any],
@@ -63,6 +65,12 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         if inspect.isawaitable(done):
             assert self._loop is not None, "the loop lives from open() to close()"
             self._loop.wait_for(done)
+
+    def calls_ahead(self, elements: int) -> tuple[int, int]:
+        if self._calls is None:
+            return 0, 0
+        wait, call = self._calls.ahead(elements)
+        return int(wait * 1000), int(call * 1000)
 
     def process(self, chunk: Chunk, input: int) -> None:
         assert self._calls is not None, "elements come after open()"

@@ -43,6 +43,9 @@ class ByColumns(Partitioner):
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
         return replace(self, thinning=None).router(0, 1, receivers)(chunk)
 
+    def groups(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+        return self.places(chunk, self.max_parallelism)
+
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         if receivers == 1:
             return lambda chunk: iter([(0, chunk)])

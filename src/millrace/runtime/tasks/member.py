@@ -82,18 +82,19 @@ class Member:
         )
 
     def _snapshot(self) -> Any:
-        """Its small state with what waits at its gate; from the first time on that something does, since a state of
-        None says nothing of what was before."""
-        waiting = self.gate.packed()
-        self._has_waited = self._has_waited or bool(waiting)
+        """Its small state with what waits at its gate, and for which keys event time was further; from the first time
+        on that there is any of it, since a state of None says nothing of what was before."""
+        waiting, times = self.gate.packed(), self.gate.times
+        self._has_waited = self._has_waited or bool(waiting) or times is not None
         small = self.operator.snapshot()
-        return WithWaiting(small, waiting) if self._has_waited else small
+        return WithWaiting(small, waiting, times) if self._has_waited else small
 
     def restore_small(self, small: Any) -> None:
         """Go on from a ``_snapshot``."""
         own, waiting = parted(small)
         self._has_waited = isinstance(small, WithWaiting)
         self.gate.waiting = deque(waiting)
+        self.gate.be_ahead(small.ahead if isinstance(small, WithWaiting) else None)
         if own is not None:
             self.operator.restore(own)
 
@@ -114,11 +115,11 @@ class Member:
     def whole(self) -> SubtaskState:
         """Everything, for a savepoint."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
-        small, waiting = self.operator.snapshot(), self.gate.packed()
+        small, waiting, times = self.operator.snapshot(), self.gate.packed(), self.gate.times
         return SubtaskState(
             None if keyed is None else keyed.full_pieces(),
             None if shared is None else shared.full(),
-            WithWaiting(small, waiting) if waiting else small,
+            small if not waiting and times is None else WithWaiting(small, waiting, times),
             self.gate.watermark,
         )
 

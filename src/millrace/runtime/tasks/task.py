@@ -31,7 +31,7 @@ from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_inp
 from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
 from millrace.runtime.tasks.progress import Progress
 from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
-from millrace.runtime.tasks.waiting import Waiting, share, without_waiting
+from millrace.runtime.tasks.waiting import Waiting, event_times, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 
@@ -98,7 +98,8 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        gate = Gate(operator, channels, self.watch, number, self._allowance, self.progress)
+        partitioners = {edge.input: edge.partitioner for edge in job.edges if edge.target == info.id}
+        gate = Gate(operator, channels, self.watch, number, self._allowance, self.progress, partitioners)
         gate.keys = watched((edge.input, edge.partitioner) for edge in job.edges if edge.target == info.id)
         return Member(info, subtask, operator, fork, gate, number)
 
@@ -157,11 +158,12 @@ class StageTask:
             with member.taking_over():
                 earlier = load(member.info, member.subtask, member.info_of)
                 if earlier is not None:
+                    times = event_times(earlier, member.subtask, member.info.max_parallelism)
                     earlier, waiting = without_waiting(earlier)
                     member.gate.waiting.extend(self._share(member, waiting))
                     # What had ended in the earlier job begins again: its sources may have more to read now.
                     watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
-                    member.gate.begin_at(watermark)
+                    member.gate.begin_at(watermark, times)
                     member.operator.take_over(replace(earlier, watermark=watermark, may_drop=may_drop))
                     pieces.append((member, earlier.keyed))
         self.open()
@@ -171,10 +173,9 @@ class StageTask:
 
     def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
         """What is this subtask's of what waited at the gates of earlier ones."""
-        info = member.info
-        spread = {edge.input: edge.partitioner for edge in self.job.edges if edge.target == info.id}
+        info, gate = member.info, member.gate
         return share(
-            waiting, member.subtask, info.parallelism, info.max_parallelism, spread, member.gate.channels
+            waiting, member.subtask, info.parallelism, info.max_parallelism, gate.partitioners, gate.channels
         )
 
     def open(self) -> None:
@@ -263,9 +264,11 @@ class StageTask:
     def _allow(self, order: EpochOrder, own: TaskOrder, finish: Callable[[], bool] | None) -> None:
         """How long it may work: sources stop by themselves, so the operators behind them have their time on top."""
         millis = order.work_millis if order.keep_state else None
-        if millis is not None:
-            millis += max((reads.millis or 0 for reads in own.sources.values()), default=0)
-        self._allowance.begin(millis, finish if millis is not None else None, self._fresh)
+        reading = max((reads.millis or 0 for reads in own.sources.values()), default=0)
+        if millis is None:
+            self._allowance.begin(None, None, self._fresh)
+        else:
+            self._allowance.begin(millis + reading, finish, self._fresh, reading)
 
     def _limits(self, reads: SourceOrder) -> ReadingLimits:
         """How long and how much a source may read."""
@@ -274,7 +277,7 @@ class StageTask:
             job.epoch_records,
             least(job.epoch_millis, reads.millis),
             self._fresh,
-            self._allowance.over,
+            self._allowance.reading_over,
             reads.records,
         )
 

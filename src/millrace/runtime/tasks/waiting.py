@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from millrace.runtime.bases.ahead import Times, times_of_groups
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.exchange.codec import Mark, decode, encode
 from millrace.runtime.exchange.partitioners import Broadcast, Partitioner, places_of_keys
@@ -50,6 +51,8 @@ class WithWaiting:
 
     small: Any
     waiting: tuple[Waiting, ...] = ()
+    ahead: Times | None = None
+    """how far event time was for each key group, if that is further than it is"""
 
 
 def parted(small: Any) -> tuple[Any, tuple[Waiting, ...]]:
@@ -61,6 +64,18 @@ def without_waiting(earlier: EarlierState) -> tuple[EarlierState, list[tuple[Wai
     """The state for the operator, and what waited at each of the earlier subtasks."""
     both = [parted(small) for small in earlier.smalls]
     return replace(earlier, smalls=tuple(small for small, _ in both)), [waiting for _, waiting in both]
+
+
+def event_times(earlier: EarlierState, subtask: int, max_parallelism: int) -> Times | None:
+    """How far event time was for each key group in the earlier subtasks; None: for all of them as far as the subtask
+    begins."""
+    marks = earlier.watermarks
+    ahead = [small.ahead if isinstance(small, WithWaiting) else None for small in earlier.smalls]
+    if not marks:
+        return ahead[subtask] if ahead else None
+    if len(set(marks)) == 1 and all(known is None for known in ahead):
+        return None
+    return times_of_groups(list(marks), ahead or [None] * len(marks), max_parallelism)
 
 
 def share(

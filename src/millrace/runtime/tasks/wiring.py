@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter_ns
 
+from millrace.runtime.bases.ahead import Ahead, Times
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
 from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.exchange import ChannelWriter
-from millrace.runtime.exchange.partitioners import PartitioningError
+from millrace.runtime.exchange.partitioners import Partitioner, PartitioningError
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.pieces import cut, piece_size
 from millrace.runtime.tasks.allowance import Allowance
@@ -43,11 +44,13 @@ class Gate:
         number: int = 0,
         allowance: Allowance | None = None,
         progress: Progress | None = None,
+        partitioners: Mapping[int, Partitioner] | None = None,
     ) -> None:
         """:param channels: channel -> the input that it belongs to.
         :param watch: counts the time of the operator with this number.
         :param allowance: the time of the task in an epoch; None: it has all the time in the world.
         :param progress: that of the task.
+        :param partitioners: input -> how its elements are spread.
         """
         self.operator = operator
         self.waiting: deque[Waiting] = deque()
@@ -55,6 +58,7 @@ class Gate:
         self._allowance = allowance or Allowance(operator_clock)
         self._progress = progress or Progress()
         self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
+        self._flies = operator.has_calls_in_flight
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
@@ -65,6 +69,7 @@ class Gate:
         self.watch = watch or Stopwatch(number + 1)
         self._slot = work_slot(number)
         self._inputs = channels
+        self.partitioners = partitioners or {}
         self._valve = WatermarkValve(list(channels))
         self._open = set(channels)
         self._open_channels = Counter(channels.values())
@@ -90,7 +95,8 @@ class Gate:
     def resume(self) -> Iterator[None]:
         """Hand on what waits, as far as there is time; control comes back after each piece."""
         waiting = self.waiting
-        while waiting and not self._allowance.over():
+        over = self._allowance.reading_over if self._flies else self._allowance.over
+        while waiting and not over():
             first = waiting.popleft()
             input, channel, content = first
             if isinstance(content, bytes):
@@ -105,6 +111,9 @@ class Gate:
         left: Chunk | None = chunk
         while left is not None:
             elements = count(left.values)
+            if self._flies and self._allowance.calls_over(*self.operator.calls_ahead(min(elements, self._size.size))):
+                self.waiting.appendleft(Waiting(input, None, left))
+                return
             if elements > self._size.size:
                 piece, left = cut(left, self._size.size)
                 elements = count(piece.values)
@@ -130,7 +139,7 @@ class Gate:
         before = watch.switch(self._slot)
         began = perf_counter_ns()
         outer = progress.begin(self, elements, left, began)
-        self.operator.process(piece, input)
+        self._hand_on(piece, input)
         self._size.took(elements, perf_counter_ns() - began)
         keyed = self.operator.keyed_state()
         if keyed is not None:
@@ -138,6 +147,16 @@ class Gate:
         progress.end(outer)
         watch.switch(before)
         self._allowance.worked()
+
+    def _hand_on(self, piece: Chunk, input: int) -> None:
+        operator, ahead = self.operator, self.operator.ahead
+        if ahead is None:
+            operator.process(piece, input)
+            return
+        for watermark, part in ahead.parts(piece, self.partitioners.get(input)):
+            operator.watermark = watermark
+            operator.process(part, input)
+        operator.watermark = ahead.watermark
 
     def packed(self) -> tuple[Waiting, ...]:
         """What waits, as packets.
@@ -174,10 +193,18 @@ class Gate:
         else:
             advanced = valve.watermark(channel, mark)
         if advanced is not None:
-            self.operator.process_watermark(advanced)
+            self._advance(advanced)
         if valve.idle != was_idle:
             self.operator.idle = valve.idle
             self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _advance(self, watermark: int) -> None:
+        operator, ahead = self.operator, self.operator.ahead
+        if ahead is not None:
+            ahead.watermark = watermark
+        operator.process_watermark(watermark)
+        if ahead is not None and ahead.is_over:
+            operator.ahead = None
 
     def _time(self, mark: LatencyMark) -> None:
         """It overtakes what the operator keeps for later, as in Flink."""
@@ -221,10 +248,21 @@ class Gate:
         valve, closed, self._closed = self._valve.delta(), self._closed, set()
         return None if valve is None and not closed else (valve, dict.fromkeys(sorted(closed), False))
 
-    def begin_at(self, watermark: int) -> None:
+    @property
+    def times(self) -> Times | None:
+        """How far event time was for each key group, if that is further than it is."""
+        return None if self.operator.ahead is None else self.operator.ahead.times
+
+    def be_ahead(self, times: Times | None) -> None:
+        """Event time was this far for each key group."""
+        ahead = None if times is None else Ahead(times, self._valve.current)
+        self.operator.ahead = None if ahead is None or ahead.is_over else ahead
+
+    def begin_at(self, watermark: int, times: Times | None = None) -> None:
         """All inputs are open, and event time has come as far as this."""
         self._valve.begin_at(watermark)
         self.operator.watermark = watermark
+        self.be_ahead(times)
 
     def restore(self, state: GateState) -> None:
         """Go on from a state, full or a change."""
@@ -236,6 +274,7 @@ class Gate:
         self._open_channels = Counter(self._inputs[channel] for channel in self._open)
         self._closed.clear()
         self.operator.watermark, self.operator.idle = self._valve.current, self._valve.idle
+        self.be_ahead(self.times)
 
 
 class Fork:

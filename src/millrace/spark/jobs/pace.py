@@ -9,12 +9,12 @@ IDLE_SECONDS = 1.0
 """After so long without a record a job counts as idle."""
 
 
-IDLE_INTERVAL = 0.1
-"""Seconds between the epochs of an idle job whose tasks stay."""
-IDLE_INTERVAL_OF_SPARK = 0.6
-"""The same where each epoch is a job of Spark, which takes some 50 ms of a processor."""
-QUIET_SECONDS = 10.0
-"""After so long without a record an idle job has half as many epochs."""
+IDLE_INTERVALS = (0.1, 0.2)
+"""Seconds between the epochs of an idle job whose tasks stay: at first, and at most."""
+IDLE_INTERVALS_OF_SPARK = (0.6, 2.4)
+"""The same where each epoch is a job of Spark, which takes some 150 ms of a processor."""
+QUIET_PART = 0.2
+"""The interval of an idle job as a part of the time for which nothing has come: what comes then waits no longer."""
 
 
 class Pace:
@@ -22,7 +22,7 @@ class Pace:
 
     :param interval: in seconds.
     :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
-    :param rare: the same of one that has been idle for long.
+    :param longest: to which that grows, the longer nothing comes.
     :param behind: the interval of a job that has more to do than one epoch takes; None: the same.
     :param clock: in seconds.
     """
@@ -31,13 +31,13 @@ class Pace:
         self,
         interval: float,
         idle: float,
-        rare: float = 0.0,
+        longest: float = 0.0,
         behind: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._interval = interval
         self._idle = max(idle, interval)
-        self._rare = max(rare, self._idle)
+        self._longest = max(longest, self._idle)
         self._clock = clock
         self._behind = interval if behind is None else behind
         self._due = self._busy = self._began = clock()
@@ -50,8 +50,8 @@ class Pace:
         """It begins now."""
         now = self._began = self._clock()
         quiet = now - self._busy
-        interval = self._interval if quiet < IDLE_SECONDS else self._idle if quiet < QUIET_SECONDS else self._rare
-        self._due = max(self._due + interval, now)
+        idle = min(max(self._idle, quiet * QUIET_PART), self._longest)
+        self._due = max(self._due + (self._interval if quiet < IDLE_SECONDS else idle), now)
 
     def ended(self, records: int, more: bool = False, due_in: float | None = None) -> None:
         """The epoch is complete; its sources have read so many records.

@@ -38,7 +38,7 @@ from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.hearing import Hearing
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
-from millrace.spark.jobs.pace import IDLE_INTERVAL, IDLE_INTERVAL_OF_SPARK, Pace
+from millrace.spark.jobs.pace import IDLE_INTERVALS, IDLE_INTERVALS_OF_SPARK, Pace
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
@@ -381,13 +381,13 @@ class JobRunner:
             pace.ended(result.records, result.more, due_in)
 
     def _idle_intervals(self, interval: float) -> tuple[float, float]:
-        """Seconds between the epochs of a job to which nothing comes, and to which nothing has come for long."""
+        """Seconds between the epochs of a job to which nothing comes: at first, and at most."""
         if self.settings.bounded:
             return interval, interval
-        idle = IDLE_INTERVAL if self._execution == options.RESIDENT else IDLE_INTERVAL_OF_SPARK
+        idle, longest = IDLE_INTERVALS if self._execution == options.RESIDENT else IDLE_INTERVALS_OF_SPARK
         checkpoints = self.settings.checkpoints
-        most = 2 * idle if checkpoints is None else checkpoints.settings.interval / 1000
-        return min(idle, most), min(2 * idle, most)
+        # Checkpoints that hold nothing new come later, too.
+        return idle if checkpoints is None else min(idle, checkpoints.settings.interval / 1000), longest
 
     def _wait(self, pace: Pace) -> None:
         """Until the next epoch is due, or one is waited for."""

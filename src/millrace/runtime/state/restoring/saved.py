@@ -37,6 +37,8 @@ class EarlierState:
     """of all earlier subtasks, in their order"""
     watermark: int
     """the lowest of all of them (ms)"""
+    watermarks: tuple[int, ...] = ()
+    """of all earlier subtasks, in their order, if there was another number of them"""
     adapt: Callable[[StateInfo, Any], Any] | None = None
     """(an operator state that is wanted now, its entry in ``shared``) -> the entry with values of the wanted type"""
     may_drop: bool = False

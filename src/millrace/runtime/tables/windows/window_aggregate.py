@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
 from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
+from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import clock_times, passed
 from millrace.runtime.tables.windows.contents import Results, contents_of
@@ -61,11 +63,12 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
 
     def _schedule(self, buckets: set[int]) -> None:
         size = self._windows.slice_size
+        watermark = self.watermark if self.ahead is None else self.ahead.watermark
         for bucket in buckets - self._planned:
             self._planned.add(bucket)
             for end in self._windows.window_ends(bucket - size) if self._sliced else (bucket,):
                 due = self._clock.instant(end) - 1
-                if not (self._sliced and due <= self.watermark):
+                if not (self._sliced and due <= watermark):
                     self._agenda.add(due, end)
 
     # -- rows come in ---------------------------------------------------------------------------------------------
@@ -143,7 +146,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
 
     def _fire(self, ends: Sequence[int]) -> None:
         for found in self._contents.results([(end, self._stored(end)) for end in ends]):
-            self._emit(found)
+            self._emit(self._not_fired(found))
         for end in ends:
             self._drop_after(end)
 
@@ -159,6 +162,16 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
     def _drop(self, bucket: int) -> None:
         self._contents.drop(bucket)
         self._planned.discard(bucket)
+
+    def _not_fired(self, found: Results) -> Results:
+        """Without what has fired for its key: of windows that share slices something is still there."""
+        if not self._sliced or self.ahead is None:
+            return found
+        width, times = len(self.config.keys), self.ahead.times
+        groups = key_subtasks(found.keys[:width], len(found.ends), len(times), len(times))
+        due = self._clock.instants(found.ends) - 1 > times[groups]
+        keys, values = ([column.filter(pa.array(due)) for column in columns] for columns in found[:2])
+        return Results(keys, values, found.ends[due])
 
     def _emit(self, found: Results) -> None:
         starts = self._starts(found)
