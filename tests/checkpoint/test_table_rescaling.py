@@ -29,8 +29,9 @@ QUERIES = {
     "INTERVAL '0.1' SECOND, INTERVAL '0.3' SECOND)) GROUP BY k, window_start, window_end",
     "session": "SELECT k, COUNT(*) AS n, MAX(v) AS s, window_end FROM TABLE(SESSION(TABLE t PARTITION BY k, "
     "DESCRIPTOR(ts), INTERVAL '0.2' SECOND)) GROUP BY k, window_start, window_end",
-    "window top": "SELECT k, v, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY v "
-    "DESC) AS r FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '0.1' SECOND, INTERVAL '0.3' SECOND))) WHERE r <= 2",
+    "window top": "SELECT k, v, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end "
+    "ORDER BY v DESC) AS r FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '0.1' SECOND, "
+    "INTERVAL '0.3' SECOND))) WHERE r <= 2",
     "over": "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '0.3' SECOND PRECEDING "
     "AND CURRENT ROW) AS s FROM t",
     "group by": "SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(v) AS m FROM t GROUP BY k",

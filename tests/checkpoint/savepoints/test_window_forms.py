@@ -391,8 +391,9 @@ def test_open_windows_of_another_size_are_named() -> None:
 
 def test_which_windows_are_open_must_be_known() -> None:
     saved = program(TUMBLING, PROCESS).saved([Element((0, 1), 8)])
+    now = program(SameTumbling.of(ms(10)), PROCESS).strategy
     with pytest.raises(WindowFormError, match="the savepoint does not tell which windows are open in it"):
-        list(convert_windows(saved.pieces, None, program(SameTumbling.of(ms(10)), PROCESS).strategy, event_time_of(None, 0)))
+        list(convert_windows(saved.pieces, None, now, event_time_of(None, 0)))
 
 
 def test_windows_of_another_size_go_on_in_the_general_form() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 MOST_FOR_CALLS = 0.75
 """The part of a task's time at whose end calls end that it has begun: it can't leave them to the next epoch."""
 
