@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 from typing import Any, NamedTuple
 
@@ -10,6 +12,12 @@ from millrace.connectors.checkpoint_lock import CheckpointLock
 from millrace.util.threads import Cancelled
 
 ELEMENT, WATERMARK, IDLE = "element", "watermark", "idle"
+
+
+MOST_BYTES = 32 * 2**20
+"""How far a function may be ahead in any case, about: one element more than that."""
+SAMPLED = 16
+"""Of so many elements one is weighed; texts and bytes always are."""
 
 
 class Event(NamedTuple):
@@ -31,6 +39,8 @@ class Handover:
         self.error: BaseException | None = None
         self._changed = threading.Condition()
         self._events: list[Event] = []
+        self._bytes = 0
+        self._element_bytes = self._unweighed = 0
         self._skip = skip
         self._capacity = capacity
         self._cancelled = False
@@ -39,7 +49,7 @@ class Handover:
     def put(self, event: Event) -> None:
         """Waits for room. Raises ``Cancelled`` when it is not wanted any more."""
         with self.lock, self._changed:
-            while len(self._events) >= self._capacity and not self._cancelled:
+            while not self.has_room and not self._cancelled:
                 self._changed.wait()
             if self._cancelled:
                 raise Cancelled
@@ -47,8 +57,22 @@ class Handover:
                 self._skip -= event.kind == ELEMENT
                 return
             self._events.append(event)
+            self._bytes += self._weight(event.value)
             if len(self._events) == 1:
                 self._changed.notify_all()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the function may be ahead by one element more."""
+        return len(self._events) < self._capacity and self._bytes < MOST_BYTES
+
+    def _weight(self, value: Any) -> int:
+        if value.__class__ is str or value.__class__ is bytes:
+            return len(value)
+        if not self._unweighed:
+            self._element_bytes, self._unweighed = _weighed(value), SAMPLED
+        self._unweighed -= 1
+        return self._element_bytes
 
     def limit(self, capacity: int) -> None:
         """Let the function be so many elements ahead from now on."""
@@ -62,7 +86,7 @@ class Handover:
         with self._changed:
             if seconds and not (self._events or self._done):
                 self._changed.wait(seconds)
-            events, self._events = self._events, []
+            events, self._events, self._bytes = self._events, [], 0
             self._changed.notify_all()
             return events
 
@@ -85,6 +109,13 @@ class Handover:
         """Whether the function has ended and all that it emitted was taken."""
         with self._changed:
             return self._done and not self._events
+
+
+def _weighed(value: Any) -> int:
+    try:
+        return len(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    except Exception:  # what sends it or stores it says so
+        return sys.getsizeof(value)
 
 
 def emit(events: list[Event], output: ReaderOutput[Any]) -> int:
