@@ -10,7 +10,7 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.runtime.bases.ahead import Ahead, event_time_of, times_of_groups
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
-from millrace.runtime.exchange.partitioners import Hash, Partitioner, Rebalance
+from millrace.runtime.exchange.partitioners import Forward, Hash, Partitioner, Rebalance
 from millrace.runtime.tables.exchange import ByColumns
 
 GROUPS = 8
@@ -37,6 +37,7 @@ def test_elements_come_at_the_time_of_their_key(values: list[int], times: list[i
     assert ahead.is_over == (max(times) <= 5)
     rows = Rows(record_batch([pa.array(values, pa.int64())], len(values)))
     cases: list[tuple[Partitioner, Chunk]] = [
+        (Forward(), Chunk(list(values), None, [(value,) for value in values])),
         (Hash(lambda value: (value,), GROUPS), Chunk(list(values), None, [(value,) for value in values])),
         (ByColumns((0,), GROUPS), Chunk([rows])),
     ]

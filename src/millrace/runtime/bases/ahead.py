@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
-from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.exchange.partitioners import Partitioner, places_of_keys
 
 Times = npt.NDArray[np.int64]
 EventTimeOf = Callable[[Any], int]
@@ -48,6 +48,8 @@ class Ahead:
         :param partitioner: how the elements were spread.
         """
         groups = None if partitioner is None else partitioner.groups(chunk)
+        if groups is None and chunk.keys is not None:  # from an operator of the same task
+            groups = places_of_keys(chunk, len(self.times), len(self.times))
         if groups is None:
             yield self.watermark, chunk
             return

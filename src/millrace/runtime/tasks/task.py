@@ -158,7 +158,8 @@ class StageTask:
             with member.taking_over():
                 earlier = load(member.info, member.subtask, member.info_of)
                 if earlier is not None:
-                    times = event_times(earlier, member.subtask, member.info.max_parallelism)
+                    keyed = member.operator.keyed_state() is not None
+                    times = event_times(earlier, member.subtask, member.info.max_parallelism) if keyed else None
                     earlier, waiting = without_waiting(earlier)
                     member.gate.waiting.extend(self._share(member, waiting))
                     # What had ended in the earlier job begins again: its sources may have more to read now.
@@ -167,9 +168,9 @@ class StageTask:
                     member.operator.take_over(replace(earlier, watermark=watermark, may_drop=may_drop))
                     pieces.append((member, earlier.keyed))
         self.open()
-        for member, keyed in pieces:
+        for member, piece in pieces:
             with member.taking_over():
-                member.operator.take_over_keyed(keyed)
+                member.operator.take_over_keyed(piece)
 
     def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
         """What is this subtask's of what waited at the gates of earlier ones."""

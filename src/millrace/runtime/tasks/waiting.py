@@ -6,7 +6,7 @@ and with another parallelism, where each subtask finds its share of what all ear
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def share(
     subtask: int,
     parallelism: int,
     max_parallelism: int,
-    partitioners: dict[int, Partitioner],
+    partitioners: Mapping[int, Partitioner],
     channels: Collection[Channel],
 ) -> Iterator[Waiting]:
     """What of it belongs to one of the subtasks that there are now.

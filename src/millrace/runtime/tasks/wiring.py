@@ -58,7 +58,7 @@ class Gate:
         self._allowance = allowance or Allowance(operator_clock)
         self._progress = progress or Progress()
         self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
-        self._flies = operator.has_calls_in_flight
+        self._in_flight = operator.has_calls_in_flight
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
@@ -95,7 +95,7 @@ class Gate:
     def resume(self) -> Iterator[None]:
         """Hand on what waits, as far as there is time; control comes back after each piece."""
         waiting = self.waiting
-        over = self._allowance.reading_over if self._flies else self._allowance.over
+        over = self._allowance.reading_over if self._in_flight else self._allowance.over
         while waiting and not over():
             first = waiting.popleft()
             input, channel, content = first
@@ -111,7 +111,7 @@ class Gate:
         left: Chunk | None = chunk
         while left is not None:
             elements = count(left.values)
-            if self._flies and self._allowance.calls_over(*self.operator.calls_ahead(min(elements, self._size.size))):
+            if self._in_flight and self._calls_over(min(elements, self._size.size)):
                 self.waiting.appendleft(Waiting(input, None, left))
                 return
             if elements > self._size.size:
@@ -130,6 +130,9 @@ class Gate:
                 self.waiting.appendleft(Waiting(input, None, left))
                 return
             yield
+
+    def _calls_over(self, elements: int) -> bool:
+        return self._allowance.calls_over(*self.operator.calls_ahead(elements))
 
     def _process(self, piece: Chunk, elements: int, input: int, left: int = 0) -> None:
         self.records += elements
