@@ -71,8 +71,8 @@ def event_times(earlier: EarlierState, subtask: int, max_parallelism: int) -> Ti
     begins."""
     marks = earlier.watermarks
     ahead = [small.ahead if isinstance(small, WithWaiting) else None for small in earlier.smalls]
-    if not marks:
-        return ahead[subtask] if ahead else None
+    if not marks:  # as many as before; or another number, in a savepoint of Millrace 0.1, which has one watermark
+        return ahead[subtask] if subtask < len(ahead) else None
     if len(set(marks)) == 1 and all(known is None for known in ahead):
         return None
     return times_of_groups(list(marks), ahead or [None] * len(marks), max_parallelism)
