@@ -28,6 +28,17 @@ def small_pieces() -> Iterator[None]:
         yield
 
 
+class Countdown:
+    """Says that an epoch is to end when it is asked for the so-manieth time from now, and only then."""
+
+    def __init__(self, left: int = 0) -> None:
+        self.left = left
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+
 def now_and_then(random: Random) -> Callable[[], bool]:
     """What says that an epoch is to end now, often or seldom, from a generator of its own."""
     own = Random(random.random())

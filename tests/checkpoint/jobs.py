@@ -13,6 +13,7 @@ from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.checkpoint.savepoints.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.checkpoint.snapshot_files import FolderSnapshots
+from millrace.common.functions import AggregateFunction
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.graph.serialize import serialize
 from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
@@ -33,6 +34,22 @@ def collecting(build: Build, parallelism: int, max_parallelism: int = 128, epoch
     stream = build(env)
     env._program.add("Sink: Collect", specs.Collect(), stream._edges(), None)
     return replace(env.job_graph(), epoch_records=epoch_records)
+
+
+class Sum(AggregateFunction):
+    """It can be merged, so sliding windows share slices."""
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: int, accumulator: int) -> int:
+        return accumulator + value
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
 
 
 class SavedJob:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checkpoint.jobs import Build, SavedJob, collecting
+from tests.checkpoint.jobs import Build, SavedJob, Sum, collecting
 
 from millrace.checkpoint.files.errors import RestoreError
 from millrace.checkpoint.savepoints import state_files
@@ -27,7 +27,6 @@ from millrace.datastream import (
     ProcessWindowFunction,
     StreamExecutionEnvironment,
 )
-from millrace.datastream.functions import AggregateFunction
 from millrace.datastream.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -67,20 +66,6 @@ def numbers(env: StreamExecutionEnvironment) -> DataStream:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Tenfold())
     stream = env.from_sequence(0, COUNT - 1).uid("numbers").set_parallelism(1)
     return stream.assign_timestamps_and_watermarks(strategy).uid("times")
-
-
-class Sum(AggregateFunction):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 class AllStates(KeyedProcessFunction):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.checkpoint.jobs import Build, SavedJob, collecting
-from tests.endings import small_pieces
+from tests.endings import Countdown, small_pieces
 
 from millrace.checkpoint.tasks import sections, task_file
 from millrace.common import Types
@@ -102,20 +102,15 @@ def test_goes_on(name: str, compact: int, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", ["hop", "session", "over", "window top"])
 def test_goes_on_from_different_watermarks(name: str, stops: int, tmp_path: Path) -> None:
     """Something waits at the gates of some subtasks only."""
-    build, left = program(QUERIES[name]), [0]
-
-    def finish() -> bool:
-        left[0] -= 1
-        return left[0] == 0
-
+    build, finish = program(QUERIES[name]), Countdown()
     with small_pieces():
         first = SavedJob(collecting(build, 2, epoch_records=20), tmp_path / "first", finish=finish)
         first.epoch()
-        left[0] = stops
+        finish.left = stops
         first.epoch(tmp_path / "savepoint")
         second = SavedJob(collecting(build, 3, epoch_records=20), tmp_path / "second", finish=finish)
         second.restore(str(tmp_path / "savepoint"))
-        left[0] = stops // 2
+        finish.left = stops // 2
         second.epoch(tmp_path / "again")
         third = SavedJob(collecting(build, 1, epoch_records=20), tmp_path / "third")
         third.restore(str(tmp_path / "again"))

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.checkpoint.jobs import SavedJob, collecting
-from tests.endings import now_and_then, small_pieces
+from tests.checkpoint.jobs import SavedJob, Sum, collecting
+from tests.endings import Countdown, now_and_then, small_pieces
 from tests.programs import Program, build, expected, programs
 
 from millrace.common import Time
-from millrace.common.functions import AggregateFunction, ProcessWindowFunction
+from millrace.common.functions import ProcessWindowFunction
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, EventTimeTrigger, SlidingEventTimeWindows
@@ -90,14 +90,8 @@ def test_wherever_it_stops_a_broadcast_stream_comes_once_to_each(stops: int, tmp
     def program(env: StreamExecutionEnvironment) -> DataStream:
         return env.from_collection(list(range(9))).set_parallelism(1).broadcast().map(lambda n: n).set_parallelism(2)
 
-    left = [stops]
-
-    def finish() -> bool:
-        left[0] -= 1
-        return left[0] == 0
-
     with small_pieces():
-        first = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "first", finish=finish)
+        first = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "first", finish=Countdown(stops))
         first.epoch(tmp_path / "savepoint")
         second = SavedJob(collecting(program, 1, epoch_records=None), tmp_path / "second")
         second.restore(str(tmp_path / "savepoint"))
@@ -110,22 +104,6 @@ class Shape(NamedTuple):
     windows: Callable[[KeyedStream], DataStream]
     expected: Callable[[], Iterator[tuple[int, int]]]
     """(key, sum) of each window of each key, of the numbers up to 24 with the key n % 7 and n as their time"""
-
-
-class Sum(AggregateFunction):
-    """Slices of sliding windows are shared."""
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, first: int, second: int) -> int:
-        return first + second
 
 
 class WithKey(ProcessWindowFunction):
@@ -165,13 +143,13 @@ SHAPES = {
 }
 
 
-def windows(shape: Shape, parallelism: int, epoch_records: int | None = 9) -> JobGraph:
+def windows(shape: Shape, parallelism: int) -> JobGraph:
     def program(env: StreamExecutionEnvironment) -> DataStream:
         timed = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Number())
         numbers = env.from_collection(list(range(COUNT))).set_parallelism(1).assign_timestamps_and_watermarks(timed)
         return shape.windows(numbers.set_parallelism(1).key_by(lambda n: n % KEYS))
 
-    return collecting(program, parallelism, epoch_records=epoch_records)
+    return collecting(program, parallelism, epoch_records=9)
 
 
 @pytest.mark.parametrize("parallelism", [1, 3, 4])
@@ -180,20 +158,15 @@ def windows(shape: Shape, parallelism: int, epoch_records: int | None = 9) -> Jo
 def test_wherever_it_stops_windows_fire_once(stops: int, name: str, parallelism: int, tmp_path: Path) -> None:
     """Subtasks of one operator may have come to different watermarks, and one of the next job gets keys of several. It
     is stopped again in the middle of that, and goes on with yet another number."""
-    shape, left = SHAPES[name], [0]
-
-    def finish() -> bool:
-        left[0] -= 1
-        return left[0] == 0
-
+    shape, finish = SHAPES[name], Countdown()
     with small_pieces():
         first = SavedJob(windows(shape, 2), tmp_path / "first", finish=finish)
         first.epoch()
-        left[0] = stops
+        finish.left = stops
         first.epoch(tmp_path / "one")
         second = SavedJob(windows(shape, parallelism), tmp_path / "second", finish=finish)
         second.restore(str(tmp_path / "one"))
-        left[0] = stops // 3
+        finish.left = stops // 3
         second.epoch(tmp_path / "two")
         third = SavedJob(windows(shape, parallelism % 3 + 1), tmp_path / "third")
         third.restore(str(tmp_path / "two"))

@@ -196,3 +196,16 @@ def test_batch_mode_leaves_windows_by_count_open() -> None:
     for make in operators_for(CountTumblingWindowAssigner.of(2), batch=True, **REDUCE.settings).values():
         found, _ = run_steps(make, [*script, EndInput()])
         assert [record.value for step in found for record in step.records] == [("k", 1)]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_how_far_event_time_was_does_not_matter(name: str) -> None:
+    """Before the job was given another number of subtasks, for the keys that this one has now: far beyond the clock."""
+    for make in operators_for(WINDOWS[name][0], function=Show()).values():
+        with make() as harness:
+            harness._gate.begin_at(0, (10**15,) * 128)
+            assert harness.operator.ahead is not None
+            harness.process_element((0, 1), None)
+            harness.set_processing_time(100)
+            harness.end_epoch()
+            assert [item for item in harness.take_output() if isinstance(item, Record)]

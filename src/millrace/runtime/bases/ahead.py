@@ -7,17 +7,15 @@ this for the keys that were further. Their windows have fired, and what comes fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.exchange.partitioners import Partitioner, places_of_keys
 
-Times = npt.NDArray[np.int64]
+Times = tuple[int, ...]
+"""key group -> how far event time was for its keys (ms)"""
 EventTimeOf = Callable[[Any], int]
 """key -> how far event time was for it (ms)"""
 
@@ -25,22 +23,22 @@ EventTimeOf = Callable[[Any], int]
 class Ahead:
     """Of one subtask, as long as its watermark is behind that of some keys.
 
-    :param times: key group -> how far event time was (ms).
     :param watermark: how far it is for all keys (ms).
     """
 
     def __init__(self, times: Times, watermark: int) -> None:
         self.times = times
+        self._furthest = max(times, default=MIN_TIMESTAMP)
         self.watermark = watermark
 
     @property
     def is_over(self) -> bool:
         """Whether no key is further than the others any more."""
-        return bool(self.times.max(initial=MIN_TIMESTAMP) <= self.watermark)
+        return self._furthest <= self.watermark
 
     def of_key(self, key: Any) -> int:
         """How far event time was for a key (ms)."""
-        return int(self.times[key_group(key, len(self.times))])
+        return self.times[key_group(key, len(self.times))]
 
     def parts(self, chunk: Chunk, partitioner: Partitioner | None) -> Iterator[tuple[int, Chunk]]:
         """(watermark, the elements that come at it), those of one key in order.
@@ -54,31 +52,30 @@ class Ahead:
             yield self.watermark, chunk
             return
         for group, part in groups:
-            yield max(self.watermark, int(self.times[group])), part
+            yield max(self.watermark, self.times[group]), part
 
 
 def event_time_of(times: Times | None, watermark: int) -> EventTimeOf:
     """How far event time was for a key (ms).
 
-    :param times: key group -> how far it was; None: for all as far as the watermark.
+    :param times: None: it was as far as the watermark for all.
     """
     if times is None:
         return lambda key: watermark
     return Ahead(times, watermark).of_key
 
 
-def times_of_groups(watermarks: list[int], ahead: list[Times | None], max_parallelism: int) -> Times:
+def times_of_groups(watermarks: Sequence[int], ahead: Sequence[Times | None], max_parallelism: int) -> Times:
     """How far event time was for each key group.
 
     :param watermarks: of all earlier subtasks.
     :param ahead: what each of them knew of its keys itself.
     """
-    owners = [subtask_of_group(group, max_parallelism, len(watermarks)) for group in range(max_parallelism)]
-    # What had ended begins again.
-    reached = [MIN_TIMESTAMP if watermark == MAX_WATERMARK else watermark for watermark in watermarks]
-    times = np.array([reached[owner] for owner in owners], np.int64)
-    for group, owner in enumerate(owners):
-        known = ahead[owner]
-        if known is not None and watermarks[owner] != MAX_WATERMARK:
-            times[group] = max(times[group], known[group])
-    return times
+    times: list[int] = []
+    for subtask, (watermark, known) in enumerate(zip(watermarks, ahead)):
+        for group in group_range(subtask, max_parallelism, len(watermarks)):
+            if watermark == MAX_WATERMARK:
+                times.append(MIN_TIMESTAMP)  # what had ended begins again
+            else:
+                times.append(watermark if known is None else max(watermark, known[group]))
+    return tuple(times)

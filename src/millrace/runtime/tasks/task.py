@@ -100,7 +100,7 @@ class StageTask:
         }
         partitioners = {edge.input: edge.partitioner for edge in job.edges if edge.target == info.id}
         gate = Gate(operator, channels, self.watch, number, self._allowance, self.progress, partitioners)
-        gate.keys = watched((edge.input, edge.partitioner) for edge in job.edges if edge.target == info.id)
+        gate.keys = watched(partitioners.items())
         return Member(info, subtask, operator, fork, gate, number)
 
     def _connect(self, edge: EdgeInfo) -> None:

@@ -75,7 +75,7 @@ def event_times(earlier: EarlierState, subtask: int, max_parallelism: int) -> Ti
         return ahead[subtask] if subtask < len(ahead) else None
     if len(set(marks)) == 1 and all(known is None for known in ahead):
         return None
-    return times_of_groups(list(marks), ahead or [None] * len(marks), max_parallelism)
+    return times_of_groups(marks, ahead or [None] * len(marks), max_parallelism)
 
 
 def share(

@@ -189,10 +189,11 @@ class AlignedWindowBase(WindowOperatorBase):
         window, contents_of, process = self._slicing.window(end), self._fold.result, self.function.process
         context, clears = self._window_context, clears and self._clears
         values, enter, gather = found.values, context.enter, found.gather
-        add, known, ahead = values.append, len(values), self.ahead
-        for key, accumulator in self._layout.contents(end).items():
-            if ahead is not None and ahead.of_key(key) >= end - 1:
-                continue  # it has fired for this key
+        add, known = values.append, len(values)
+        rows = self._layout.contents(end)
+        if self.ahead is not None:
+            rows = {key: each for key, each in rows.items() if not self.fired_elsewhere(key, end - 1)}
+        for key, accumulator in rows.items():
             try:
                 contents = contents_of(accumulator)
                 if contents is not None:

@@ -132,7 +132,7 @@ class SessionWindowOperator(WindowOperatorBase):
             if start > time:
                 break
             try:
-                if end - 1 == time and not (self.ahead is not None and self.ahead.of_key(key) >= time):
+                if end - 1 == time and not self.fired_elsewhere(key, time):
                     self._evaluate(key, [start, end, contents], found)
                 if self.cleanup_of(end - 1) <= time:
                     self.clear_window(key, TimeWindow(start, end))

@@ -103,6 +103,10 @@ class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, A
         """Whether an element that is in no window any more came too late, rather than never belonged to one."""
         return self._event_time and timestamp is not None and timestamp + self._lateness <= self.watermark
 
+    def fired_elsewhere(self, key: Any, last: int) -> bool:
+        """Whether a window with this last timestamp has fired for the key in the subtask that had it before."""
+        return self._event_time and self.ahead is not None and self.ahead.of_key(key) >= last
+
     def cleanup_of(self, last: int) -> int:
         """When the state of a window with this last timestamp is dropped (ms)."""
         return min(last + self._lateness, MAX_WATERMARK) if self._event_time else last

@@ -167,7 +167,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         """Without what has fired for its key: of windows that share slices something is still there."""
         if not self._sliced or self.ahead is None:
             return found
-        width, times = len(self.config.keys), self.ahead.times
+        width, times = len(self.config.keys), np.array(self.ahead.times, np.int64)
         groups = key_subtasks(found.keys[:width], len(found.ends), len(times), len(times))
         due = self._clock.instants(found.ends) - 1 > times[groups]
         keys, values = ([column.filter(pa.array(due)) for column in columns] for columns in found[:2])
