@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from millrace.spark.jobs.pace import IDLE_SECONDS, Pace
 
 
@@ -56,7 +54,7 @@ def test_the_longer_nothing_comes_the_longer_it_waits() -> None:
     while clock.now < began + 60:
         quiet = clock.now - began
         waits.append((quiet, epoch(pace, clock, 0.0, 0)))
-    for (quiet, _), (_, wait) in pairwise(waits):
+    for quiet, wait in waits:
         assert wait == (0.1 if quiet < IDLE_SECONDS else round(min(max(0.6, quiet / 5), 2.4), 6))
     assert epoch(pace, clock, 0.0, 3) == 2.4
     assert epoch(pace, clock, 0.0, 0) == 0.1
