@@ -17,10 +17,10 @@ from millrace.runtime.pieces import (
     INTERVAL_MS,
     MOST_CALLED,
     PIECE_NANOSECONDS,
+    Cutter,
     Midst,
     Pause,
     PieceSize,
-    cut,
     piece_size,
 )
 
@@ -99,16 +99,17 @@ BLOCKS = st.lists(UPDATES, min_size=1, max_size=8)
 
 
 def pieces_of(chunk: Chunk, most: int) -> list[Chunk]:
-    found, left = [], chunk
-    while count(left.values) > most:
-        piece, rest = cut(left, most)
-        assert count(piece.values) >= most
+    found: list[Chunk] = []
+    cutter = Cutter(chunk)
+    while cutter.elements:
+        before, left = cutter.elements, cutter.left
+        assert count(left.values) == before
+        piece = cutter.take(most)
+        taken = count(piece.values)
+        assert taken >= min(most, before)
+        assert cutter.elements == before - taken
         found.append(piece)
-        if rest is None:
-            return found
-        assert count(rest.values) > 0
-        left = rest
-    return [*found, left]
+    return found
 
 
 def ends_of(blocks: list[list[int]]) -> set[int]:

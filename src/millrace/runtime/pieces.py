@@ -12,7 +12,7 @@ import numpy as np
 
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import UPDATE_AFTER, UPDATE_BEFORE, Rows
-from millrace.runtime.elements import Chunk
+from millrace.runtime.elements import Chunk, count
 
 PIECE_NANOSECONDS = 10_000_000
 """How long a piece shall take."""
@@ -112,21 +112,46 @@ def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) ->
     return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS)
 
 
-def cut(chunk: Chunk, most: int) -> tuple[Chunk, Chunk | None]:
-    """The first ``most`` elements of a chunk that has more, and what is left of it. The old and the new row of an
-    update stay together, so it may be more, and nothing may be left."""
-    values = chunk.values
-    if values[0].__class__ is Rows:
-        return _cut_rows(values, most)
-    end = most
-    while end < len(values) and _is_old_row(values[end - 1]):
-        end += 1
-    if end >= len(values):
-        return chunk, None
+class Cutter:
+    """Takes a chunk apart, one piece after the other. What a piece costs does not depend on how much is left."""
+
+    __slots__ = ("_chunk", "_start", "elements")
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._chunk = chunk
+        self._start = 0
+        """what has been taken, of single elements; of batches of rows the chunk has none that was taken"""
+        self.elements = count(chunk.values)
+        """how many are left"""
+
+    def take(self, most: int) -> Chunk:
+        """The next ``most`` elements, fewer if no more are left. The old and the new row of an update stay together, so
+        it may be more."""
+        if self.elements <= most:
+            piece = self.left
+            self.elements = 0
+            return piece
+        if self._chunk.values[0].__class__ is Rows:
+            piece, self._chunk = _cut_rows(self._chunk.values, most)
+            self.elements = count(self._chunk.values)
+            return piece
+        values = self._chunk.values
+        start, end = self._start, self._start + most
+        while end < len(values) and _is_old_row(values[end - 1]):
+            end += 1
+        self._start, self.elements = end, len(values) - end
+        return _slice_chunk(self._chunk, start, end)
+
+    @property
+    def left(self) -> Chunk:
+        """All that was not taken."""
+        return _slice_chunk(self._chunk, self._start, None) if self._start else self._chunk
+
+
+def _slice_chunk(chunk: Chunk, start: int, end: int | None) -> Chunk:
     times, keys = chunk.timestamps, chunk.keys
-    return (
-        Chunk(values[:end], None if times is None else times[:end], None if keys is None else keys[:end]),
-        Chunk(values[end:], None if times is None else times[end:], None if keys is None else keys[end:]),
+    return Chunk(
+        chunk.values[start:end], None if times is None else times[start:end], None if keys is None else keys[start:end]
     )
 
 
@@ -134,7 +159,7 @@ def _is_old_row(value: object) -> bool:
     return value.__class__ is Row and value.get_row_kind() is RowKind.UPDATE_BEFORE
 
 
-def _cut_rows(batches: Sequence[Rows], most: int) -> tuple[Chunk, Chunk | None]:
+def _cut_rows(batches: Sequence[Rows], most: int) -> tuple[Chunk, Chunk]:
     first: list[Rows] = []
     left = list(batches)
     room = most
@@ -147,7 +172,7 @@ def _cut_rows(batches: Sequence[Rows], most: int) -> tuple[Chunk, Chunk | None]:
             first.append(_slice(rows, 0, end))
             left.insert(0, _slice(rows, end, len(rows)))
         room -= end
-    return Chunk(list(first)), Chunk(left) if any(map(len, left)) else None
+    return Chunk(first), Chunk(left if any(map(len, left)) else [])
 
 
 def _slice(rows: Rows, start: int, end: int) -> Rows:

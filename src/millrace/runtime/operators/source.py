@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
@@ -84,7 +83,7 @@ class SourceOperator(ReadingOperator):
 
     def _read(self, order: SourceOrder, epoch: int, budget: Budget) -> Iterator[None]:
         self._paused = order.paused and not order.stop
-        if order.stop and self._live is None and not self._kept.items:
+        if order.stop and self._live is None and not self._kept:
             self._end()  # a reader that would only be told to stop is not worth making
             yield
             return
@@ -104,15 +103,15 @@ class SourceOperator(ReadingOperator):
         live.output.end_all()
         if not self._paused:
             yield from self._hand_on(budget)
-        if self._kept.items:
+        if self._kept:
             self._kept.add(Given(Kind.TOLD, None, live.said()))
         else:
             self._told.append(live.said())
-        if self._at_end and not self._kept.items:
+        if self._at_end and not self._kept:
             self._end(*self._take_told())
         else:
             splits = () if self._at_end else tuple(live.reader.snapshot_state(epoch))
-            more = bool(self._kept.items) or not (dry or self._paused)
+            more = bool(self._kept) or not (dry or self._paused)
             times = self._times
             self._report = SourceReport(splits, False, times.watermark, times.idle, *self._take_told(), more=more)
         yield
@@ -125,7 +124,7 @@ class SourceOperator(ReadingOperator):
     def _polls(self, live: LiveReader, order: SourceOrder, budget: Budget) -> Iterator[bool]:
         """Poll the reader until it has no more for this epoch, or the epoch has enough; whether it was dry."""
         patience = PATIENCE_SECONDS
-        while not budget.spent() and not self._kept.items:
+        while not budget.spent() and not self._kept:
             status, given = self._gather(live, budget, patience)
             # Who is given much at a time is behind, and may wait a moment for the next part. Others have read what was
             # there: what trickles in from now on is for the next epoch, or this one would not end.
@@ -148,34 +147,35 @@ class SourceOperator(ReadingOperator):
                 status = live.reader.poll_next(output)
             self._skipped.inc(skipped.number)
             given += self._kept.polled
-            single = status is InputStatus.MORE_AVAILABLE and given and not self._kept.items
+            single = status is InputStatus.MORE_AVAILABLE and given and not self._kept
             if not single or given >= budget.fitting(self._size.size) or perf_counter_ns() >= until:
                 output.flush_all()
                 return status, given
 
     def _hand_on(self, budget: Budget) -> Iterator[None]:
         """What the reader has given, piece by piece, as far as there is time for elements."""
-        items = self._kept.items
-        while items and not (items[0].elements and budget.spent()):
-            given = items[0]
+        kept = self._kept
+        while kept:
+            given = kept.first
             if given.kind is Kind.TOLD:
-                self._told.append(items.popleft().content)
-                continue
-            if not given.elements:
-                hand_on(items.popleft(), self._times, self.context.clock())
+                self._told.append(kept.next().content)
+            elif not given.elements:
+                hand_on(kept.next(), self._times, self.context.clock())
                 budget.took(given.records)
-                continue
-            self._hand_on_piece(budget)
-            yield
+            elif budget.spent():
+                return
+            else:
+                self._hand_on_piece(budget)
+                yield
 
     @property
     def left(self) -> tuple[Given, ...]:
         """What has been read and not handed on."""
-        return tuple(self._kept.items)
+        return self._kept.items
 
     def hand_on_left(self) -> Iterator[None]:
         """All of it in this epoch, since it can't be recorded; control comes back after every piece."""
-        if not self._kept.items:
+        if not self._kept:
             return
         yield from self._hand_on(Budget(ReadingLimits(), self.context.clock, True))
         if self._at_end:
@@ -193,7 +193,7 @@ class SourceOperator(ReadingOperator):
 
     def _hand_on_piece(self, budget: Budget) -> None:
         kept, midst, now = self._kept, self.context.midst, self.context.clock()
-        size = self._rows_size if kept.items[0].content[0][0].__class__ is Rows else self._size
+        size = self._rows_size if kept.first.content[0][0].__class__ is Rows else self._size
         piece, more = kept.take(budget.fitting(size.size, size is self._rows_size))
         if more:
             midst.enter()
@@ -239,8 +239,8 @@ class SourceOperator(ReadingOperator):
         return self._finished
 
     def kept(self) -> int:
-        with contextlib.suppress(RuntimeError):  # they have changed meanwhile
-            return sum(given.elements for given in self._kept.items)
+        with contextlib.suppress(RuntimeError, IndexError):  # they have changed meanwhile
+            return self._kept.elements
         return 0
 
     def report(self) -> SourceReport:
@@ -251,7 +251,7 @@ class SourceOperator(ReadingOperator):
 
     def tick(self, now: int) -> None:
         # A source that has to wait for others is not idle.
-        if not self._finished and not self._paused and not self._kept.items:
+        if not self._finished and not self._paused and not self._kept:
             self._times.clock(now)
             self._report = replace(self._report, watermark=self._times.watermark, idle=self._times.idle)
 
@@ -259,9 +259,9 @@ class SourceOperator(ReadingOperator):
         return self._operator_state
 
     def snapshot(self) -> Any:
-        if not self._kept.items and not self._left_behind:
+        if not self._kept and not self._left_behind:
             return (self._times.snapshot(), self._finished, self._report.splits)
-        kept, left_behind = tuple(self._kept.items), dict(self._left_behind)
+        kept, left_behind = self._kept.items, dict(self._left_behind)
         return (self._times.snapshot(), self._finished, self._report.splits, kept, left_behind)
 
     def restore(self, snapshot: Any) -> None:
@@ -272,7 +272,7 @@ class SourceOperator(ReadingOperator):
         self._report = SourceReport(splits, self._finished, self._times.watermark)
         self._at_end = False
         self._told = []
-        self._kept.items = deque(kept)
+        self._kept.replace(kept)
         self._left_behind = dict(left_behind)
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
@@ -282,7 +282,7 @@ class SourceOperator(ReadingOperator):
         self._times.take_over([small[0] for small in smalls], subtask, parallelism)
         if len(smalls) == parallelism:
             _, _, _, kept, self._left_behind = _all_parts(smalls[subtask])
-            self._kept.items.extend(kept)
+            self._kept.replace(kept)
             return
         self._left_behind = {}
         mine: list[Given] = []
@@ -301,7 +301,7 @@ class SourceOperator(ReadingOperator):
                     self._left_behind.setdefault(split, []).append(given)
                 elif earlier % parallelism == subtask:
                     mine.append(given)
-        self._kept.items.extend(mine)
+        self._kept.replace(mine)
 
     def close(self) -> None:
         live, self._live = self._live, None

@@ -7,7 +7,7 @@ the epoch has no time for is a part of the source's state, beside the splits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from millrace.common.source import PATIENCE_SECONDS, ReaderOutput
 from millrace.relational.rows import Rows
 from millrace.runtime.elements import Chunk, Status, count
 from millrace.runtime.operators.split_times import SplitTimes
-from millrace.runtime.pieces import cut
+from millrace.runtime.pieces import Cutter
 
 CHUNK = 4_096
 """Elements that single ``collect`` calls are gathered to."""
@@ -67,24 +67,60 @@ class Kept:
     """What a reader has given and the source has not handed on."""
 
     def __init__(self) -> None:
-        self.items: deque[Given] = deque()
+        self._items: deque[Given] = deque()
+        self._cutter: Cutter | None = None
+        """takes the first of them apart"""
         self.polled = 0
         """records since ``begin_poll``; of batches of rows the rows, but one at least"""
 
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    @property
+    def first(self) -> Given:
+        """What comes next; some of its elements may have been taken."""
+        return self._items[0]
+
+    @property
+    def elements(self) -> int:
+        """How many there are."""
+        cutter = self._cutter
+        taken = 0 if cutter is None else self.first.elements - cutter.elements
+        return sum(given.elements for given in self._items) - taken
+
+    @property
+    def items(self) -> tuple[Given, ...]:
+        """All of it, in order."""
+        if self._cutter is None:
+            return tuple(self._items)
+        first, *others = self._items
+        left = self._cutter.left
+        return first._replace(content=(left.values, left.timestamps)), *others
+
     def add(self, given: Given) -> None:
-        self.items.append(given)
+        self._items.append(given)
+
+    def replace(self, items: Iterable[Given]) -> None:
+        """This is what there is."""
+        self._items, self._cutter = deque(items), None
+
+    def next(self) -> Given:
+        """All of what comes next, none of which has been taken."""
+        return self._items.popleft()
 
     def take(self, most: int) -> tuple[Given, bool]:
         """So many of the elements that come next, and whether more of the same batch follows."""
-        given = self.items.popleft()
-        values, timestamps = given.content
-        if given.elements <= most:
-            return given, given.kind is Kind.PART
-        piece, left = cut(Chunk(values, timestamps), most)
-        if left is None:
-            return given, given.kind is Kind.PART
-        self.items.appendleft(given._replace(content=(left.values, left.timestamps)))
-        return given._replace(content=(piece.values, piece.timestamps)), True
+        given, cutter = self.first, self._cutter
+        if cutter is None:
+            if given.elements <= most:
+                return self.next(), given.kind is Kind.PART
+            cutter = self._cutter = Cutter(Chunk(*given.content))
+        piece = cutter.take(most)
+        more = cutter.elements > 0
+        if not more:
+            self._cutter = None
+            self.next()
+        return given._replace(content=(piece.values, piece.timestamps)), more or given.kind is Kind.PART
 
 
 class _Gathering(ReaderOutput[Any]):

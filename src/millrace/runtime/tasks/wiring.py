@@ -14,7 +14,7 @@ from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.exchange import ChannelWriter
 from millrace.runtime.exchange.partitioners import Partitioner, PartitioningError
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.pieces import cut, piece_size
+from millrace.runtime.pieces import Cutter, piece_size
 from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.heavy_keys import Watched
 from millrace.runtime.tasks.progress import Progress
@@ -108,28 +108,24 @@ class Gate:
 
     def _pieces(self, chunk: Chunk, input: int) -> Iterator[None]:
         """One piece of the chunk after the other; what there is no time for waits, before all else that does."""
-        left: Chunk | None = chunk
-        while left is not None:
-            elements = count(left.values)
-            if self._in_flight and self._calls_over(min(elements, self._size.size)):
-                self.waiting.appendleft(Waiting(input, None, left))
+        left, midst = Cutter(chunk), self.operator.context.midst
+        while True:
+            size = min(left.elements, self._size.size)
+            if self._in_flight and self._calls_over(size):
+                break
+            before = left.elements
+            piece = left.take(size)
+            if not left.elements:
+                self._process(piece, before, input)
+                yield
                 return
-            if elements > self._size.size:
-                piece, left = cut(left, self._size.size)
-                elements = count(piece.values)
-            else:
-                piece, left = left, None
-            if left is None:
-                self._process(piece, elements, input)
-            else:
-                midst = self.operator.context.midst
-                midst.enter()
-                self._process(piece, elements, input, count(left.values))
-                midst.leave()
-            if left is not None and self._allowance.over():
-                self.waiting.appendleft(Waiting(input, None, left))
-                return
+            midst.enter()
+            self._process(piece, before - left.elements, input, left.elements)
+            midst.leave()
+            if self._allowance.over():
+                break
             yield
+        self.waiting.appendleft(Waiting(input, None, left.left))
 
     def _calls_over(self, elements: int) -> bool:
         return self._allowance.calls_over(*self.operator.calls_ahead(elements))
