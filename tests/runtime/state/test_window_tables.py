@@ -26,15 +26,13 @@ def write(end: int, key: str, number: int) -> Operation:
         row, touched = table.begin(end)
         if isinstance(table, WindowTable):
             row[key] = plain.setdefault(end, {})[key] = number
-            touched[key] = 0
+            if touched is not None:
+                touched[key] = 0
             return
         plain.setdefault(end, {}).setdefault(key, []).append(number)
-        if key not in row:
-            touched[key] = 0
-            row[key] = [number]
-            return
-        touched.setdefault(key, len(row[key]))
-        row[key].append(number)
+        if touched is not None:
+            touched.setdefault(key, len(row.get(key, ())))
+        row.setdefault(key, []).append(number)
 
     return do
 

@@ -58,7 +58,8 @@ def put(layout: Layout, key: Any, value: int, time: int, over: int) -> None:
     start = time - (time - slicing.offset) % slicing.slice_size
     for row, touched in layout.targets(start, [end for end in slicing.window_ends(start) if end > over]):
         row[key] = _add(value, row[key]) if key in row else [value]
-        touched[key] = 0
+        if touched is not None:
+            touched[key] = 0
 
 
 @pytest.mark.parametrize("assigner", ASSIGNERS, ids=repr)

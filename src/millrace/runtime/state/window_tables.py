@@ -22,13 +22,17 @@ class _ByWindow(Table):
         self._fresh: set[int] = set()
         """ends that the last delta did not know"""
 
-    def begin(self, end: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """The rows and the touched keys of one window, to be written to."""
+    def begin(self, end: int) -> tuple[dict[Any, Any], dict[Any, Any] | None]:
+        """The rows and the touched keys of one window, to be written to. None: the last delta did not know the window,
+        so the next one has all of it anyway."""
         row = self.rows.get(end)
         if row is None:
             row = self.rows[end] = {}
             self._fresh.add(end)
             self.touched.pop(end, None)  # so that the delta has new windows in the order of the rows
+            self.touched[end] = {}
+        if end in self._fresh:
+            return row, None
         touched = self.touched.get(end)
         if touched is None:
             touched = self.touched[end] = {}
@@ -49,7 +53,12 @@ class _ByWindow(Table):
         changes: dict[Any, Any] = {}
         for end, touched in self.touched.items():
             row = self.rows.get(end)
-            changes[end] = ABSENT if row is None else (end in self._fresh, self._changes(row, touched))
+            if row is None:
+                changes[end] = ABSENT
+            elif end in self._fresh:
+                changes[end] = (True, self._all(row))
+            else:
+                changes[end] = (False, self._changes(row, touched))
         self.touched, self._fresh = {}, set()
         return changes
 
@@ -64,7 +73,7 @@ class _ByWindow(Table):
             self._apply(self.rows.setdefault(end, {}), entries)
 
     def entries(self) -> dict[Any, Any]:
-        return {end: (True, self._changes(row, dict.fromkeys(row, 0))) for end, row in self.rows.items()}
+        return {end: (True, self._all(row)) for end, row in self.rows.items()}
 
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
@@ -74,6 +83,10 @@ class _ByWindow(Table):
 
     def keys(self) -> Iterator[Any]:
         return iter(dict.fromkeys(key for row in self.rows.values() for key in row))
+
+    @abstractmethod
+    def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
+        """As changes to nothing."""
 
     @abstractmethod
     def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]: ...
@@ -87,6 +100,9 @@ class WindowTable(_ByWindow):
 
     kind = "windows"
 
+    def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
+        return row.copy()
+
     def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]:
         return {key: row[key] for key in touched}
 
@@ -98,6 +114,9 @@ class WindowListTable(_ByWindow):
     """A list of elements per key and window; a change is (length that stays, elements to append)."""
 
     kind = "window lists"
+
+    def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
+        return {key: (0, elements.copy()) for key, elements in row.items()}
 
     def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]:
         return {key: (kept, row[key][kept:]) for key, kept in touched.items()}

@@ -141,15 +141,13 @@ class AlignedWindowBase(WindowOperatorBase):
                         targets_of[start] = self.open_windows(start)
                     targets, passed = targets_of[start]
                 for row, touched in targets:
-                    if key not in row:
-                        touched[key] = 0
-                        row[key] = first(value)
-                        continue
-                    if not in_lists:
-                        touched[key] = 0
-                    elif key not in touched:
-                        touched[key] = len(row[key])
-                    row[key] = add(value, row[key])
+                    known = row.get(key, row)  # which is no accumulator
+                    if touched is not None:
+                        if known is row or not in_lists:
+                            touched[key] = 0
+                        elif key not in touched:
+                            touched[key] = len(known)
+                    row[key] = first(value) if known is row else add(value, known)
                 if passed:
                     for end in passed:
                         self.fire_for(key, end, timestamp, found)

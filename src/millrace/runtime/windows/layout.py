@@ -14,8 +14,8 @@ from millrace.runtime.windows.contents import Fold
 from millrace.runtime.windows.mergeable import copier
 from millrace.runtime.windows.slicing import Slicing
 
-Target = tuple[dict[Any, Any], dict[Any, Any]]
-"""rows and touched keys to write an element to"""
+Target = tuple[dict[Any, Any], dict[Any, Any] | None]
+"""rows and touched keys to write an element to; None: of a window that is new, whose keys need not be known"""
 
 
 class Layout(ABC):
@@ -126,7 +126,8 @@ class SliceLayout(Layout):
             for key, accumulator in self._merged(end).items():
                 if key not in row:
                     row[key] = accumulator
-                    touched[key] = 0
+                    if touched is not None:
+                        touched[key] = 0
 
     def contents_of(self, end: int, key: Any) -> Any:
         if end in self._own_rows:

@@ -170,7 +170,8 @@ class ObjectContents(WindowContents):
         for at, accumulator in zip(ats, new):
             row, touched = self._table.begin(at.namespace)
             row[at.key] = accumulator
-            touched[at.key] = 0
+            if touched is not None:
+                touched[at.key] = 0
         return {at.namespace for at in ats}
 
     def ends(self) -> list[int]:

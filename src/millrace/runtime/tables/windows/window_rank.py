@@ -107,7 +107,8 @@ class WindowRowsOperator(KeyedTableOperator[C]):
         for bucket, key, kept in zip(buckets, keys, self.combine(known, new)):
             window, touched = self._table.begin(bucket)
             window[key] = kept
-            touched[key] = 0
+            if touched is not None:
+                touched[key] = 0
 
     def advance(self, watermark: int) -> None:
         due = sorted(end for end in self._table.rows if has_passed(end, self._clock, watermark))
