@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import (
+    KEYS_AT_ONCE,
     Broadcast,
     Custom,
     Forward,
@@ -182,3 +183,18 @@ def test_a_key_without_stable_hash_names_the_element(receivers: int) -> None:
     with pytest.raises(PartitioningError) as caught:
         list(route(Chunk(["first", "second"])))
     assert caught.value.element == "first"
+
+
+@pytest.mark.parametrize("place", [0, KEYS_AT_ONCE - 1, KEYS_AT_ONCE, 2 * KEYS_AT_ONCE + 5])
+def test_many_keys_are_looked_up_part_by_part(place: int) -> None:
+    values: list[Any] = [value % 1_000 for value in range(3 * KEYS_AT_ONCE)]
+    assigner = Hash(lambda value: value, 128).assigner(0, 1, 3)
+    assigner.assign(Chunk(values[:10]))
+    gathered = assigner.assign(Chunk(values))
+    scatter = assigner.scatter(gathered)
+    expected = Counter(subtask_of_group(key_group(value, 128), 128, 3) for value in values)
+    assert dict(zip(scatter.targets, scatter.counts)) == expected
+    values[place] = bad = object()
+    with pytest.raises(PartitioningError) as caught:
+        assigner.scatter(assigner.assign(Chunk(values)))
+    assert caught.value.element is bad

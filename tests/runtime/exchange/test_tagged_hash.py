@@ -44,3 +44,10 @@ def test_an_error_shows_the_element_as_it_came() -> None:
     with pytest.raises(PartitioningError) as caught:
         list(TaggedHash(lambda value: 1 // value, tag=1).router(0, 1, 1)(Chunk([1, 0])))
     assert caught.value.element == 0
+
+
+@pytest.mark.parametrize("receivers", [1, 2])
+def test_a_key_that_cannot_be_hashed_shows_the_element_as_it_came(receivers: int) -> None:
+    with pytest.raises(PartitioningError) as caught:
+        list(TaggedHash(lambda value: object(), tag=1).router(0, 1, receivers)(Chunk([7])))
+    assert (caught.value.element, str(caught.value)) == (7, "to hash the key")

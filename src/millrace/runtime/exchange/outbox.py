@@ -115,7 +115,7 @@ class ScatteringOutbox(Outbox):
     def rest(self) -> Iterator[Payload]:
         gathered, self._gathered = self._gathered, _Gathered()
         self._weight.start()
-        scatter = self._assigner.scatter()
+        scatter = self._assigner.scatter(gathered.chunk)
         if not gathered.values:
             yield from _only_marks(scatter.targets, gathered.marks)
             return

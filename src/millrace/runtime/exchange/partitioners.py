@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import index, length_hint
 from typing import Any
 
@@ -20,7 +21,15 @@ from millrace.common.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
 from millrace.runtime.exchange.mutable_keys import hashable
-from millrace.runtime.exchange.scatter import AssignEach, Assigner, AssignInTurn, InOrderOfTargets, Targets, parts
+from millrace.runtime.exchange.scatter import (
+    AssignEach,
+    Assigner,
+    AssignInTurn,
+    InOrderOfTargets,
+    Scatter,
+    Targets,
+    parts,
+)
 from millrace.runtime.failure import check_complete
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
@@ -84,7 +93,8 @@ class ElementWise(Partitioner):
         assigner = self.assigner(subtask, senders, receivers)
 
         def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            assigned, scatter = assigner.assign(chunk), assigner.scatter()
+            assigned = assigner.assign(chunk)
+            scatter = assigner.scatter(assigned)
             return ((target, part) for target, part in zip(scatter.targets, parts(assigned, scatter)) if part.values)
 
         return split
@@ -214,14 +224,7 @@ class Hash(ElementWise):
     def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
         if receivers == 1:
             return _ToTheOnlyOne(self)
-        key_targets = KeyTargets(self.max_parallelism, receivers)
-
-        def choose(chunk: Chunk) -> tuple[Chunk, Targets]:
-            keys = self.keys(chunk)
-            targets = _targets(key_targets, keys, chunk.values, self.origin)
-            return Chunk(chunk.values, chunk.timestamps, keys), targets
-
-        return AssignEach(range(receivers), choose)
+        return _ByKeys(self, receivers)
 
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
         # They have their keys, and the key selector was opened by the senders only.
@@ -240,6 +243,31 @@ def places_of_keys(chunk: Chunk, max_parallelism: int, receivers: int) -> Iterat
     targets = KeyTargets(max_parallelism, receivers).of(chunk.keys or [])
     scatter = InOrderOfTargets(range(receivers), targets)
     return ((target, part) for target, part in zip(scatter.targets, parts(chunk, scatter)) if part.values)
+
+
+KEYS_AT_ONCE = 8_192
+"""Keys that are looked up at once: what is known of keys is in the processor's cache after the first thousands of
+them, and between any two chunks it is lost from there."""
+
+
+class _ByKeys(Assigner):
+    """Elements with their keys, to the subtasks that these belong to."""
+
+    def __init__(self, partitioner: Hash, receivers: int) -> None:
+        self._partitioner = partitioner
+        self._receivers = range(receivers)
+        self._key_targets = KeyTargets(partitioner.max_parallelism, receivers)
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        return Chunk(chunk.values, chunk.timestamps, self._partitioner.keys(chunk))
+
+    def scatter(self, gathered: Chunk) -> Scatter:
+        keys, values = gathered.keys or [], gathered.values
+        assigned = [
+            _targets(self._key_targets, keys[start:end], values[start:end], self._partitioner.origin)
+            for start, end in pairwise([*range(0, len(keys), KEYS_AT_ONCE), len(keys)])
+        ]
+        return InOrderOfTargets(self._receivers, np.concatenate(assigned) if assigned else np.empty(0, np.uint16))
 
 
 class _ToTheOnlyOne(AssignInTurn):

@@ -68,15 +68,18 @@ class InTurn(Scatter):
 
 
 class Assigner(ABC):
-    """Says of one chunk after the other where its elements go, and then of all together."""
+    """Sees one chunk after the other, and then says of all together where their elements go."""
 
     @abstractmethod
     def assign(self, chunk: Chunk) -> Chunk:
-        """Choose the targets of a chunk's elements; the chunk, with keys if they belong to it now."""
+        """Look at a chunk's elements; the chunk, with keys if they belong to it now."""
 
     @abstractmethod
-    def scatter(self) -> Scatter:
-        """Where all go that were assigned since the last call."""
+    def scatter(self, gathered: Chunk) -> Scatter:
+        """Where all go that were assigned since the last call.
+
+        :param gathered: these as one chunk.
+        """
 
 
 class AssignEach(Assigner):
@@ -92,7 +95,7 @@ class AssignEach(Assigner):
         self._assigned.append(targets)
         return chunk
 
-    def scatter(self) -> Scatter:
+    def scatter(self, gathered: Chunk) -> Scatter:
         assigned, self._assigned = self._assigned, []
         return InOrderOfTargets(self._targets, np.concatenate(assigned) if assigned else np.empty(0, np.uint16))
 
@@ -109,7 +112,7 @@ class AssignInTurn(Assigner):
         self._length += len(chunk.values)
         return chunk
 
-    def scatter(self) -> Scatter:
+    def scatter(self, gathered: Chunk) -> Scatter:
         length, self._length = self._length, 0
         first = self._first
         self._first = (first + length) % len(self._targets)

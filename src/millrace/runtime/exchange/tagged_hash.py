@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.partitioners import Hash
+from millrace.runtime.exchange.partitioners import Hash, PartitioningError
 from millrace.runtime.exchange.scatter import Assigner, Scatter
 
 
@@ -29,5 +29,9 @@ class _Tagging(Assigner):
         assigned = self._untagged.assign(chunk)
         return Chunk(list(zip(repeat(self._tag), assigned.values)), assigned.timestamps, assigned.keys)
 
-    def scatter(self) -> Scatter:
-        return self._untagged.scatter()
+    def scatter(self, gathered: Chunk) -> Scatter:
+        try:
+            return self._untagged.scatter(gathered)
+        except PartitioningError as error:
+            _, element = error.element
+            raise PartitioningError(element, str(error), error.origin) from error.__cause__

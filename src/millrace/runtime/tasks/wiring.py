@@ -340,11 +340,11 @@ class Fork:
         if writers is None:
             return
         before = self._watch.switch(self._slot)
-        for writer in writers:
-            try:
+        try:
+            for writer in writers:
                 writer.write(chunk)
-            except PartitioningError as error:
-                raise self._fail(error) from error
+        except PartitioningError as error:
+            raise self._fail(error) from error
         self._watch.switch(before)
 
     def mark(self, mark: Mark) -> None:
@@ -358,7 +358,10 @@ class Fork:
 
     def end_epoch(self) -> None:
         before = self._watch.switch(self._slot)
-        for writers in self._remote.values():
-            for writer in writers:
-                writer.end_epoch()
+        try:
+            for writers in self._remote.values():
+                for writer in writers:
+                    writer.end_epoch()
+        except PartitioningError as error:
+            raise self._fail(error) from error
         self._watch.switch(before)
