@@ -45,6 +45,7 @@ def test_the_first_epoch_is_short_and_the_next_ones_are_longer(job: JobGraph) ->
     pace.ran(acks(job, 800, 1))
     assert (pace.millis, pace.records) == (1_000, RISING * 800)
     assert ReadingPace(job, 60).millis == 60
+    assert ReadingPace(job, 10_000).millis == 1_000
 
 
 def test_as_many_as_fit_into_a_part_of_the_epoch_of_the_slowest_task(job: JobGraph) -> None:

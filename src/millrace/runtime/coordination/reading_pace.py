@@ -12,8 +12,8 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import ReadsSplits
 from millrace.runtime.protocol.epoch import TaskAck
 
-FIRST_MILLIS = 100
-"""How long sources read in the first epoch of a job."""
+FIRST_MILLIS, FIRST_PART = 100, 0.1
+"""How long sources read in the first epoch of a job: so many ms, or this part of the longest epoch if that is more."""
 RISING = 8
 """So many times as many records as the last epoch had, or as long, at most."""
 PART = 0.8
@@ -30,7 +30,7 @@ class ReadingPace:
     def __init__(self, job: JobGraph, longest: int | None) -> None:
         self._readers = {info.id for info in job.operators if isinstance(info.spec, ReadsSplits)}
         self._longest = longest
-        self.millis = None if longest is None else min(FIRST_MILLIS, longest)
+        self.millis = None if longest is None else min(max(FIRST_MILLIS, int(FIRST_PART * longest)), longest)
         """how long a subtask of a source reads in the next epoch"""
         self.records: int | None = None
         """how many records it reads at most"""
