@@ -98,6 +98,20 @@ def test_a_delta_has_what_was_touched() -> None:
     assert table.delta() == {10: (False, {"b": 3})}
 
 
+def test_a_delta_has_all_keys_when_many_were_touched() -> None:
+    table, plain = WindowTable(), dict[int, dict[Any, Any]]()
+    for key in range(10):
+        write(10, str(key), 1)(table, plain)
+    table.delta()
+    for key in range(5):
+        write(10, str(key), 2)(table, plain)
+        assert table.begin(10)[1] is not None or key == 4
+    write(10, "new", 3)(table, plain)
+    assert table.delta() == {10: (False, plain[10])}
+    write(10, "9", 4)(table, plain)
+    assert table.delta() == {10: (False, {"9": 4})}
+
+
 def test_appending_costs_what_is_appended() -> None:
     table, plain = WindowListTable(), dict[int, dict[Any, Any]]()
     for number in range(100):

@@ -21,33 +21,40 @@ class _ByWindow(Table):
         """end -> keys whose contents changed since the last delta, in order; the value says what is still the same"""
         self._fresh: set[int] = set()
         """ends that the last delta did not know"""
+        self._whole: set[int] = set()
+        """ends of which the next delta has all keys: to know which ones changed would cost more than it saves"""
 
     def begin(self, end: int) -> tuple[dict[Any, Any], dict[Any, Any] | None]:
-        """The rows and the touched keys of one window, to be written to. None: the last delta did not know the window,
-        so the next one has all of it anyway."""
+        """The rows and the touched keys of one window, to be written to. None: the next delta has all of it anyway."""
         row = self.rows.get(end)
         if row is None:
             row = self.rows[end] = {}
             self._fresh.add(end)
+            self._whole.add(end)
             self.touched.pop(end, None)  # so that the delta has new windows in the order of the rows
             self.touched[end] = {}
-        if end in self._fresh:
+        if end in self._whole:
             return row, None
         touched = self.touched.get(end)
         if touched is None:
             touched = self.touched[end] = {}
+        elif self._is_much(len(touched), len(row)):
+            self._whole.add(end)
+            return row, None
         return row, touched
 
     def drop(self, end: int) -> None:
         """A window is over, for all keys."""
         if self.rows.pop(end, None) is not None:
             self._fresh.discard(end)
+            self._whole.discard(end)
             self.touched[end] = {}
 
     def wipe(self) -> None:
         self.rows.clear()
         self.touched.clear()
         self._fresh.clear()
+        self._whole.clear()
 
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}
@@ -55,11 +62,10 @@ class _ByWindow(Table):
             row = self.rows.get(end)
             if row is None:
                 changes[end] = ABSENT
-            elif end in self._fresh:
-                changes[end] = (True, self._all(row))
             else:
-                changes[end] = (False, self._changes(row, touched))
-        self.touched, self._fresh = {}, set()
+                found = self._all(row) if end in self._whole else self._changes(row, touched)
+                changes[end] = (end in self._fresh, found)
+        self.touched, self._fresh, self._whole = {}, set(), set()
         return changes
 
     def apply(self, changes: dict[Any, Any]) -> None:
@@ -84,6 +90,10 @@ class _ByWindow(Table):
     def keys(self) -> Iterator[Any]:
         return iter(dict.fromkeys(key for row in self.rows.values() for key in row))
 
+    def _is_much(self, touched: int, keys: int) -> bool:
+        """Whether a delta may have all keys of a window when so many of them changed."""
+        return False
+
     @abstractmethod
     def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
         """As changes to nothing."""
@@ -99,6 +109,9 @@ class WindowTable(_ByWindow):
     """One accumulator per key and window."""
 
     kind = "windows"
+
+    def _is_much(self, touched: int, keys: int) -> bool:
+        return 2 * touched >= keys
 
     def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
         return row.copy()
