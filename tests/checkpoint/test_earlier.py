@@ -77,9 +77,7 @@ class EarlierJob:
         entries.put(draw.randrange(3), epoch) if draw.random() < 0.7 else entries.remove(draw.randrange(3))
         backend.event_timers.register(draw.randrange(5), key)
         backend.event_timers.delete(draw.randrange(5), key)
-        row, touched = backend.table_of("windows", "windows").begin(10 * draw.randrange(epoch, epoch + 3))
-        row[key] = epoch
-        touched[key] = 0
+        backend.table_of("windows", "windows").put(10 * draw.randrange(epoch, epoch + 3), key, epoch)
         backend.at = Scoped(key, TimeWindow(0, draw.randrange(1, 4)))
         value.update(epoch)
 

@@ -113,9 +113,7 @@ def test_times_to_live_go_on() -> None:
 def test_windows() -> None:
     table = TABLES["windows"]()
     for end, key, value in ((100, "a", 1), (100, "b", 2), (200, "a", 3)):
-        rows, touched = table.begin(end)  # type: ignore[attr-defined]
-        rows[key] = value
-        touched[key] = None
+        table.put(end, key, value)  # type: ignore[attr-defined]
     assert dict(pairs("w", "windows", table.entries())) == {("a", 100): 1, ("b", 100): 2, ("a", 200): 3}
     new = changed("w", "windows", table.entries(), lambda at, value: None if at == ("a", 200) else (at, value))
     assert dict(pairs("w", "windows", new)) == {("a", 100): (("a", 100), 1), ("b", 100): (("b", 100), 2)}

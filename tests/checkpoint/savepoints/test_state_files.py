@@ -73,9 +73,7 @@ def backend_of(keys: Iterator[int] | range) -> KeyedStateBackend:
         value.update(Order(-key))
         backend.event_timers.register(key % 3, backend.at)
         backend.processing_timers.register(key % 5, key)
-        row, touched = windows.begin(10 * (key % 2))
-        row[key] = key
-        touched[key] = 0
+        windows.put(10 * (key % 2), key, key)
     return backend
 
 

@@ -23,12 +23,11 @@ def write(end: int, key: str, number: int) -> Operation:
     """As the operators do it: appended to the list, or a new accumulator."""
 
     def do(table: Any, plain: dict[int, dict[Any, Any]]) -> None:
-        row, touched = table.begin(end)
         if isinstance(table, WindowTable):
-            row[key] = plain.setdefault(end, {})[key] = number
-            if touched is not None:
-                touched[key] = 0
+            plain.setdefault(end, {})[key] = number
+            table.put(end, key, number)
             return
+        row, touched = table.begin(end)
         plain.setdefault(end, {}).setdefault(key, []).append(number)
         if touched is not None:
             touched.setdefault(key, len(row.get(key, ())))

@@ -27,10 +27,7 @@ def put_map(table: Any) -> None:
 
 def put_window(table: Any, entry: Any) -> None:
     for end in (10, 20):
-        row, touched = table.begin(end)
-        row["key"] = entry
-        if touched is not None:
-            touched["key"] = 0
+        table.put(end, "key", entry)
     table.drop(10)
 
 

@@ -43,6 +43,13 @@ class _ByWindow(Table):
             return row, None
         return row, touched
 
+    def put(self, end: int, key: Any, contents: Any) -> None:
+        """A key has these contents from now on."""
+        row, touched = self.begin(end)
+        row[key] = contents
+        if touched is not None:
+            touched[key] = 0
+
     def drop(self, end: int) -> None:
         """A window is over, for all keys."""
         if self.rows.pop(end, None) is not None:

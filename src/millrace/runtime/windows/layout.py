@@ -122,12 +122,10 @@ class SliceLayout(Layout):
         """The tables have come from several subtasks, some of which shared slices while others did not yet: a window
         with accumulators of its own has them for all keys."""
         for end in self._own_rows:
-            row, touched = self._own.table.begin(end)
+            row = self._own_rows[end]
             for key, accumulator in self._merged(end).items():
                 if key not in row:
-                    row[key] = accumulator
-                    if touched is not None:
-                        touched[key] = 0
+                    self._own.table.put(end, key, accumulator)
 
     def contents_of(self, end: int, key: Any) -> Any:
         if end in self._own_rows:

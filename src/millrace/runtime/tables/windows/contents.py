@@ -168,10 +168,7 @@ class ObjectContents(WindowContents):
         else:
             new = self.accumulators.update(Batch(evaluator, grouped.ids, signs_of(rows)), old, ats)
         for at, accumulator in zip(ats, new):
-            row, touched = self._table.begin(at.namespace)
-            row[at.key] = accumulator
-            if touched is not None:
-                touched[at.key] = 0
+            self._table.put(at.namespace, at.key, accumulator)
         return {at.namespace for at in ats}
 
     def ends(self) -> list[int]:

@@ -105,10 +105,7 @@ class WindowRowsOperator(KeyedTableOperator[C]):
         contents = self._table.rows
         known = [contents.get(bucket, {}).get(key) for bucket, key in zip(buckets, keys)]
         for bucket, key, kept in zip(buckets, keys, self.combine(known, new)):
-            window, touched = self._table.begin(bucket)
-            window[key] = kept
-            if touched is not None:
-                touched[key] = 0
+            self._table.put(bucket, key, kept)
 
     def advance(self, watermark: int) -> None:
         due = sorted(end for end in self._table.rows if has_passed(end, self._clock, watermark))
