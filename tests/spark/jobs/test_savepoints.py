@@ -226,24 +226,29 @@ def test_requests_that_make_no_sense(environment: MakeEnvironment, tmp_path: Pat
 def test_a_savepoint_whose_epoch_fails(
     environment: MakeEnvironment, watch: Watch, tmp_path: Path, drain: bool | None
 ) -> None:
-    """The job goes on as if nobody had asked for it, to the end of its sources."""
-    marker = tmp_path / "marker"
+    """The job goes on as if nobody had asked for it, to the end of its sources. Two epochs fail: the first one may have
+    begun before it was asked for."""
 
-    class DieOnce(MapFunction, CheckpointedFunction):
+    class DieTwice(MapFunction, CheckpointedFunction):
         def initialize_state(self, context: FunctionInitializationContext) -> None:
             """There is none."""
 
         def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-            if not marker.exists():
-                marker.touch()
+            deaths = len(list(tmp_path.glob("died-*")))
+            if deaths < 2:
+                (tmp_path / f"died-{deaths}").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
 
         def map(self, value: int) -> int:
             return value
 
-    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
+    restarts = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "1 ms",
+        "restart-strategy.fixed-delay.attempts": "2",
+    }
     env = environment(1, **{"millrace.epoch.max-records": COUNT, **restarts})
-    env.from_sequence(0, 3 * COUNT - 1).map(DieOnce()).print()
+    env.from_sequence(0, 3 * COUNT - 1).map(DieTwice()).print()
     client = env.execute_async("saves")
     directory = str(tmp_path / "savepoints")
     saving = client.trigger_savepoint(directory) if drain is None else client.stop_with_savepoint(drain, directory)
