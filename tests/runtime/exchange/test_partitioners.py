@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.key_targets import AT_ONCE
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import (
-    KEYS_AT_ONCE,
     Broadcast,
     Custom,
     Forward,
@@ -185,9 +185,9 @@ def test_a_key_without_stable_hash_names_the_element(receivers: int) -> None:
     assert caught.value.element == "first"
 
 
-@pytest.mark.parametrize("place", [0, KEYS_AT_ONCE - 1, KEYS_AT_ONCE, 2 * KEYS_AT_ONCE + 5])
+@pytest.mark.parametrize("place", [0, AT_ONCE - 1, AT_ONCE, 2 * AT_ONCE + 5])
 def test_many_keys_are_looked_up_part_by_part(place: int) -> None:
-    values: list[Any] = [value % 1_000 for value in range(3 * KEYS_AT_ONCE)]
+    values: list[Any] = [value % 1_000 for value in range(3 * AT_ONCE)]
     assigner = Hash(lambda value: value, 128).assigner(0, 1, 3)
     assigner.assign(Chunk(values[:10]))
     gathered = assigner.assign(Chunk(values))

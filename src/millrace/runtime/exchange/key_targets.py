@@ -14,6 +14,9 @@ from millrace.runtime.exchange.hash_columns import Hashes, integer_hashes, subta
 from millrace.runtime.exchange.keygroups import UnstableKeyError, stable_hash, unhashable
 from millrace.runtime.exchange.scatter import Targets
 
+AT_ONCE = 8_192
+"""Keys that are looked up at once: what is known of keys is in the processor's cache after the first thousands of
+them, and keys that are new are remembered only as long as they are few."""
 _UNKNOWN = 0xFFFF
 """no subtask: there are no more than 32768"""
 
@@ -47,6 +50,17 @@ class KeyTargets:
 
         :raises BadKeyError: one has no hash that is the same everywhere.
         """
+        if len(keys) <= AT_ONCE:
+            return self._of_some(keys)
+        found = []
+        for start in range(0, len(keys), AT_ONCE):
+            try:
+                found.append(self._of_some(keys[start : start + AT_ONCE]))
+            except BadKeyError as error:
+                raise BadKeyError(start + error.position) from error.__cause__
+        return np.concatenate(found)
+
+    def _of_some(self, keys: list[Any]) -> Targets:
         remaining = iter(keys)
         try:
             known = map(self._known.get, remaining, repeat(_UNKNOWN))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import index, length_hint
 from typing import Any
 
@@ -245,11 +244,6 @@ def places_of_keys(chunk: Chunk, max_parallelism: int, receivers: int) -> Iterat
     return ((target, part) for target, part in zip(scatter.targets, parts(chunk, scatter)) if part.values)
 
 
-KEYS_AT_ONCE = 8_192
-"""Keys that are looked up at once: what is known of keys is in the processor's cache after the first thousands of
-them, and between any two chunks it is lost from there."""
-
-
 class _ByKeys(Assigner):
     """Elements with their keys, to the subtasks that these belong to."""
 
@@ -262,12 +256,9 @@ class _ByKeys(Assigner):
         return Chunk(chunk.values, chunk.timestamps, self._partitioner.keys(chunk))
 
     def scatter(self, gathered: Chunk) -> Scatter:
-        keys, values = gathered.keys or [], gathered.values
-        assigned = [
-            _targets(self._key_targets, keys[start:end], values[start:end], self._partitioner.origin)
-            for start, end in pairwise([*range(0, len(keys), KEYS_AT_ONCE), len(keys)])
-        ]
-        return InOrderOfTargets(self._receivers, np.concatenate(assigned) if assigned else np.empty(0, np.uint16))
+        # All at once: between any two small chunks the processor's cache loses what is known of keys.
+        targets = _targets(self._key_targets, gathered.keys or [], gathered.values, self._partitioner.origin)
+        return InOrderOfTargets(self._receivers, targets)
 
 
 class _ToTheOnlyOne(AssignInTurn):

@@ -32,16 +32,10 @@ class _ByWindow(Table):
             self._fresh.add(end)
             self._whole.add(end)
             self.touched.pop(end, None)  # so that the delta has new windows in the order of the rows
-            self.touched[end] = {}
-        if end in self._whole:
-            return row, None
-        touched = self.touched.get(end)
-        if touched is None:
-            touched = self.touched[end] = {}
-        elif self._is_much(len(touched), len(row)):
+        touched = self.touched.setdefault(end, {})
+        if touched and self._is_much(len(touched), len(row)):
             self._whole.add(end)
-            return row, None
-        return row, touched
+        return row, None if end in self._whole else touched
 
     def put(self, end: int, key: Any, contents: Any) -> None:
         """A key has these contents from now on."""

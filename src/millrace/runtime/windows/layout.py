@@ -15,7 +15,7 @@ from millrace.runtime.windows.mergeable import copier
 from millrace.runtime.windows.slicing import Slicing
 
 Target = tuple[dict[Any, Any], dict[Any, Any] | None]
-"""rows and touched keys to write an element to; None: of a window that is new, whose keys need not be known"""
+"""rows and touched keys to write an element to; None: of a window that is recorded as a whole"""
 
 
 class Layout(ABC):
