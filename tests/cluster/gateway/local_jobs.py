@@ -13,6 +13,7 @@ import pytest
 
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
+from millrace.relational.rows import Rows, concat
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark.jobs import submit as submitting
@@ -34,15 +35,15 @@ class LocalJob(LocalJobClient):
         self._job, self._bounded = job, bounded
         self._state = JobStatus.RUNNING
         self._stopped = threading.Event()
-        self._parts: queue.Queue[bytes] = queue.Queue()
+        self._parts: queue.Queue[Rows] = queue.Queue()
         self._listener = get_listener()
 
     def _drive(self) -> None:
         self._listener.started(JobStarted(self._job.job_id, self._job.name, None, None))
         try:
             for epoch in LocalEngine(self._job, now_millis).epochs():
-                for part in epoch.collected:
-                    self._parts.put(part)
+                if epoch.collected:
+                    self._parts.put(concat([rows for part in epoch.collected for rows in pickle.loads(part)]))
                 if self._stopped.is_set():
                     break
                 if not self._bounded:
@@ -61,12 +62,12 @@ class LocalJob(LocalJobClient):
         self._stopped.set()
 
     def collected(self) -> Iterator[Any]:
+        """Of each epoch at once, so that what is on a page depends on the rows alone."""
         while not (self._result.done() and self._parts.empty()):
             try:
-                part = self._parts.get(timeout=PAUSE_SECONDS)
+                yield self._parts.get(timeout=PAUSE_SECONDS)
             except queue.Empty:
                 continue
-            yield from pickle.loads(part)
         self._result.result()
 
     def get_accumulators(self) -> Any:

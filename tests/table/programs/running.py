@@ -153,6 +153,12 @@ def final_table(epochs: Sequence[Sequence[Change]], changes: Changes) -> Counter
     return content
 
 
+def as_one(epochs: Sequence[Sequence[Change]]) -> list[list[Change]]:
+    """Epochs that ended in the middle of something, as one epoch: the old and the new row of an update may have gone to
+    different tasks, and one of them waited, so that a key had two rows for a while. Sinks with a key sort that out."""
+    return [[change for epoch in epochs for change in epoch]]
+
+
 def announced(made: Bound) -> Changes:
     """What the plan says of its changelog. Where state expires no key is unique."""
     changes = changes_of(made.optimised)

@@ -10,7 +10,7 @@ from tests.endings import now_and_then, small_pieces
 from tests.table.programs.parameters import streaming_programs
 from tests.table.programs.program import Program
 from tests.table.programs.restoring import restored
-from tests.table.programs.running import announced, bound, draw_for, expected, final_table
+from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table
 
 
 @streaming_programs
@@ -20,5 +20,5 @@ def test_the_final_table(program: Program, tmp_path: Path) -> None:
         epochs = restored(made, bound(program), draw, tmp_path)
     else:
         with small_pieces():
-            epochs = restored(made, bound(program), draw, tmp_path, now_and_then(draw))
+            epochs = as_one(restored(made, bound(program), draw, tmp_path, now_and_then(draw)))
     assert final_table(epochs, announced(made)) == Counter(expected(program))

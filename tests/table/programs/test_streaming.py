@@ -8,7 +8,7 @@ from collections import Counter
 from tests.endings import now_and_then, small_pieces
 from tests.table.programs.parameters import streaming_programs
 from tests.table.programs.program import Program
-from tests.table.programs.running import announced, bound, draw_for, expected, final_table, streamed
+from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table, streamed
 
 
 @streaming_programs
@@ -21,4 +21,4 @@ def test_the_final_table(program: Program) -> None:
     if not program.tells_epochs_apart:
         with small_pieces():
             epochs = streamed(made, draw, draw.randint(1, 3), finish=now_and_then(draw))
-        assert final_table(epochs, changes) == wanted
+        assert final_table(as_one(epochs), changes) == wanted

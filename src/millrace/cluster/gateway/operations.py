@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from millrace.cluster.gateway.pages import Page, Pages
+from millrace.cluster.gateway.pages import MOST_ROWS, Page, Pages
 from millrace.cluster.gateway.problems import GatewayError
 from millrace.common.jobs.job_client import JobClient
 from millrace.relational.types import DataType
@@ -107,7 +107,7 @@ class Operation:
             None if client is None else str(client.get_job_id()),
             self._zone(),
         )
-        self._pages = Pages(table.collect(), streamed=is_query)
+        self._pages = Pages(table._lists(MOST_ROWS), streamed=is_query)
 
     def _become(self, status: OperationStatus) -> bool:
         """Whether it was not over yet."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from millrace.cluster.gateway.problems import GatewayError
 from millrace.common.types import Row
 
 MOST_ROWS = 5000
-"""of one page, and that wait for the next"""
+"""of one page; as long as so many wait for the next one, no more are read"""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ LAST = Page((), True)
 
 
 class Pages:
-    """:param streamed: whether to read rows on a thread of their own; a list is there at once."""
+    """:param rows: lists of at most ``MOST_ROWS``; one page shows a list as far as it has room.
+    :param streamed: whether to read rows on a thread of their own; a list is there at once."""
 
-    def __init__(self, rows: Iterable[Row], streamed: bool) -> None:
+    def __init__(self, rows: Iterable[Sequence[Row]], streamed: bool) -> None:
         self._waiting: deque[Row] = deque()
         self._changed = threading.Condition()
         self._ended = self._closed = False
@@ -43,17 +45,17 @@ class Pages:
         if streamed:
             threading.Thread(target=self._read, args=(rows,), name="millrace-gateway-rows", daemon=True).start()
         else:
-            self._waiting.extend(rows)
+            self._waiting.extend(chain.from_iterable(rows))
             self._ended = True
 
-    def _read(self, rows: Iterable[Row]) -> None:
+    def _read(self, rows: Iterable[Sequence[Row]]) -> None:
         try:
-            for row in rows:
+            for together in rows:
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed or len(self._waiting) < MOST_ROWS)
                     if self._closed:
                         return
-                    self._waiting.append(row)
+                    self._waiting.extend(together)
         except BaseException as error:
             self._error = error
         finally:

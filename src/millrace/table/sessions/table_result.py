@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
 from millrace.common.jobs.job_client import JobClient
 from millrace.common.types import Row, row_of
 from millrace.relational import types as t
+from millrace.relational.collected_rows import collected_rows
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import Rows
 from millrace.table.catalogs.schemas import ResolvedSchema, resolved_schema
@@ -141,6 +143,15 @@ class TableResult:
             <Row('Ann', 'ink', 1)>
         """
         return self._rows
+
+    def _lists(self, most: int) -> Iterator[Sequence[Row]]:
+        """Instead of ``collect``: the rows in lists, those together that came together, as far as there is room."""
+        if not self._batches:
+            yield from ([row] for row in self._rows)
+        for batch in self._batches:
+            rows = collected_rows(batch, self._columns)
+            while together := list(islice(rows, most)):
+                yield together
 
     def print(self) -> None:
         """Show all rows on standard output, as Flink does.
