@@ -17,7 +17,7 @@ from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.exchange import held_bytes as held_bytes_module
 from millrace.runtime.exchange import outbox
 from millrace.runtime.exchange.codec import Mark, decode
-from millrace.runtime.exchange.outbox import Payload, outbox_for
+from millrace.runtime.exchange.outbox import Part, encoded, outbox_for
 from millrace.runtime.exchange.partitioners import (
     Broadcast,
     Custom,
@@ -89,6 +89,10 @@ def drawn_together(partitioner: Shuffle, events: Any, receivers: int) -> Callabl
     return lambda chunk: iter([(targets[(chunk.timestamps or [0])[0]], chunk)])
 
 
+Payload = tuple[int, bytes]
+"""(target, a packet for it)"""
+
+
 def flat(payloads: Iterable[Payload]) -> Heard:
     heard: Heard = defaultdict(list)
     for target, payload in payloads:
@@ -106,7 +110,18 @@ def without_overtaken(events: list[Any]) -> list[Any]:
     return [e for e, after in zip(events, [*events[1:], None]) if not (isinstance(e, int) and isinstance(after, int))]
 
 
+def packets(parts: Iterable[Part]) -> Iterator[Payload]:
+    for targets, chunk, marks in parts:
+        for payload in encoded(chunk, marks):
+            for target in targets:
+                yield target, payload
+
+
 def sent(partitioner: Partitioner, events: Any, receivers: int) -> Iterator[Payload]:
+    return packets(parts(partitioner, events, receivers))
+
+
+def parts(partitioner: Partitioner, events: Any, receivers: int) -> Iterator[Part]:
     box, number = outbox_for(partitioner, 0, 1, receivers), 0
     for event in [*events, None]:
         if event is None:
@@ -154,7 +169,7 @@ def test_all_targets_together_hold_no_more_than_the_limit(values: list[int], hel
             patch.setattr(outbox, "FLUSH_AT", held)
             box = outbox_for(partitioner, 0, 1, receivers)
             for value in values:
-                left = flat(box.add(Chunk([value], [0])))
+                left = flat(packets(box.add(Chunk([value], [0]))))
                 waiting += 1 - sum(map(len, left.values())) // (receivers if isinstance(partitioner, Broadcast) else 1)
                 assert waiting < held
 

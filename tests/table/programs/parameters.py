@@ -12,6 +12,11 @@ def _parameter(program: Program) -> object:
     return pytest.param(program, id=program.name, marks=marks)
 
 
-streaming_programs = pytest.mark.parametrize(
-    "program", [_parameter(program) for program in PROGRAMS if program.runs_in(STREAMING)]
+_STREAMING = [program for program in PROGRAMS if program.runs_in(STREAMING)]
+
+streaming_programs = pytest.mark.parametrize("program", list(map(_parameter, _STREAMING)))
+
+programs_of_any_epochs = pytest.mark.parametrize(
+    "program", [_parameter(program) for program in _STREAMING if not program.tells_epochs_apart]
 )
+"""Those whose result does not depend on which rows come in the same epoch."""

@@ -100,14 +100,17 @@ def streamed(
     parallelism: int,
     shown: Callable[[Sequence[Any]], Row] | None = None,
     finish: Callable[[], bool] | None = None,
+    engine_of: Callable[..., LocalEngine] = LocalEngine,
 ) -> list[list[Change]]:
     """The changes of the result, for each epoch.
 
     :param shown: makes rows that can be counted; None: ``comparable``.
     :param finish: is asked between any two pieces whether the epoch is to end.
+    :param engine_of: makes what runs the job, given that and a clock.
     """
     now = [0]
-    engine = LocalEngine(job_of(made, draw, parallelism), lambda: now[0], finish=finish)
+    more = {} if finish is None else {"finish": finish}
+    engine = engine_of(job_of(made, draw, parallelism), lambda: now[0], **more)
     epochs = []
     for result in engine.epochs():
         now[0] += SECOND

@@ -88,6 +88,12 @@ class Calls:
             in_flight = self._submitted - self._released + elements
             return (in_flight - 1) // self._capacity * self._longest, self._longest
 
+    @property
+    def in_flight(self) -> int:
+        """Elements whose results were not taken out of the buffer; those that are ready to go on are none."""
+        with self._changed:
+            return self._submitted - self._released
+
     def submit(self, entries: list[Entry]) -> None:
         """Start elements as soon as there is room for them."""
         marks, self._marks = self._marks, []

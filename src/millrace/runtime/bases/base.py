@@ -116,6 +116,14 @@ class Operator:
         calls in flight."""
         return 0, 0
 
+    def in_flight(self) -> int:
+        """How many elements are not done though they were processed: of one that has calls in flight."""
+        return 0
+
+    def fitting(self, elements: int) -> int:
+        """How many of so many elements it takes without waiting for a call to end."""
+        return elements
+
     def process_watermark(self, watermark: int) -> None:
         """The combined watermark of all inputs advanced (ms)."""
         self.watermark = watermark
@@ -253,6 +261,8 @@ class ReadingLimits(NamedTuple):
     """whether nothing more is to be begun, for another reason"""
     paced: int | None = None
     """the most elements that the stages behind can do; it divides batches of rows, too, which ``records`` does not"""
+    stays: bool = False
+    """whether the epoch goes on when there is nothing to read: then whoever wants to read on asks again"""
 
 
 def least(one: int | None, other: int | None) -> int | None:
@@ -271,6 +281,16 @@ class ReadingOperator(Operator):
     def finished(self) -> bool:
         """Whether nothing will ever come from here again."""
         raise NotImplementedError
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether there was nothing to read when it was asked the last time."""
+        return False
+
+    @property
+    def needs_driver(self) -> bool:
+        """Whether there is something that the driver has to hear before it can go on."""
+        return False
 
     def report(self) -> SourceReport:
         """What the driver has to know for the next epoch."""

@@ -8,11 +8,11 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Mark
-from millrace.runtime.exchange.outbox import Payload, outbox_for
+from millrace.runtime.exchange.outbox import Part, encoded, outbox_for
 from millrace.runtime.exchange.partitioners import Partitioner
 
 ACK = -1
@@ -179,8 +179,20 @@ def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
             group, size = [], 0
     if group:
         yield group
-class ChannelWriter:
+class Writer(Protocol):
     """The sending side of one edge in one subtask."""
+
+    def write(self, chunk: Chunk) -> None: ...
+
+    def mark(self, mark: Mark) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def end_epoch(self) -> None: ...
+
+
+class ChannelWriter:
+    """The sending side of an edge whose receivers take everything."""
 
     def __init__(
         self,
@@ -206,13 +218,19 @@ class ChannelWriter:
         """A watermark or a status change, to every reachable target."""
         self._outbox.mark(mark)
 
+    def flush(self) -> None:
+        """Send what was gathered."""
+        self._send(self._outbox.rest())
+
     def end_epoch(self) -> None:
         """Send what is left and number the packets of the next epoch from 0 again."""
-        self._send(self._outbox.rest())
+        self.flush()
         self._numbers = [0] * len(self._numbers)
 
-    def _send(self, payloads: Iterable[Payload]) -> None:
+    def _send(self, parts: Iterable[Part]) -> None:
         numbers = self._numbers
-        for target, payload in payloads:
-            self._emit(Packet(self._offset + target, self._edge, self._subtask, numbers[target], payload))
-            numbers[target] += 1
+        for targets, chunk, marks in parts:
+            for payload in encoded(chunk, marks):
+                for target in targets:
+                    self._emit(Packet(self._offset + target, self._edge, self._subtask, numbers[target], payload))
+                    numbers[target] += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.runtime.elements import Chunk, count
 from millrace.runtime.exchange.codec import Mark, encode
@@ -24,15 +24,21 @@ HELD = 8 * FLUSH_AT
 HELD_BYTES = 64 * 1024 * 1024
 """About how many bytes these may take as packets; see ``held_bytes.py``."""
 
-Payload = tuple[int, bytes]
-"""(target, an encoded packet for it)"""
+
+class Part(NamedTuple):
+    """What leaves an outbox at once."""
+
+    targets: Sequence[int]
+    """each gets all of it"""
+    chunk: Chunk
+    marks: list[PlacedMark]
 
 
 class Outbox(ABC):
     """What waits for the receivers of one edge."""
 
     @abstractmethod
-    def add(self, chunk: Chunk) -> Iterable[Payload]:
+    def add(self, chunk: Chunk) -> Iterable[Part]:
         """One more chunk; what shall leave now."""
 
     @abstractmethod
@@ -40,7 +46,7 @@ class Outbox(ABC):
         """A watermark or a status change, for every reachable target."""
 
     @abstractmethod
-    def rest(self) -> Iterator[Payload]:
+    def rest(self) -> Iterator[Part]:
         """Everything that waits."""
 
 
@@ -54,7 +60,7 @@ def outbox_for(partitioner: Partitioner, subtask: int, senders: int, receivers: 
     return RoutingOutbox(partitioner.router(subtask, senders, receivers), targets)
 
 
-class _Gathered:
+class Gathered:
     """Chunks that became one, with the marks between its elements."""
 
     __slots__ = ("keys", "marks", "size", "timestamps", "values")
@@ -98,10 +104,10 @@ class ScatteringOutbox(Outbox):
     def __init__(self, assigner: Assigner, targets: int) -> None:
         self._assigner = assigner
         self._limit = min(FLUSH_AT * targets, HELD)
-        self._gathered = _Gathered()
+        self._gathered = Gathered()
         self._weight = HeldBytes(HELD_BYTES)
 
-    def add(self, chunk: Chunk) -> Iterable[Payload]:
+    def add(self, chunk: Chunk) -> Iterable[Part]:
         gathered = self._gathered
         gathered.add(self._assigner.assign(chunk))
         size = gathered.size
@@ -112,8 +118,8 @@ class ScatteringOutbox(Outbox):
     def mark(self, mark: Mark) -> None:
         self._gathered.mark(mark)
 
-    def rest(self) -> Iterator[Payload]:
-        gathered, self._gathered = self._gathered, _Gathered()
+    def rest(self) -> Iterator[Part]:
+        gathered, self._gathered = self._gathered, Gathered()
         self._weight.start()
         scatter = self._assigner.scatter(gathered.chunk)
         if not gathered.values:
@@ -122,8 +128,7 @@ class ScatteringOutbox(Outbox):
         placed = marks_of_targets(gathered.marks, scatter)
         for target, part, marks in zip(scatter.targets, parts(gathered.chunk, scatter), placed):
             if part.values:
-                for payload in _encoded(part, marks):
-                    yield target, payload
+                yield Part((target,), part, marks)
         yield from _only_marks([t for t, n in zip(scatter.targets, scatter.counts) if not n], gathered.marks)
 
 
@@ -132,10 +137,10 @@ class CopyingOutbox(Outbox):
 
     def __init__(self, targets: Sequence[int]) -> None:
         self._targets = targets
-        self._gathered = _Gathered()
+        self._gathered = Gathered()
         self._weight = HeldBytes(HELD_BYTES)
 
-    def add(self, chunk: Chunk) -> Iterable[Payload]:
+    def add(self, chunk: Chunk) -> Iterable[Part]:
         gathered = self._gathered
         gathered.add(chunk)
         size = gathered.size
@@ -146,13 +151,11 @@ class CopyingOutbox(Outbox):
     def mark(self, mark: Mark) -> None:
         self._gathered.mark(mark)
 
-    def rest(self) -> Iterator[Payload]:
-        gathered, self._gathered = self._gathered, _Gathered()
+    def rest(self) -> Iterator[Part]:
+        gathered, self._gathered = self._gathered, Gathered()
         self._weight.start()
         if gathered.values or gathered.marks:
-            for payload in _encoded(gathered.chunk, gathered.marks):
-                for target in self._targets:
-                    yield target, payload
+            yield Part(self._targets, gathered.chunk, gathered.marks)
 
 
 class RoutingOutbox(Outbox):
@@ -162,7 +165,7 @@ class RoutingOutbox(Outbox):
         self._route = route
         self._targets = targets
         self._chunks = 0
-        self._waiting: dict[int, _Gathered] = {}
+        self._waiting: dict[int, Gathered] = {}
         """target -> elements for it"""
         self._size = 0
         self._bytes = 0.0
@@ -173,23 +176,22 @@ class RoutingOutbox(Outbox):
         self._heard: dict[int, int] = {}
         """target -> how many of the marks lie among its elements"""
 
-    def add(self, chunk: Chunk) -> Iterable[Payload]:
+    def add(self, chunk: Chunk) -> Iterable[Part]:
         self._chunks += 1
         self._bytes += self._weigher.weigh(chunk.values)
         full = [target for target, part in self._route(chunk) if part.values and self._put(target, part) >= FLUSH_AT]
         if self._size + len(self._marks) >= HELD or self._bytes >= HELD_BYTES:
             return self.rest()
-        return [(target, payload) for target in full for payload in self._take(target)]
+        return [self._take(target) for target in full]
 
     def mark(self, mark: Mark) -> None:
         add_mark(self._marks, self._chunks, mark)
 
-    def rest(self) -> Iterator[Payload]:
+    def rest(self) -> Iterator[Part]:
         only_marks: dict[int, list[int]] = {}
         for target in self._targets:
             if target in self._waiting:
-                for payload in self._take(target):
-                    yield target, payload
+                yield self._take(target)
             else:
                 only_marks.setdefault(self._heard.get(target, 0), []).append(target)
         marks, self._marks, self._heard = self._marks, [], {}
@@ -200,34 +202,32 @@ class RoutingOutbox(Outbox):
         """How much waits for the target now."""
         gathered = self._waiting.get(target)
         if gathered is None:
-            gathered = self._waiting[target] = _Gathered()
+            gathered = self._waiting[target] = Gathered()
         before = gathered.size
         self._tell(target, gathered)
         gathered.add(part)
         self._size += gathered.size - before
         return gathered.size
 
-    def _take(self, target: int) -> Iterator[bytes]:
+    def _take(self, target: int) -> Part:
         gathered = self._waiting.pop(target)
         self._bytes *= 1 - gathered.size / max(self._size, 1)
         self._size -= gathered.size
         self._tell(target, gathered)
-        return _encoded(gathered.chunk, gathered.marks)
+        return Part((target,), gathered.chunk, gathered.marks)
 
-    def _tell(self, target: int, gathered: _Gathered) -> None:
+    def _tell(self, target: int, gathered: Gathered) -> None:
         for _, mark in self._marks[self._heard.get(target, 0) :]:
             gathered.mark(mark)
         self._heard[target] = len(self._marks)
 
 
-def _only_marks(targets: Sequence[int], marks: list[PlacedMark]) -> Iterator[Payload]:
+def _only_marks(targets: Sequence[int], marks: list[PlacedMark]) -> Iterator[Part]:
     if targets and marks:
-        payload = encode(Chunk([]), together(marks))
-        for target in targets:
-            yield target, payload
+        yield Part(targets, Chunk([]), together(marks))
 
 
-def _encoded(chunk: Chunk, marks: list[PlacedMark]) -> Iterator[bytes]:
+def encoded(chunk: Chunk, marks: list[PlacedMark]) -> Iterator[bytes]:
     """Packets of about the same size, as few as may be: one target may have got nearly all that was gathered."""
     length = len(chunk.values)
     size = -(-length // max(1, round(length / FLUSH_AT)))

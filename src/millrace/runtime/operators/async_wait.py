@@ -72,6 +72,12 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         wait, call = self._calls.ahead(elements)
         return int(wait * 1000), int(call * 1000)
 
+    def in_flight(self) -> int:
+        return 0 if self._calls is None else self._calls.in_flight
+
+    def fitting(self, elements: int) -> int:
+        return max(0, min(elements, self._capacity - self.in_flight()))
+
     def process(self, chunk: Chunk, input: int) -> None:
         assert self._calls is not None, "elements come after open()"
         self._calls.submit(list(map(Entry, chunk.values, chunk.timestamps or repeat(None))))

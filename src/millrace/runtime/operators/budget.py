@@ -22,6 +22,11 @@ class Budget:
         self._until = None if millis is None or self._limits.at_first_piece else clock() + millis
 
     @property
+    def stays(self) -> bool:
+        """Whether a source that has nothing is asked again in this epoch."""
+        return self._limits.stays
+
+    @property
     def unlimited(self) -> bool:
         """Whether all is read at once."""
         return self._most is None and self._limits.millis is None

@@ -51,6 +51,11 @@ class ReaderContext(SourceReaderContext):
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
         self._events.append(event)
 
+    @property
+    def has_said(self) -> bool:
+        """Whether there are events, or splits were asked for, since the last call of ``said``."""
+        return bool(self._events or self._requests)
+
     def said(self) -> tuple[tuple[SourceEvent, ...], int]:
         """The events since the last call, and how many splits were asked for."""
         return tuple(_taken(self._events)), sum(1 for _ in _taken(self._requests))
@@ -94,6 +99,11 @@ class LiveReader:
             reader.add_splits(new)
         if order.no_more_splits:
             reader.notify_no_more_splits()
+
+    @property
+    def has_said(self) -> bool:
+        """Whether the enumerator has something to hear."""
+        return self._context.has_said
 
     def said(self) -> tuple[tuple[SourceEvent, ...], int]:
         """What it has told the enumerator, and how many splits it has asked for."""

@@ -58,6 +58,7 @@ class SourceOperator(ReadingOperator):
         self._told: list[tuple[tuple[Any, ...], int]] = []
         self._at_end = False
         """whether the reader is not asked any more"""
+        self._is_dry = False
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
@@ -95,8 +96,12 @@ class SourceOperator(ReadingOperator):
             yield from self._hand_on(budget)
         dry = False
         if not order.paused and not order.stop and not self._at_end:
-            for dry in self._polls(live, order, budget):  # noqa: B007
+            for dry in self._polls(live, order, budget):
                 yield from self._hand_on(budget)
+                if dry and budget.stays and not self._at_end:
+                    self._is_dry = True
+                    yield
+                    self._is_dry = False
         if not self._at_end:
             live.reader.end_epoch(live.output, epoch)
             self._at_end = order.stop
@@ -123,19 +128,20 @@ class SourceOperator(ReadingOperator):
 
     def _polls(self, live: LiveReader, order: SourceOrder, budget: Budget) -> Iterator[bool]:
         """Poll the reader until it has no more for this epoch, or the epoch has enough; whether it was dry."""
-        patience = PATIENCE_SECONDS
+        patience = 0.0 if budget.stays else PATIENCE_SECONDS
         while not budget.spent() and not self._kept:
             status, given = self._gather(live, budget, patience)
             # Who is given much at a time is behind, and may wait a moment for the next part. Others have read what was
             # there: what trickles in from now on is for the next epoch, or this one would not end.
-            patience = PATIENCE_SECONDS if given >= MUCH or order.whole else 0.0
+            patient = order.whole or (given >= MUCH and not budget.stays)
+            patience = PATIENCE_SECONDS if patient else 0.0
             self._at_end = status is InputStatus.END_OF_INPUT
             if status is InputStatus.NOTHING_AVAILABLE and order.whole:
                 yield False
                 time.sleep(WAIT_SECONDS)
                 continue
             yield status is not InputStatus.MORE_AVAILABLE
-            if status is not InputStatus.MORE_AVAILABLE:
+            if self._at_end or (status is InputStatus.NOTHING_AVAILABLE and not budget.stays):
                 return
 
     def _gather(self, live: LiveReader, budget: Budget, patience: float) -> tuple[InputStatus, int]:
@@ -237,6 +243,14 @@ class SourceOperator(ReadingOperator):
     def finished(self) -> bool:
         """Whether the last split has been read to its end."""
         return self._finished
+
+    @property
+    def is_dry(self) -> bool:
+        return self._is_dry
+
+    @property
+    def needs_driver(self) -> bool:
+        return self._live is not None and self._live.has_said
 
     def kept(self) -> int:
         with contextlib.suppress(RuntimeError, IndexError):  # they have changed meanwhile

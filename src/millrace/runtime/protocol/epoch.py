@@ -86,6 +86,8 @@ class EpochOrder:
     """uid -> name -> accumulator of a global aggregate, pickled"""
     checkpoint: bool = False
     """whether somebody has asked for its end to be a checkpoint"""
+    aligned: bool = False
+    """under flow: the tasks take what arrives when all of it is there, as if the stages ran one after the other"""
     work_millis: int | None = None
     """how long a task may work on what arrives (ms): what is left is done in the next epoch. None: until all is done"""
 

@@ -11,8 +11,8 @@ from millrace.runtime.bases.base import OperatorContext, ReadingLimits, ReadingO
 from millrace.runtime.bases.by_key import ByKey
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, LatencyMark
-from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet
-from millrace.runtime.exchange.partitioners import Hash
+from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet, Writer
+from millrace.runtime.exchange.partitioners import Hash, Partitioner
 from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
 from millrace.runtime.operators.collect import CollectOperator
 from millrace.runtime.operators.making import make_operator
@@ -34,15 +34,27 @@ from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, S
 from millrace.runtime.tasks.waiting import Waiting, event_times, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
 
+WriterMaker = Callable[[int, Partitioner, int, int, int, int, Callable[[Packet], None]], Writer]
+"""Takes what ``ChannelWriter`` takes."""
+
 
 class StageTask:
     """All operators of one partition of one stage."""
 
-    def __init__(self, job: JobGraph, stage: int, partition: int, clock: Callable[[], int], attempt: int = 0) -> None:
+    def __init__(
+        self,
+        job: JobGraph,
+        stage: int,
+        partition: int,
+        clock: Callable[[], int],
+        attempt: int = 0,
+        make_writer: WriterMaker = ChannelWriter,
+    ) -> None:
+        """:param make_writer: makes the sending sides of the edges that leave the task."""
         self.job = job
         self.stage = stage
         self.partition = partition
-        self._clock = clock
+        self.clock = clock
         self._allowance = Allowance(clock)
         self._midst = Midst()
         self.progress = Progress()
@@ -51,9 +63,14 @@ class StageTask:
         self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
         """where the keyed state is"""
         self._out: list[Packet] = []
+        self._make_writer = make_writer
+        self.writers: dict[int, Writer] = {}
+        """by the numbers of their edges"""
         self._new = True
         """whether nothing has ever arrived here"""
         self._members: dict[int, Member] = {}
+        self._opened: list[Member] = []
+        """those of which ``open`` was called"""
         self._selectors: dict[int, Function] = {}
         """key selectors and partitioners that were opened, by their identity: several edges may share one"""
         hosted = job.hosted(stage, partition)
@@ -76,11 +93,11 @@ class StageTask:
             dict(job.parameters),
             job.info,
             job.cached_files,
-            self._clock,
+            self.clock,
         )
         runtime.new_keyed_state = partial(self.working.backend, info.uid)
         context = OperatorContext(
-            runtime, info.name, info.origin, info.output_type, info.side_types, self._clock, self._midst
+            runtime, info.name, info.origin, info.output_type, info.side_types, self.clock, self._midst
         )
         operator = make_operator(info.spec, info.final)
         fork = Fork(
@@ -109,7 +126,7 @@ class StageTask:
             gate = self._members[edge.target].gate
             sender.fork.add_local(edge.tag, gate, edge.input, (edge.index, sender.subtask))
             return
-        writer = ChannelWriter(
+        writer = self._make_writer(
             edge.index,
             edge.partitioner,
             sender.subtask,
@@ -118,6 +135,7 @@ class StageTask:
             target.offset,
             self._out.append,
         )
+        self.writers[edge.index] = writer
         sender.fork.add_remote(edge.tag, writer)
 
     @property
@@ -181,6 +199,7 @@ class StageTask:
 
     def open(self) -> None:
         for member in self._members.values():
+            self._opened.append(member)
             member.operator.open()
         for edge in self.job.edges:
             if edge.source in self._members:
@@ -212,25 +231,15 @@ class StageTask:
         :param finish: says whether the epoch is to end now.
         """
         self._allow(order, own, finish)
-        members = list(self._members.values())
-        for member in members:
-            member.gate.records = member.fork.records = member.gate.bytes = member.fork.bytes = 0
-            member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
-            if isinstance(member.operator, SinkOperator):
-                member.operator.begin_epoch(order.epoch)
-            elif isinstance(member.operator, CollectOperator):
-                member.operator.begin_epoch(results)
-        self.between.settle()
-        self._advance_time()
-        yield from self._drain()
+        self.begin(order, results)
+        yield from self.drain()
         yield from self._resume()
         # What a loop fed back comes before anything new.
-        for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
+        for member in sorted(self.members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
                 reads = own.sources.get(member.info.id) or SourceOrder()
-                self._send_latency_mark(member)
-                for _ in self._polls(member.operator.read(reads, order.epoch, self._limits(reads)), member):
-                    yield from self._drain()
+                for _ in self.reading(member, order.epoch, reads, self._limits(reads)):
+                    yield from self.drain()
         keyed = self._keyed_inputs() if self._new and not order.keep_state else {}
         self._new = False
         yield from self._receive(packets, keyed)
@@ -239,28 +248,51 @@ class StageTask:
             gate = self._members[operator].gate
             self.progress.at(gate)
             for _ in inputs.run():
-                yield from self._drain()
+                yield from self.drain()
                 self.progress.at(gate)
         self.progress.at(None)
         self.watch.switch(OTHER)
-        self._advance_time()
+        yield from self.end()
+        self._fresh = False
+
+    def begin_flow(self, order: EpochOrder, results: ResultFiles | None) -> None:
+        """An epoch begins that takes as long as its driver likes."""
+        self._allowance.begin(None, None)
+        self._new = self._fresh = False
+        self.begin(order, results)
+
+    def begin(self, order: EpochOrder, results: ResultFiles | None) -> None:
+        """An epoch begins."""
+        for member in self.members:
+            member.gate.records = member.fork.records = member.gate.bytes = member.fork.bytes = 0
+            member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
+            if isinstance(member.operator, SinkOperator):
+                member.operator.begin_epoch(order.epoch)
+            elif isinstance(member.operator, CollectOperator):
+                member.operator.begin_epoch(results)
+        self.between.settle()
+        self.advance_time()
+
+    def end(self) -> Iterator[Packet]:
+        """All that belongs to the epoch is here."""
+        self.advance_time()
         yield from self._settle()
         # One operator after the other, from the top: whoever judges in tick() whether its input is quiet has everything
         # that those above had held back or in flight, and a watermark from there has passed before the operators below
         # end their slice. A sink's turn comes last: nothing follows what it prepares.
+        members = self.members
         for member in members:
             self.watch.switch(work_slot(member.number))
             self.progress.at(member.gate)
             member.operator.end_slice()
             if not member.gate.waiting or isinstance(member.operator, SinkOperator):
-                member.operator.tick(self._clock())  # else its input is not quiet
+                member.operator.tick(self.clock())  # else its input is not quiet
             member.operator.end_epoch()
         self.progress.at(None)
         self.watch.switch(OTHER)
         for member in members:
             member.fork.end_epoch()
-        yield from self._drain()
-        self._fresh = False
+        yield from self.drain()
 
     def _allow(self, order: EpochOrder, own: TaskOrder, finish: Callable[[], bool] | None) -> None:
         """How long it may work: sources stop by themselves, so the operators behind them have their time on top."""
@@ -287,7 +319,7 @@ class StageTask:
         for member in reversed(self.members):
             before = self.watch.switch(work_slot(member.number))
             for _ in member.gate.resume():
-                yield from self._drain()
+                yield from self.drain()
             self.watch.switch(before)
 
     def _settle(self) -> Iterator[Packet]:
@@ -303,11 +335,11 @@ class StageTask:
             yield from self._resume()
             for source in sources:
                 for _ in source.hand_on_left():
-                    yield from self._drain()
+                    yield from self.drain()
 
     def _send_latency_mark(self, member: Member) -> None:
         """In front of what a source reads, at most once in ``metrics.latency.interval``."""
-        interval, now = self.job.latency_millis, self._clock()
+        interval, now = self.job.latency_millis, self.clock()
         operator = member.operator
         if not interval or now - member.marked < interval or not isinstance(operator, SourceOperator):
             return
@@ -315,8 +347,11 @@ class StageTask:
             member.marked = now
             member.fork.mark(LatencyMark(member.info.id, member.subtask, now))
 
-    def _polls(self, reading: Iterator[None], member: Member) -> Iterator[None]:
-        """Poll a reader. A poll that brought nothing was a wait."""
+    def reading(self, member: Member, epoch: int, order: SourceOrder, limits: ReadingLimits) -> Iterator[None]:
+        """Read a source; control comes back after every poll and piece. A poll that brought nothing was a wait."""
+        assert isinstance(member.operator, ReadingOperator)
+        self._send_latency_mark(member)
+        reading = member.operator.read(order, epoch, limits)
         watch, slot, fork = self.watch, work_slot(member.number), member.fork
         while True:
             before, known = watch.spent[slot], fork.records
@@ -353,9 +388,9 @@ class StageTask:
                 keyed[edge.target].add(packet.payload, edge.input, channel)
             else:
                 for _ in target.gate.receive(channel, packet.payload):
-                    yield from self._drain()
+                    yield from self.drain()
             watch.switch(before)
-            yield from self._drain()
+            yield from self.drain()
 
     def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """The same, with the time that they let wait."""
@@ -368,8 +403,9 @@ class StageTask:
                 return
             yield packet
 
-    def _advance_time(self) -> None:
-        now = self._clock()
+    def advance_time(self) -> None:
+        """Fire the timers that are due by the clock."""
+        now = self.clock()
         before = self.watch.switch(OTHER)
         for member in self._members.values():
             self.watch.switch(work_slot(member.number))
@@ -378,7 +414,8 @@ class StageTask:
         self.progress.at(None)
         self.watch.switch(before)
 
-    def _drain(self) -> Iterator[Packet]:
+    def drain(self) -> Iterator[Packet]:
+        """What has been sent."""
         if self._out:
             watch, edges, members = self.watch, self.job.edges, self._members
             before = watch.switch(OTHER)
@@ -463,7 +500,8 @@ class StageTask:
         """Close all operators and key selectors; the first error is raised after all had their turn."""
         first: Exception | None = None
         selectors, self._selectors = self._selectors, {}
-        closings = [member.operator.close for member in self._members.values()]
+        # A copy of a task that has had its last element is not opened.
+        closings = [member.operator.close for member in self._opened]
         for close in [*closings, *(selector.close for selector in selectors.values()), self.working.close]:
             try:
                 close()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from operator import methodcaller
 from time import perf_counter_ns
 
 from millrace.runtime.bases.ahead import Ahead, Times
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
-from millrace.runtime.exchange.codec import Mark
-from millrace.runtime.exchange.exchange import ChannelWriter
+from millrace.runtime.exchange.codec import Mark, decode
+from millrace.runtime.exchange.exchange import Writer
 from millrace.runtime.exchange.partitioners import Partitioner, PartitioningError
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.pieces import Cutter, piece_size
@@ -59,6 +60,8 @@ class Gate:
         self._progress = progress or Progress()
         self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
         self._in_flight = operator.has_calls_in_flight
+        self.fitting: Callable[[int], int] | None = None
+        """how many of so many elements the next piece may have, where that depends on more than its time"""
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
@@ -79,7 +82,7 @@ class Gate:
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         """Elements of one channel of an input, in order."""
-        if self.waiting or self._allowance.over():
+        if self.waiting or self.fitting is not None or self._allowance.over():
             self.waiting.append(Waiting(input, None, chunk))
             return
         for _ in self._pieces(chunk, input):
@@ -91,6 +94,14 @@ class Gate:
         self.waiting.append(Waiting(self._inputs[channel], channel, payload))
         if len(self.waiting) == 1:
             yield from self.resume()
+
+    def put(self, channel: Channel, payload: bytes) -> int:
+        """A packet, which waits for ``resume``; how many elements it has."""
+        self.bytes += len(payload)
+        input = self._inputs[channel]
+        items = list(decode(payload))
+        self.waiting.extend(Waiting(input, channel, item) for item in items)
+        return sum(count(item.values) for item in items if isinstance(item, Chunk))
 
     def resume(self) -> Iterator[None]:
         """Hand on what waits, as far as there is time; control comes back after each piece."""
@@ -111,6 +122,8 @@ class Gate:
         left, midst = Cutter(chunk), self.operator.context.midst
         while True:
             size = min(left.elements, self._size.size)
+            if self.fitting is not None:
+                size = max(1, self.fitting(size))
             if self._in_flight and self._calls_over(size):
                 break
             before = left.elements
@@ -297,14 +310,14 @@ class Fork:
         self._holds = False
         self._held: list[tuple[str | None, Chunk]] = []
         self._local: dict[str | None, list[tuple[Gate, int]]] = {}
-        self._remote: dict[str | None, list[ChannelWriter]] = {}
+        self._remote: dict[str | None, list[Writer]] = {}
         self._marked: list[tuple[Gate, Channel]] = []
 
     def add_local(self, tag: str | None, gate: Gate, input: int, channel: Channel) -> None:
         self._local.setdefault(tag, []).append((gate, input))
         self._marked.append((gate, channel))
 
-    def add_remote(self, tag: str | None, writer: ChannelWriter) -> None:
+    def add_remote(self, tag: str | None, writer: Writer) -> None:
         self._remote.setdefault(tag, []).append(writer)
 
     def emit(self, chunk: Chunk) -> None:
@@ -356,12 +369,19 @@ class Fork:
             for writer in writers:
                 writer.mark(mark)
 
+    def flush(self) -> None:
+        """Send what was gathered."""
+        self._each(methodcaller("flush"))
+
     def end_epoch(self) -> None:
+        self._each(methodcaller("end_epoch"))
+
+    def _each(self, call: Callable[[Writer], None]) -> None:
         before = self._watch.switch(self._slot)
         try:
             for writers in self._remote.values():
                 for writer in writers:
-                    writer.end_epoch()
+                    call(writer)
         except PartitioningError as error:
             raise self._fail(error) from error
         self._watch.switch(before)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from millrace.runtime.exchange.exchange import ACK, Manifest, Packet, in_order
+from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Manifest, Packet, in_order
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
@@ -20,7 +20,7 @@ from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.member import TaskDelta
 from millrace.runtime.tasks.stopwatch import OTHER, RECORDING
-from millrace.runtime.tasks.task import StageTask
+from millrace.runtime.tasks.task import StageTask, WriterMaker
 from millrace.runtime.tasks.task_cache import LiveTask, StaleOrderError, TaskCache
 from millrace.runtime.versions import INITIAL, version_of, whole_at
 
@@ -63,18 +63,18 @@ def run_task(
     failure: Failure | None = None
     try:
         if order.restore is not None:
-            live = _taken_over(load_job, task_id, order, clock, snapshots)
+            live = taken_over(load_job, task_id, order, clock, snapshots)
             yield from arriving  # only acknowledgements
-            ack = _finish(live, task_id, order, own, run, 0, storage, None)
+            ack = finish_epoch(live, task_id, order, own, run, 0, storage, None)
         else:
-            live, replayed = _task_at(load_job, task_id, order, own, storage, cache.take(turn), clock)
+            live, replayed = task_at(load_job, task_id, order, own, storage, cache.take(turn), clock)
             stages = live.task.job.edge_stages
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, live.task.job.leading_edges)
             live.task.progress.runs_here()
             live.task.watch.start()
             yield from manifest.sending(live.task.run(order, own, arriving, results, finish))
-            ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
+            ack = finish_epoch(live, task_id, order, own, run, replayed, storage, snapshots)
             due = live.task.between.next_due() if order.keep_state else None
             ack = replace(ack, sent=manifest.sent, received=manifest.received, next_due=due)
         # What it tells may change as soon as the task rests.
@@ -85,16 +85,8 @@ def run_task(
         if order.keep_state:
             live.rest(clock())
             cache.put(turn, live)
-    except OperatorError as error:
-        failure = error.failure
     except Exception as error:
-        failure = Failure(
-            operator=f"stage {stage}",
-            subtask=partition,
-            origin="Millrace itself",
-            cause=describe(error),
-            detail=full_traceback(error),
-        )
+        failure = failure_of(task_id, error)
     except GeneratorExit:  # whoever wanted the packets is gone
         if live is not None:
             live.close()
@@ -111,7 +103,21 @@ def run_task(
     yield Packet(partition, ACK, partition, stage, answer)
 
 
-def _task_at(
+def failure_of(task_id: TaskId, error: Exception) -> Failure:
+    """Of an error that no operator has put into words."""
+    if isinstance(error, OperatorError):
+        return error.failure
+    stage, partition = task_id
+    return Failure(
+        operator=f"stage {stage}",
+        subtask=partition,
+        origin="Millrace itself",
+        cause=describe(error),
+        detail=full_traceback(error),
+    )
+
+
+def task_at(
     load_job: Callable[[], JobGraph],
     task_id: TaskId,
     order: EpochOrder,
@@ -119,6 +125,7 @@ def _task_at(
     storage: StateStorage,
     live: LiveTask | None,
     clock: Callable[[], int],
+    make_writer: WriterMaker = ChannelWriter,
 ) -> tuple[LiveTask, int]:
     """The task with the state that the epoch starts from, and how many versions were read for it.
 
@@ -128,7 +135,7 @@ def _task_at(
         if _is_clean(live, own) and live.task.working.goes_on():
             return live, 0
         live.close()
-    task = StageTask(load_job(), *task_id, clock, order.attempt)
+    task = StageTask(load_job(), *task_id, clock, order.attempt, make_writer)
     task.progress.runs_here()
     live = LiveTask(task, ran=own.ran)
     try:
@@ -147,16 +154,17 @@ def _is_clean(live: LiveTask, own: TaskOrder) -> bool:
     return live.ran == own.ran and live.version == own.base
 
 
-def _taken_over(
+def taken_over(
     load_job: Callable[[], JobGraph],
     task_id: TaskId,
     order: EpochOrder,
     clock: Callable[[], int],
     snapshots: SnapshotFiles | None,
+    make_writer: WriterMaker = ChannelWriter,
 ) -> LiveTask:
     """A new task with its share of the state that other tasks have left."""
     assert snapshots is not None and order.restore is not None
-    task = StageTask(load_job(), *task_id, clock, order.attempt)
+    task = StageTask(load_job(), *task_id, clock, order.attempt, make_writer)
     task.progress.runs_here()
     live = LiveTask(task)
     try:
@@ -180,7 +188,7 @@ def _restore(live: LiveTask, task_id: TaskId, own: TaskOrder, storage: StateStor
     return len(versions)
 
 
-def _finish(
+def finish_epoch(
     live: LiveTask,
     task_id: TaskId,
     order: EpochOrder,
@@ -190,6 +198,7 @@ def _finish(
     storage: StateStorage,
     snapshots: SnapshotFiles | None,
 ) -> TaskAck:
+    """Store what the epoch has changed, and acknowledge."""
     task = live.task
     task.watch.switch(RECORDING)
     ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)

@@ -1,0 +1,178 @@
+"""The sending side of an edge whose receivers say how much they have room for.
+
+A receiver gives *credit*: up to which element of its channel, counted from the first one of the connection, it takes
+packets, and how much room it has in all. What there is no credit for waits here, and whoever makes more of it has to
+wait. Marks need no credit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from millrace.runtime.elements import Chunk, count
+from millrace.runtime.exchange.backlog import Backlog
+from millrace.runtime.exchange.codec import Mark, encode
+from millrace.runtime.exchange.exchange import Packet
+from millrace.runtime.exchange.outbox import FLUSH_AT, Part, outbox_for
+from millrace.runtime.exchange.partitioners import Partitioner
+
+FIRST_CREDIT = 1
+"""Elements that a receiver has room for before it has said anything."""
+PARTS = 4
+"""So many packets at least fill a receiver's room: it has something to do while the next ones come."""
+
+
+class EpochMark(NamedTuple):
+    """Behind the last packet of a channel's epoch."""
+
+    target: int
+    """partition of the stage that it is for"""
+    edge: int
+    channel: int
+    """sending subtask"""
+    run: int
+    packets: int
+    """how many of the epoch went before it"""
+
+
+class Credit(NamedTuple):
+    """What a receiver has room for."""
+
+    edge: int
+    channel: int
+    """sending subtask"""
+    target: int
+    """partition of the receiver's stage"""
+    granted: int
+    """elements since the connection began"""
+    room: int
+    """elements that it has room for when it has nothing"""
+
+
+class _Receiver:
+    """What the sender knows of one receiver."""
+
+    __slots__ = ("backlog", "granted", "most", "packets", "sent")
+
+    def __init__(self) -> None:
+        self.backlog = Backlog()
+        self.granted = FIRST_CREDIT
+        self.most = 1
+        """elements of a packet"""
+        self.sent = 0
+        """elements since the connection began"""
+        self.packets = 0
+        """of this epoch"""
+
+    @property
+    def fitting(self) -> int:
+        """Elements of the next packet."""
+        return min(self.granted - self.sent, self.most)
+
+
+class FlowWriter:
+    """The sending side of one edge in one subtask.
+
+    :param emit: takes the packets.
+    """
+
+    def __init__(
+        self,
+        edge: int,
+        partitioner: Partitioner,
+        subtask: int,
+        senders: int,
+        receivers: int,
+        offset: int,
+        emit: Callable[[Packet], None],
+    ) -> None:
+        self._edge = edge
+        self._subtask = subtask
+        self._offset = offset
+        self._emit = emit
+        self._targets = partitioner.targets(subtask, senders, receivers)
+        self._outbox = outbox_for(partitioner, subtask, senders, receivers)
+        self._receivers: defaultdict[int, _Receiver] = defaultdict(_Receiver)
+        self._behind: set[int] = set()
+        """targets with a backlog"""
+        self.unlimited = False
+        """whether everything goes at once, credit or not"""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something waits for credit."""
+        return bool(self._behind)
+
+    @property
+    def backlog(self) -> int:
+        """Elements that wait for credit."""
+        return sum(self._receivers[target].backlog.elements for target in self._behind)
+
+    def write(self, chunk: Chunk) -> None:
+        self._send(self._outbox.add(chunk))
+
+    def mark(self, mark: Mark) -> None:
+        """A watermark or a status change, to every reachable target."""
+        self._outbox.mark(mark)
+
+    def flush(self) -> None:
+        """Send what was gathered, as far as there is credit."""
+        self._send(self._outbox.rest())
+
+    def end_epoch(self) -> None:
+        """These were the last elements; the marks follow when nothing waits for credit any more."""
+        self.flush()
+
+    def epoch_marks(self, run: int) -> Iterator[EpochMark]:
+        """For all receivers; the packets of the next epoch are numbered from 0 again."""
+        assert not self._behind, "the mark comes behind all elements"
+        for target in self._targets:
+            receiver = self._receivers[target]
+            yield EpochMark(self._offset + target, self._edge, self._subtask, run, receiver.packets)
+            receiver.packets = 0
+
+    def credit(self, credit: Credit) -> None:
+        """A receiver has room for more; what waits for that goes."""
+        target = credit.target - self._offset
+        receiver = self._receivers[target]
+        receiver.granted = max(receiver.granted, credit.granted)
+        receiver.most = max(1, min(credit.room // PARTS, FLUSH_AT))
+        if target in self._behind:
+            self._release(target)
+
+    def _send(self, parts: Iterable[Part]) -> None:
+        for targets, chunk, marks in parts:
+            elements = count(chunk.values)
+            payload: bytes | None = None
+            for target in targets:
+                receiver = self._receivers[target]
+                if receiver.backlog:
+                    receiver.backlog.add(chunk, marks)
+                elif elements <= FLUSH_AT and (self.unlimited or elements <= receiver.fitting):
+                    payload = encode(chunk, marks) if payload is None else payload
+                    self._packet(target, receiver, elements, payload)
+                    continue
+                else:
+                    receiver.backlog.add(chunk, marks)
+                    self._behind.add(target)
+                self._release(target)
+
+    def _release(self, target: int) -> None:
+        """Send what waits for a target as far as there is credit."""
+        receiver = self._receivers[target]
+        backlog = receiver.backlog
+        while backlog:
+            before = backlog.elements
+            chunk, marks = backlog.take(FLUSH_AT if self.unlimited else receiver.fitting)
+            if not chunk.values and not marks:
+                return
+            self._packet(target, receiver, before - backlog.elements, encode(chunk, marks))
+        self._behind.discard(target)
+
+    def _packet(self, target: int, receiver: _Receiver, elements: int, payload: bytes) -> None:
+        self._emit(Packet(self._offset + target, self._edge, self._subtask, receiver.packets, payload))
+        receiver.packets += 1
+        if not self.unlimited:  # the receiver does not count these either
+            receiver.sent += elements

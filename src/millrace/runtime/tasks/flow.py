@@ -1,0 +1,368 @@
+"""A task in flow: all tasks of a job work at the same time, and an epoch is a mark that goes through the stream.
+
+It is a state machine: it has no threads, waits for nobody and knows no time but what it is told. Whoever turns it hands
+it packets, marks and credit as they come, and calls ``step`` as long as there is something to do. A step does one piece
+of one input, or ends a slice. What shall go to other tasks lies in ``out`` afterwards.
+
+An input has its turn only if all that it can reach within the task has room, so nothing waits inside an operator. An
+epoch ends in a task when it has ended in all tasks before it: sources are told so by the driver, the others by the mark
+behind the last packet of each channel.
+
+The first epoch of a bounded job is *aligned*: tasks wait until everything of it has arrived, and take it in the order
+in which stages that run one after the other would. So a job that ends within it has the changelog that it always has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter_ns
+from typing import NamedTuple
+
+from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
+from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
+from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.pieces import INTERVAL_MS
+from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
+from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
+from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
+from millrace.runtime.tasks.slices import Beat
+from millrace.runtime.tasks.stopwatch import OTHER, READING, work_slot
+from millrace.runtime.tasks.task import StageTask
+
+SLICE_NANOSECONDS = 5_000_000
+"""How long a slice is at most, where nothing else is said."""
+_MILLISECOND = 1_000_000
+
+Frame = Packet | EpochMark | Credit
+"""What tasks send to each other. Packets and marks go to the task that is their target, credit to the sender."""
+
+
+class FlowError(RuntimeError):
+    """Something has come that does not belong to what the task is at."""
+
+
+class Next(NamedTuple):
+    """What a task in flow wants after a step."""
+
+    more: bool
+    """whether there is something to do at once"""
+    until: int | None = None
+    """else: when it has something to do though nothing comes (ns); None: never"""
+    ended: bool = False
+    """whether the epoch has ended here, and is to be recorded"""
+
+
+class FlowTask:
+    """A ``StageTask`` in flow.
+
+    :param task: made with ``FlowWriter``.
+    :param longest_slice: see ``Beat`` (ns).
+    :param most: elements that a channel may bring at any time.
+    :param nanos: tells what ends of slices cost (ns).
+    """
+
+    def __init__(
+        self,
+        task: StageTask,
+        longest_slice: int | None = SLICE_NANOSECONDS,
+        most: int = MOST_ELEMENTS,
+        nanos: Callable[[], int] = perf_counter_ns,
+    ) -> None:
+        self.task = task
+        self._nanos = nanos
+        self.out: list[Frame] = []
+        """what is to be sent; whoever turns the task takes it out"""
+        self.manifest = Manifest(0)
+        self._writers = {edge: writer for edge, writer in task.writers.items() if isinstance(writer, FlowWriter)}
+        self._inboxes = {
+            channel: Inbox(channel, most)
+            for member in task.members
+            for channel in member.gate.channels
+            if not task.job.edges[channel[0]].local
+        }
+        self._gates = {member.info.id: GateLane(member, self._inboxes_of(member.info.id)) for member in task.members}
+        self._sources = {
+            member.info.id: SourceLane(member)
+            for member in task.members
+            if isinstance(member.operator, ReadingOperator)
+        }
+        self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
+        self._connect()
+        self._at = 0
+        """the lane that has its turn next"""
+        self._answers, self._parcels = Beat(longest_slice), Beat(longest_slice)
+        """the ends of slices: of operators that gather, and of what they and others have sent"""
+        self._gathering = [each for each in task.members if type(each.operator).end_slice is not Operator.end_slice]
+        self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
+        self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
+        self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
+        for member in self._calling:
+            member.gate.fitting = member.operator.fitting
+        self._next_tick = 0
+        self._order: EpochOrder | None = None
+        self._aligned: Iterator[Packet] | None = None
+        """the whole epoch, of one that is aligned"""
+        self._closing = False
+        """whether all is done, and only some of what was made of it is not sent"""
+        self._own = TaskOrder()
+        self._results: ResultFiles | None = None
+        self._ending = False
+        self._over = False
+        """whether there was nothing more to come when the epoch began"""
+        self._early: list[Packet | EpochMark] = []
+        """of the next epoch, which has not begun here"""
+
+    def _inboxes_of(self, operator: int) -> Iterator[Inbox]:
+        edges = self.task.job.edges
+        return (inbox for (edge, _), inbox in self._inboxes.items() if edges[edge].target == operator)
+
+    def _connect(self) -> None:
+        """Let each lane know what it leads to."""
+        local = [edge for edge in self.task.job.edges if edge.local and edge.source in self._gates]
+        for lane in self._lanes:
+            reached, left = {lane.member.info.id}, [lane.member.info.id]
+            while left:
+                at = left.pop()
+                below = [edge.target for edge in local if edge.source == at and edge.target not in reached]
+                reached.update(below)
+                left += below
+            writers = [w for edge, w in self._writers.items() if self.task.job.edges[edge].source in reached]
+            lane.leads_to(writers, [self._gates[id] for id in reached if self._gates[id] is not lane])
+
+    # -- what comes ------------------------------------------------------------------------------------------------
+
+    def begin(self, order: EpochOrder, own: TaskOrder, run: int, results: ResultFiles | None = None) -> None:
+        """An epoch begins.
+
+        :param run: its number; all tasks have the same.
+        :raises FlowError: what has come already is not of this run.
+        """
+        assert self._order is None, "the epoch before has ended"
+        self._order, self._own, self._results = order, own, results
+        self.manifest, self._ending, self._over = Manifest(run), False, self.task.finished
+        for writer in self._writers.values():
+            writer.unlimited = order.aligned
+        early, self._early = self._early, []
+        for frame in early:
+            self._put(frame)
+        if order.aligned:
+            return
+        self.task.begin_flow(order, results)
+        for id, lane in self._sources.items():
+            reads = own.sources.get(id) or SourceOrder()
+            lane.begin(self.task.reading(lane.member, order.epoch, reads, self._limits(reads)))
+        self._gathered(0)
+
+    def _limits(self, reads: SourceOrder) -> ReadingLimits:
+        return ReadingLimits(self.task.job.epoch_records, over=lambda: self._ending, stays=True)
+
+    def deliver(self, frame: Frame) -> None:
+        """Something has come for this task.
+
+        :raises FlowError: it is of another run.
+        :raises LostPacketError: something is missing before it.
+        """
+        if isinstance(frame, Credit):
+            self._writers[frame.edge].credit(frame)
+        elif self._order is None:
+            self._early.append(frame)
+        else:
+            self._put(frame)
+
+    def _put(self, frame: Packet | EpochMark) -> None:
+        run = self.manifest.run
+        if frame.run > run:
+            self._early.append(frame)
+            return
+        if frame.run < run:
+            raise FlowError(f"something of run {frame.run} has come over edge {frame.edge} in run {run}")
+        inbox = self._inboxes[frame.edge, frame.channel]
+        if isinstance(frame, EpochMark):
+            inbox.end(frame)
+        else:
+            (packet,) = self.manifest.receiving([frame], lambda edge: True)
+            inbox.put(packet)
+
+    def end(self) -> None:
+        """The driver ends the epoch: sources read no more."""
+        self._ending = True
+        for lane in self._sources.values():
+            lane.again_at = 0
+
+    @property
+    def wants_end(self) -> bool:
+        """Whether a source can't go on before the epoch has ended."""
+        lanes = self._sources.values()
+        if self._order is None or self._order.aligned or self._ending:
+            return False
+        return any(not lane.busy or lane.operator.needs_driver for lane in lanes)
+
+    # -- a step ----------------------------------------------------------------------------------------------------
+
+    def step(self, now: int) -> Next:
+        """Do one thing, if there is one to do.
+
+        :param now: the time (ns), by a clock that does not go back.
+        """
+        if self._order is None:
+            return Next(False)
+        if self._order.aligned:
+            return self._step_aligned()
+        self.task.watch.switch(OTHER)
+        if self._closing:
+            return self._close()
+        # A task that has had all its input only passes marks on; its operators are closed.
+        worked = (not self._over and self._by_the_clock(now)) or self._turn(now)
+        ended = not self._over and self._end_slice(now, not worked)
+        self._send()
+        if worked or ended:
+            return Next(True)
+        if self._has_all and not self._in_flight:
+            self._closing = True
+            self.out += self.manifest.sending(self.task.end())
+            return self._close()
+        self.task.watch.switch(READING)
+        return Next(False, self._wake_at(now))
+
+    def _turn(self, now: int) -> bool:
+        """Let one input hand on a piece; whether there was one."""
+        lanes = self._lanes
+        for _ in range(len(lanes)):
+            lane = lanes[self._at]
+            self._at = (self._at + 1) % len(lanes)
+            # Who is at his end only has to say so, and nobody has to have room for that.
+            if lane.ready(now) and (lane.clear or (self._ending and isinstance(lane, SourceLane))):
+                before = self.task.watch.switch(work_slot(lane.member.number))
+                lane.turn(now)
+                self.task.watch.switch(before)
+                if isinstance(lane, GateLane):
+                    self._give_credit(lane)
+                self._gathered(now)
+                return True
+        return False
+
+    def _gathered(self, now: int) -> None:
+        self._parcels.begin(now)
+        if self._gathering:
+            self._answers.begin(now)
+
+    def _give_credit(self, lane: GateLane) -> None:
+        for inbox in lane.news:
+            edge, channel = inbox.channel
+            self.out.append(Credit(edge, channel, self.task.partition, inbox.room.granted, inbox.room.room))
+        lane.news.clear()
+
+    def _by_the_clock(self, now: int) -> bool:
+        """Timers that are due, ticks, and what threads of operators have ready; whether there was something."""
+        worked, clock = False, self.task.clock()
+        for member in self._timed:
+            due = member.operator.next_due()
+            if due is not None and due <= clock and self._gates[member.info.id].clear:
+                before = self.task.watch.switch(work_slot(member.number))
+                member.operator.advance_processing_time(clock)
+                self.task.watch.switch(before)
+                worked = True
+        for member in self._calling:
+            if self._gates[member.info.id].clear:
+                known = member.fork.records
+                member.operator.wake()
+                worked = worked or member.fork.records > known
+        if self._ticking and now >= self._next_tick:
+            self._next_tick = now + INTERVAL_MS * _MILLISECOND
+            for member in self._ticking:
+                if not member.gate.waiting:
+                    member.operator.tick(self.task.clock())
+            worked = True
+        if worked:
+            self._gathered(now)
+        return worked
+
+    def _end_slice(self, now: int, at_rest: bool) -> bool:
+        """End the slices that are due; whether there was one."""
+        watch = self.task.watch
+        ended = False
+        if self._answers.due(now, at_rest):
+            began = self._nanos()
+            for member in self._gathering:
+                before = watch.switch(work_slot(member.number))
+                member.operator.end_slice()
+                watch.switch(before)
+            self._answers.ended(now, self._nanos() - began)
+            ended = True
+        if ended or self._parcels.due(now, at_rest):
+            began = self._nanos()
+            for member in self.task.members:
+                member.fork.flush()
+            self._parcels.ended(now, self._nanos() - began)
+            ended = True
+        return ended
+
+    def _send(self) -> None:
+        self.out += self.manifest.sending(self.task.drain())
+
+    def _wake_at(self, now: int) -> int | None:
+        """When there is something to do though nothing comes."""
+        times = [self._answers.end_at(True), self._parcels.end_at(True)]
+        times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear]
+        for member in () if self._over else self._timed:
+            due = member.operator.next_due()
+            if due is not None and self._gates[member.info.id].clear:
+                times.append(now + max(0, due - self.task.clock()) * _MILLISECOND)
+        if self._in_flight:
+            times.append(now + DRY_NANOSECONDS)
+        if self._ticking and not self._over:
+            times.append(self._next_tick)
+        return min((time for time in times if time is not None), default=None)
+
+    # -- the end of an epoch ---------------------------------------------------------------------------------------
+
+    @property
+    def _in_flight(self) -> bool:
+        return any(member.operator.in_flight() for member in self._calling)
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether everything of the epoch is here, and done."""
+        if (self._sources or not self._inboxes) and not self._ending:
+            return False
+        arrived = all(inbox.mark is not None and not inbox for inbox in self._inboxes.values())
+        return arrived and not any(lane.busy for lane in self._lanes)
+
+    def _close(self) -> Next:
+        """End the epoch as soon as all that was made of it is sent."""
+        self._send()
+        if any(writer.blocked for writer in self._writers.values()):
+            return Next(False)
+        return self._ended()
+
+    def _ended(self) -> Next:
+        self._aligned, self._closing = None, False
+        run = self.manifest.run
+        for writer in self._writers.values():
+            self.out += writer.epoch_marks(run)
+        for inbox in self._inboxes.values():
+            inbox.next_epoch()
+        self._order = None
+        self.task.watch.switch(OTHER)
+        return Next(False, ended=True)
+
+    def _step_aligned(self) -> Next:
+        if self._aligned is None:
+            if any(inbox.mark is None for inbox in self._inboxes.values()):
+                return Next(False)
+            assert self._order is not None
+            leading = self.task.job.leading_edges
+            packets = in_order((packet for inbox in self._inboxes.values() for packet in _taken(inbox)), leading)
+            running = self.task.run(self._order, self._own, packets, self._results, lambda: self._ending)
+            self._aligned = self.manifest.sending(running)
+        packet = next(self._aligned, None)
+        if packet is not None:
+            self.out.append(packet)
+            return Next(True)
+        return self._ended()
+
+
+def _taken(inbox: Inbox) -> Iterable[Packet]:
+    while inbox:
+        yield inbox.take()

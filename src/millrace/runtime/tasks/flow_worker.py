@@ -1,0 +1,163 @@
+"""The worker's side of a task in flow: from the state that it begins with to the acknowledgement of each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from millrace.runtime.exchange.flow_writer import FlowWriter
+from millrace.runtime.failure import Failure
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
+from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.protocol.worker_report import WorkerReport
+from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
+from millrace.runtime.tasks.flow import FlowTask, Frame, Next
+from millrace.runtime.tasks.task_cache import LiveTask
+from millrace.runtime.tasks.worker import failure_of, finish_epoch, taken_over, task_at
+
+_NOTHING = Next(False)
+
+
+class FlowWorker:
+    """One task, from the beginning of its connections to their end. What fails ends all of them: nothing of it is used
+    again, and new ones begin from the last epoch that counts.
+
+    :param load_job: makes a copy of the job for this task alone.
+    :param make_flow: makes a ``FlowTask`` of a ``StageTask``.
+    :param snapshots: where savepoints are.
+    :param process: a name for the process that this is.
+    :param worker: tells of this process.
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        load_job: Callable[[], JobGraph],
+        storage: StateStorage,
+        clock: Callable[[], int],
+        make_flow: Callable[..., FlowTask] = FlowTask,
+        snapshots: SnapshotFiles | None = None,
+        process: str | None = None,
+        worker: Callable[[], WorkerReport] | None = None,
+    ) -> None:
+        self.task_id = task_id
+        self._load_job = load_job
+        self._storage = storage
+        self._clock = clock
+        self._make_flow = make_flow
+        self._snapshots = snapshots
+        self._process = process
+        self._worker = worker
+        self._live: LiveTask | None = None
+        self.flow: FlowTask | None = None
+        self.ack: TaskAck | None = None
+        """of the epoch that has ended; whoever turns the task takes it out"""
+        self._order = EpochOrder(0)
+        self._own = TaskOrder()
+        self._replayed = 0
+        self._early: list[Frame] = []
+        """what has come before the first order"""
+        self._failed = False
+
+    @property
+    def out(self) -> list[Frame]:
+        """What is to be sent; take it out."""
+        return [] if self.flow is None else self.flow.out
+
+    @property
+    def wants_end(self) -> bool:
+        """Whether a source can't go on before the epoch has ended."""
+        return self.flow is not None and self.flow.wants_end
+
+    def begin(self, order: EpochOrder, own: TaskOrder, run: int, results: ResultFiles | None = None) -> None:
+        """An epoch begins, see ``FlowTask.begin``."""
+        self._order, self._own = order, own
+        with _Failing(self):
+            if order.restore is not None:
+                self._live = taken_over(self._load_job, self.task_id, order, self._clock, self._snapshots, FlowWriter)
+                self._begin_flow(self._live)
+                self._acknowledge(run)
+                return
+            before = self._live
+            self._live, self._replayed = task_at(
+                self._load_job, self.task_id, order, own, self._storage, before, self._clock, FlowWriter
+            )
+            if self._live is not before:
+                self._begin_flow(self._live)
+            self._live.task.watch.start()
+            assert self.flow is not None
+            self.flow.begin(order, own, run, results)
+
+    def _begin_flow(self, live: LiveTask) -> None:
+        self.flow = self._make_flow(live.task)
+        early, self._early = self._early, []
+        for frame in early:
+            self.flow.deliver(frame)
+
+    def deliver(self, frame: Frame) -> None:
+        """Something has come for this task."""
+        if self.flow is None:
+            self._early.append(frame)
+            return
+        with _Failing(self):
+            self.flow.deliver(frame)
+
+    def end(self) -> None:
+        """The driver ends the epoch."""
+        if self.flow is not None:
+            self.flow.end()
+
+    def step(self, now: int) -> Next:
+        """See ``FlowTask.step``; the epoch's acknowledgement is in ``ack`` when it has ended here, or failed."""
+        if self._failed or self.flow is None or self._live is None:
+            return _NOTHING
+        with _Failing(self):
+            self._live.task.progress.runs_here()
+            done = self.flow.step(now)
+            if done.ended:
+                self._acknowledge(self.flow.manifest.run)
+            return done
+        return _NOTHING
+
+    def _acknowledge(self, run: int) -> None:
+        live, order, flow = self._live, self._order, self.flow
+        assert live is not None and flow is not None
+        ack = finish_epoch(live, self.task_id, order, self._own, run, self._replayed, self._storage, self._snapshots)
+        self.ack = self._told(replace(ack, sent=flow.manifest.sent, received=flow.manifest.received))
+        self._replayed = 0
+        if live.task.finished:
+            live.task.close()
+
+    def _told(self, ack: TaskAck) -> TaskAck:
+        report = None if self._worker is None else self._worker()
+        return replace(ack, process=self._process, at=self._clock(), worker=report)
+
+    def fail(self, failure: Failure) -> None:
+        """The epoch has failed."""
+        if not self._failed:
+            self._failed = True
+            self.ack = self._told(TaskAck(self._order.epoch, *self.task_id, failure=failure))
+            self.close()
+
+    def close(self) -> None:
+        """Nothing of it is used again."""
+        live, self._live, self.flow = self._live, None, None
+        if live is not None:
+            live.close()
+
+
+class _Failing:
+    """Makes an acknowledgement of what is raised meanwhile."""
+
+    def __init__(self, worker: FlowWorker) -> None:
+        self._worker = worker
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._worker.fail(failure_of(self._worker.task_id, error))
+        return True

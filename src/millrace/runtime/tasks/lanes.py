@@ -1,0 +1,137 @@
+"""The inputs of a task in flow: each hands on one piece when it has its turn, and waits if nobody has room for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from millrace.runtime.bases.base import ReadingOperator
+from millrace.runtime.exchange.flow_writer import FlowWriter
+from millrace.runtime.tasks.inbox import Inbox
+from millrace.runtime.tasks.member import Member
+from millrace.runtime.tasks.wiring import Gate
+
+DRY_NANOSECONDS = 5_000_000
+"""How long a source is left alone that had nothing."""
+_END = object()
+
+
+class Lane(ABC):
+    """One input of a task: a source, or the gate of an operator with its channels."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self._writers: Sequence[FlowWriter] = ()
+        self._below: Sequence[GateLane] = ()
+
+    def leads_to(self, writers: Iterable[FlowWriter], below: Iterable[GateLane]) -> None:
+        """What can be reached from here within the task.
+
+        :param writers: of the edges that leave the task.
+        :param below: the gates, but for its own.
+        """
+        self._writers, self._below = tuple(writers), tuple(below)
+
+    @property
+    def clear(self) -> bool:
+        """Whether there is room for all that may come of a piece."""
+        return not any(writer.blocked for writer in self._writers) and not any(lane.busy for lane in self._below)
+
+    @property
+    @abstractmethod
+    def busy(self) -> bool:
+        """Whether something of it is begun, or waits within the task."""
+
+    @abstractmethod
+    def ready(self, now: int) -> bool:
+        """Whether it has something to hand on, be there room for it or not.
+
+        :param now: ns.
+        """
+
+    @abstractmethod
+    def turn(self, now: int) -> None:
+        """Hand on one piece at most."""
+
+
+class GateLane(Lane):
+    """The gate of an operator, and what has come for it from other tasks."""
+
+    def __init__(self, member: Member, inboxes: Iterable[Inbox]) -> None:
+        super().__init__(member)
+        self.gate: Gate = member.gate
+        self._inboxes = deque(inboxes)
+        """the first one has its turn"""
+        self._going_on: Iterator[None] | None = None
+        self._taken: tuple[Inbox, int, int] | None = None
+        """(where the packet came from that the gate is at, its elements, its bytes)"""
+        self.news: list[Inbox] = []
+        """where there is more room now"""
+
+    @property
+    def busy(self) -> bool:
+        return self._going_on is not None or bool(self.gate.waiting)
+
+    def ready(self, now: int) -> bool:
+        operator = self.gate.operator
+        if operator.has_calls_in_flight and not operator.fitting(1):
+            return False
+        return self.busy or any(self._inboxes)
+
+    def turn(self, now: int) -> None:
+        if self._going_on is None:
+            if not self.gate.waiting:
+                self._take()
+            self._going_on = self.gate.resume()
+        if next(self._going_on, _END) is _END:
+            self._going_on = None
+            self._done(now)
+
+    def _take(self) -> None:
+        """The next packet: the channels take turns."""
+        for _ in range(len(self._inboxes)):
+            inbox = self._inboxes[0]
+            self._inboxes.rotate(-1)
+            if inbox:
+                packet = inbox.take()
+                elements = self.gate.put(inbox.channel, packet.payload)
+                self._taken = inbox, elements, len(packet.payload)
+                return
+
+    def _done(self, now: int) -> None:
+        if self._taken is not None:
+            inbox, elements, size = self._taken
+            self._taken = None
+            inbox.room.took(now, elements, size)
+            if inbox.room.news():
+                self.news.append(inbox)
+
+
+class SourceLane(Lane):
+    """A source, for one epoch."""
+
+    def __init__(self, member: Member) -> None:
+        super().__init__(member)
+        assert isinstance(member.operator, ReadingOperator)
+        self.operator: ReadingOperator = member.operator
+        self._reading: Iterator[None] | None = None
+        self.again_at = 0
+        """when it is asked again (ns)"""
+
+    def begin(self, reading: Iterator[None]) -> None:
+        """An epoch: what is to be read."""
+        self._reading = reading
+        self.again_at = 0
+
+    @property
+    def busy(self) -> bool:
+        return self._reading is not None
+
+    def ready(self, now: int) -> bool:
+        return self._reading is not None and now >= self.again_at
+
+    def turn(self, now: int) -> None:
+        if self._reading is not None and next(self._reading, _END) is _END:
+            self._reading = None
+        self.again_at = now + DRY_NANOSECONDS if self.operator.is_dry else 0

@@ -1,0 +1,161 @@
+"""Runs a whole program in flow in this process, without threads: tasks, packets, marks and credit take turns at random,
+and epochs end at any moment."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import random
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from millrace.runtime.coordination.flowing import flowing
+from millrace.runtime.exchange.flow_writer import Credit
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.pickling import dumps
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.storage import TaskId
+from millrace.runtime.tasks.flow import FlowTask, Frame
+from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.runtime.tasks.inbox import MOST_ELEMENTS
+from millrace.testing.local import LocalEngine
+
+STEP_NANOSECONDS = 200_000
+"""How long a step takes at most, in the time of the engine."""
+
+
+class DeadlockError(AssertionError):
+    """All tasks wait, for nothing that will come."""
+
+
+class FlowEngine(LocalEngine):
+    """Plays the part of owners and their connections for one job.
+
+    :param draw: says whose turn it is, and what arrives when.
+    :param most: elements that a channel may bring at any time.
+    :param end: how likely an epoch ends at any step; else it does when a source asks for it, or nothing is left to do.
+    :param aligned: whether the first epoch is.
+    :param dies: how likely all tasks are lost between two epochs.
+    """
+
+    def __init__(
+        self,
+        job: JobGraph,
+        clock: Callable[[], int],
+        draw: random.Random,
+        most: int = MOST_ELEMENTS,
+        end: float = 0.0,
+        aligned: bool = True,
+        dies: float = 0.0,
+    ) -> None:
+        super().__init__(job, clock)
+        self._draw = draw
+        self._most = most
+        self._end = end
+        self._aligned = aligned
+        self._dies = dies
+        self._now = 0
+        self._runs = itertools.count(1)
+        self._tasks: dict[TaskId, FlowWorker] = {}
+        self._network: dict[tuple[TaskId, TaskId], deque[Frame]] = {}
+
+    def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
+        aligned, self._aligned = self._aligned and plan.order.restore is None, self._aligned and (
+            plan.order.restore is not None
+        )
+        orders: EpochPlan = pickle.loads(dumps(flowing(plan, aligned)))
+        if self._tasks and self._draw.random() < self._dies:
+            self._drop()
+        if not self._tasks:
+            self._tasks = {task: self._make(task) for task in plan.tasks}
+        run = next(self._runs)
+        waiting = list(self._tasks)
+        self._draw.shuffle(waiting)
+        acks: dict[TaskId, TaskAck] = {}
+        ending = False
+        while len(acks) < len(self._tasks):
+            self._now += self._draw.randint(1, STEP_NANOSECONDS)
+            if waiting and self._draw.random() < 0.5:
+                task = waiting.pop()
+                self._tasks[task].begin(orders.order, orders.of(task), run)
+            asked = any(worker.wants_end for worker in self._tasks.values())
+            if not (ending or waiting or aligned) and (asked or self._draw.random() < self._end):
+                ending = True
+                for worker in self._tasks.values():
+                    worker.end()
+            progress = self._deliver() or bool(waiting)
+            progress = self._step(acks) or progress or any(self._network.values())
+            if any(ack.failure for ack in acks.values()):
+                self._drop()
+                return list(acks.values())
+            if not progress and not self._wait():
+                if ending or aligned:
+                    raise DeadlockError(f"epoch {plan.epoch}: {sorted(self._tasks.keys() - acks.keys())} wait for ever")
+                ending = True
+                for worker in self._tasks.values():
+                    worker.end()
+        return list(acks.values())
+
+    def _make(self, task: TaskId) -> FlowWorker:
+        make = partial(FlowTask, most=self._most, nanos=lambda: self._now)
+        return FlowWorker(task, self._load, self.storage, self._clock, make, self.snapshots)
+
+    def _step(self, acks: dict[TaskId, TaskAck]) -> bool:
+        """Let some task make some steps; whether anything was done."""
+        names = list(self._tasks)
+        self._draw.shuffle(names)
+        self._until: int | None = None
+        worked = False
+        for name in names:
+            worker = self._tasks[name]
+            for _ in range(self._draw.randint(1, 4)):
+                done = worker.step(self._now)
+                self._take(name, worker)
+                if worker.ack is not None:
+                    acks[name], worker.ack, worked = worker.ack, None, True
+                if not done.more:
+                    break
+                worked = True
+            if done.until is not None:
+                self._until = done.until if self._until is None else min(self._until, done.until)
+            if worked:
+                break
+        return worked
+
+    def _take(self, name: TaskId, worker: FlowWorker) -> None:
+        """What a task has sent is on its way."""
+        out = worker.out
+        for frame in out:
+            edge = self.job.edges[frame.edge]
+            if isinstance(frame, Credit):
+                sender = self.job.by_id[edge.source]
+                to = (sender.stage, sender.offset + frame.channel)
+            else:
+                to = (self.job.edge_stages[frame.edge], frame.target)
+            self._network.setdefault((name, to), deque()).append(frame)
+        out.clear()
+
+    def _deliver(self) -> bool:
+        """Let something arrive; whether there was something."""
+        ways = [way for way, frames in self._network.items() if frames]
+        if not ways:
+            return False
+        way = self._draw.choice(ways)
+        for _ in range(self._draw.randint(1, 3)):
+            if self._network[way]:
+                self._tasks[way[1]].deliver(self._network[way].popleft())
+        return True
+
+    def _wait(self) -> bool:
+        """Nothing is left to do but by the clock: let time go by, if somebody waits for that."""
+        if self._until is None or self._until <= self._now:
+            return False
+        self._now = self._until
+        return True
+
+    def _drop(self) -> None:
+        """All tasks are lost, with what is on its way."""
+        for worker in self._tasks.values():
+            worker.close()
+        self._tasks, self._network = {}, {}
