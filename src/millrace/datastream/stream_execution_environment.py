@@ -594,6 +594,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
         return min(interval, checkpoint) if checkpoint > 0 else interval
 
+    def _flow_epoch_ms(self) -> int:
+        chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
+        wanted: int = self._option(options.EPOCH_INTERVAL) if chosen else options.FLOW_EPOCH_MS
+        checkpoint = self._checkpoint_config.get_checkpoint_interval()
+        return min(wanted, checkpoint) if checkpoint > 0 else wanted
+
     def _epoch_timeout_ms(self, batch: bool) -> int | None:
         wanted = self._option(options.EPOCH_TIMEOUT)
         if wanted is None and batch:
@@ -617,6 +623,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
             busy_interval_ms=self._busy_interval_ms(),
+            flow_epoch_ms=self._flow_epoch_ms(),
             epoch_timeout_ms=self._epoch_timeout_ms(batch),
             epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),

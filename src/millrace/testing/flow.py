@@ -78,7 +78,7 @@ class FlowEngine(LocalEngine):
             self._now += self._draw.randint(1, STEP_NANOSECONDS)
             if waiting and self._draw.random() < 0.5:
                 task = waiting.pop()
-                self._tasks[task].begin(orders.order, orders.of(task), run)
+                self._tasks[task].begin(orders.order, orders.of(task), run, snapshots=self.snapshots)
             asked = any(worker.wants_end for worker in self._tasks.values())
             if not (ending or waiting or aligned) and (asked or self._draw.random() < self._end):
                 ending = True
@@ -99,7 +99,7 @@ class FlowEngine(LocalEngine):
 
     def _make(self, task: TaskId) -> FlowWorker:
         make = partial(FlowTask, most=self._most, nanos=lambda: self._now)
-        return FlowWorker(task, self._load, self.storage, self._clock, make, self.snapshots)
+        return FlowWorker(task, self._load, self.storage, self._clock, make)
 
     def _step(self, acks: dict[TaskId, TaskAck]) -> bool:
         """Let some task make some steps; whether anything was done."""

@@ -62,7 +62,7 @@ FACTS = (
     Fact("millrace.epoch.max-records", "int", "1000000"),
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),
-    Fact("millrace.epoch.execution", "enum:spark-jobs|resident", "spark-jobs"),
+    Fact("millrace.epoch.execution", "enum:spark-jobs|resident|flow", "spark-jobs"),
     Fact("millrace.log.max-file-size", "memory", "64 mb"),
     Fact("millrace.output.level", "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL", "INFO"),
     Fact("millrace.output.lines-per-second", "int", "100"),

@@ -33,6 +33,9 @@ EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().de
 cores, which takes a few ms and suits small epochs."""
 SPARK_JOBS = "spark-jobs"
 RESIDENT = "resident"
+FLOW = "flow"
+FLOW_EPOCH_MS = 1_000
+"""How long an epoch in flow takes from its first record on, unless ``millrace.epoch.interval-ms`` is set."""
 
 STATE_TRUST_DIRECTORY = ConfigOptions.key(TRUST_DIRECTORY).boolean_type().default_value(False)
 """Whether all who can write to the directories of state, checkpoints, savepoints and caches may be trusted."""

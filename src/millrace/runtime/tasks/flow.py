@@ -191,6 +191,11 @@ class FlowTask:
             lane.again_at = 0
 
     @property
+    def has_read(self) -> bool:
+        """Whether a source has read something in this epoch."""
+        return self._order is not None and any(lane.member.fork.records for lane in self._sources.values())
+
+    @property
     def wants_end(self) -> bool:
         """Whether a source can't go on before the epoch has ended."""
         lanes = self._sources.values()

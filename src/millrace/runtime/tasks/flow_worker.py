@@ -25,7 +25,6 @@ class FlowWorker:
 
     :param load_job: makes a copy of the job for this task alone.
     :param make_flow: makes a ``FlowTask`` of a ``StageTask``.
-    :param snapshots: where savepoints are.
     :param process: a name for the process that this is.
     :param worker: tells of this process.
     """
@@ -37,7 +36,6 @@ class FlowWorker:
         storage: StateStorage,
         clock: Callable[[], int],
         make_flow: Callable[..., FlowTask] = FlowTask,
-        snapshots: SnapshotFiles | None = None,
         process: str | None = None,
         worker: Callable[[], WorkerReport] | None = None,
     ) -> None:
@@ -46,7 +44,7 @@ class FlowWorker:
         self._storage = storage
         self._clock = clock
         self._make_flow = make_flow
-        self._snapshots = snapshots
+        self._snapshots: SnapshotFiles | None = None
         self._process = process
         self._worker = worker
         self._live: LiveTask | None = None
@@ -70,9 +68,29 @@ class FlowWorker:
         """Whether a source can't go on before the epoch has ended."""
         return self.flow is not None and self.flow.wants_end
 
-    def begin(self, order: EpochOrder, own: TaskOrder, run: int, results: ResultFiles | None = None) -> None:
-        """An epoch begins, see ``FlowTask.begin``."""
-        self._order, self._own = order, own
+    @property
+    def has_read(self) -> bool:
+        """Whether a source has read something in this epoch."""
+        return self.flow is not None and self.flow.has_read
+
+    def waited(self) -> None:
+        """Nothing was to be done for a while."""
+        if self.flow is not None:
+            self.flow.task.progress.step()
+
+    def begin(
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        run: int,
+        results: ResultFiles | None = None,
+        snapshots: SnapshotFiles | None = None,
+    ) -> None:
+        """An epoch begins, see ``FlowTask.begin``.
+
+        :param snapshots: where its savepoint is.
+        """
+        self._order, self._own, self._snapshots = order, own, snapshots
         with _Failing(self):
             if order.restore is not None:
                 self._live = taken_over(self._load_job, self.task_id, order, self._clock, self._snapshots, FlowWriter)

@@ -164,6 +164,8 @@ class JobRunner:
             lasting=not one_epoch,
             python=provision.python,
             cancel_ms=settings.cancellation_timeout_ms,
+            epoch_seconds=settings.flow_epoch_ms / 1000,
+            bounded=settings.bounded,
         )
         self._tasks = Tasks(
             place,
@@ -370,7 +372,8 @@ class JobRunner:
     def _run_epochs(self) -> None:
         """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
-        interval = 0.0 if self.settings.bounded else self.settings.epoch_interval_ms / 1000
+        flows = self._execution == options.FLOW  # its epochs take their time by themselves
+        interval = 0.0 if self.settings.bounded or flows else self.settings.epoch_interval_ms / 1000
         behind = None if self.settings.bounded else min(self.settings.busy_interval_ms / 1000, interval)
         pace = Pace(interval, *self._idle_intervals(interval), behind)
         while not self.coordinator.finished:
@@ -382,7 +385,7 @@ class JobRunner:
 
     def _idle_intervals(self, interval: float) -> tuple[float, float]:
         """Seconds between the epochs of a job to which nothing comes: at first, and at most."""
-        if self.settings.bounded:
+        if self.settings.bounded or self._execution == options.FLOW:
             return interval, interval
         idle, longest = IDLE_INTERVALS if self._execution == options.RESIDENT else IDLE_INTERVALS_OF_SPARK
         checkpoints = self.settings.checkpoints

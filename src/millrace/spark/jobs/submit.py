@@ -69,6 +69,8 @@ class JobSettings:
     savepoint_directory: str | None = None
     epoch_timeout_ms: int | None = None
     """longest time of an epoch; None: no limit"""
+    flow_epoch_ms: int = 1_000
+    """how long an epoch in flow takes from its first record on"""
     epoch_execution: str = options.SPARK_JOBS
     """what carries epochs to the tasks; of no effect in batch mode"""
     cancellation_timeout_ms: int = 180_000

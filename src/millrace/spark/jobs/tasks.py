@@ -93,7 +93,7 @@ class Tasks:
         try:
             with self._epoch:
                 self._marks.begin(plan.epoch)
-                acks = carrier.run(self._orders.publish(plan), plan.epoch)
+                acks = carrier.run(self._orders.publish(carrier.prepared(plan)), plan.epoch)
         finally:
             self._epoch = None
         if self._shared is not None:
@@ -108,6 +108,7 @@ class Tasks:
     def finish(self) -> None:
         """Let the epoch that runs end soon, from any thread: the next one is waited for."""
         self._marks.finish()
+        self._carrier.finish()
 
     def cancel(self) -> None:
         """End the epoch that runs; no other one will."""

@@ -198,6 +198,18 @@ class Stay:
 
 
 @dataclass(frozen=True)
+class Join:
+    """An owner of a job in flow: the open file beside it is its connection to the driver."""
+
+    job: str
+    """which shipped job: a digest of its bytes"""
+    owner: int
+    """its number"""
+    spark_files: str
+    """the folder that Spark downloads into"""
+
+
+@dataclass(frozen=True)
 class Order:
     """One run of a task that stays. It answers with any number of ``Part``, then ``Done`` or ``Failed``."""
 

@@ -22,6 +22,7 @@ from millrace.spark.owners.frames import (
     Failed,
     Forget,
     Imported,
+    Join,
     Moved,
     NeedJob,
     Passed,
@@ -120,7 +121,7 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
     file = -1
     try:
         call, files = receive(connection)
-        assert isinstance(call, (Call, Stay))
+        assert isinstance(call, (Call, Stay, Join))
         (file,) = files
         if not running.knows(call.job):
             send(connection, NeedJob())
@@ -134,6 +135,11 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
         if isinstance(call, Stay):
             stay(call, file, running)
             return Done()
+        if isinstance(call, Join):
+            from millrace.spark.flow.owner import flow
+
+            flow(call, file, running)
+            return Done()
         return _work(call, file, running)
     except (EOFError, OSError):
         return None
@@ -142,7 +148,7 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
             os.close(file)
 
 
-def _take(call: Call | Stay, shipped: Shipped, running: Running) -> None:
+def _take(call: Call | Stay | Join, shipped: Shipped, running: Running) -> None:
     """Get to know the job, and what Spark's workers know of this executor."""
     sys.path.extend(path for path in shipped.paths if path not in sys.path)
     shipping.use_spark_directory(call.spark_files)

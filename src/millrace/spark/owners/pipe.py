@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.spark.owners import handover, place
-from millrace.spark.owners.frames import Call, Failed, Forget, Greeting, NeedJob, Shipped, Stay, receive, send
+from millrace.spark.owners.frames import Call, Failed, Forget, Greeting, Join, NeedJob, Shipped, Stay, receive, send
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
 
 KEEPER_SECONDS = 60.0
@@ -55,7 +55,7 @@ def run_in_owner(
             _handed_over(connection, call, payload, files)
 
 
-def begin_stay(greeting: Greeting, stay: Stay, payload: bytes, link: socket.socket) -> socket.socket:
+def begin_stay(greeting: Greeting, stay: Stay | Join, payload: bytes, link: socket.socket) -> socket.socket:
     """Let the owner of a task take its orders from a connection to the driver, for as long as that is open; here it is
     closed. ``end_stay`` waits for the end at what this returns.
 
@@ -134,7 +134,7 @@ def _send_all(batches: Iterable[pa.RecordBatch], connection: socket.socket, fail
             connection.shutdown(socket.SHUT_WR)
 
 
-def _begin(connection: socket.socket, call: Call | Stay, payload: bytes, file: int) -> None:
+def _begin(connection: socket.socket, call: Call | Stay | Join, payload: bytes, file: int) -> None:
     send(connection, call, [file])
     if isinstance(_answer(connection), NeedJob):
         send(connection, Shipped(payload, tuple(sys.path)))

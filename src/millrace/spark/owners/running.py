@@ -42,6 +42,7 @@ class Running:
     """
 
     def __init__(self, process: str | None = None) -> None:
+        self.process = process
         self._lasting = process is not None
         self._cache = TaskCache(process)
         Alarm(self._cache, now_millis)
@@ -65,6 +66,16 @@ class Running:
             del self._jobs[old]
             self._introduced.discard(old)
 
+    def prepared(self, job: str) -> ShippedJob:
+        """A job that this process can run from here on."""
+        shipped = self._jobs[job]
+        with self._lock:
+            if self._prepared != job:
+                output.follow(shipped.output)
+                shipped.prepare()
+                self._prepared = job
+        return shipped
+
     def forget(self, job_id: str) -> None:
         """Close what belongs to a job."""
         self._cache.forget(job_id)
@@ -85,12 +96,7 @@ class Running:
 
     def run_packets(self, job: str, run: Run, text: str, packets: Iterable[Packet]) -> Iterator[list[Packet]]:
         """The same on packets: those that the task sends, in groups of ``BATCH_BYTES``."""
-        shipped = self._jobs[job]
-        with self._lock:
-            if self._prepared != job:
-                output.follow(shipped.output)
-                shipped.prepare()
-                self._prepared = job
+        shipped = self.prepared(job)
         folder = open_folder(shipped.state)
         storage, snapshots = FolderStorage(folder, shipped.key_groups), FolderSnapshots(run.number)
         order, own = orders.read(text, folder, run.task)

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from millrace.datastream.settings import options
 from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.posts import Posts
 from millrace.spark.resident.reception import Reception
@@ -66,6 +66,9 @@ class Residents:
         _require_plain(self._context)
         if place.local and _cores(self._context) < self._width:
             raise self._no_room()
+
+    def prepared(self, plan: EpochPlan) -> EpochPlan:
+        return plan
 
     def run(self, text: str, epoch: int) -> list[TaskAck]:
         self._broken_off.clear()
@@ -124,6 +127,9 @@ class Residents:
         if residency is None:
             return f"{self._width} cores of Spark"
         return residency.waits_for()
+
+    def finish(self) -> None:
+        """Tasks look for a file."""
 
     def break_off(self) -> None:
         self._broken_off.set()

@@ -1,0 +1,142 @@
+"""The driver's connections to the owners of a job in flow, and an epoch over them."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.storage import TaskId
+from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Wanted
+from millrace.spark.owners.frames import receive, send
+from millrace.spark.owners.pipe import OwnerLostError
+from millrace.spark.resident.rounds import described
+
+_SECRET_BYTES = 32
+
+
+class Links:
+    """From the start of the owners until one of them is lost, or all are ended.
+
+    :param links: to each owner, by its number.
+    :param tasks: all of the job.
+    """
+
+    def __init__(self, links: Sequence[socket.socket], tasks: Sequence[TaskId]) -> None:
+        self._links = links
+        self._by_file = {link.fileno(): link for link in links}
+        self._tasks = frozenset(tasks)
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        self._poller = select.poll()
+        for link in (*links, self._woken):
+            self._poller.register(link, select.POLLIN)
+        self._finish = False
+        self.pending: frozenset[TaskId] | set[TaskId] = frozenset()
+        """tasks that have not acknowledged"""
+        paths = []
+        for link in links:
+            listening = self._heard(link)
+            assert isinstance(listening, Listening)
+            paths.append(listening.path)
+        self._say(Peers(tuple(paths), secrets.token_bytes(_SECRET_BYTES)))
+
+    def run(self, run: int, text: str, at_once: bool, seconds: float, idle_seconds: float) -> list[TaskAck]:
+        """One epoch: what the tasks acknowledge, all of them if none has failed.
+
+        :param run: a number that no other run has.
+        :param at_once: whether somebody waits for its end.
+        :param seconds: how long it takes from its first record on.
+        :param idle_seconds: how long it takes if nothing comes.
+        :raises OwnerLostError: an owner has ended.
+        """
+        self.pending = set(self._tasks)
+        acks: list[TaskAck] = []
+        self._finish = False
+        self._say(Begin(run, text))
+        end: float | None = time.monotonic() + (0.0 if at_once else idle_seconds)
+        first = at_once
+        while self.pending:
+            now = time.monotonic()
+            if end is not None and (self._finish or now >= end):
+                end = None
+                self._say(End(run))
+            for message in self._hear(None if end is None else end - now):
+                if isinstance(message, Acked):
+                    ack = TaskAck.decode(message.ack)
+                    acks.append(ack)
+                    self.pending -= {(ack.stage, ack.partition)}
+                    if ack.failure is not None:
+                        return acks
+                elif isinstance(message, First) and message.run == run and not first and end is not None:
+                    first = True
+                    end = min(end, time.monotonic() + seconds)
+                elif isinstance(message, Wanted) and message.run == run and end is not None:
+                    end = 0.0
+        return acks
+
+    def finish(self) -> None:
+        """Let the epoch that runs end, from any thread."""
+        self._finish = True
+        with contextlib.suppress(OSError):
+            self._waker.send(b"x")
+
+    def intact(self) -> bool:
+        """Whether all connections are open."""
+        return not any(event & (select.POLLHUP | select.POLLERR) for _, event in self._poller.poll(0))
+
+    def waits_for(self) -> str:
+        return described(set(self.pending))
+
+    def _hear(self, seconds: float | None) -> list[object]:
+        found = []
+        for file, _ in self._poller.poll(None if seconds is None else max(0.0, seconds * 1000)):
+            if file == self._woken.fileno():
+                self._woken.recv(1024)
+            else:
+                found.append(self._heard(self._by_file[file]))
+        return found
+
+    def _heard(self, link: socket.socket) -> object:
+        try:
+            message, _ = receive(link)
+        except (EOFError, OSError):
+            raise self._lost(link) from None
+        if isinstance(message, Broken):
+            last = message.text.rstrip().rpartition("\n")[2]
+            raise OwnerLostError(f"a process of the job's tasks could not go on: {last}\n{message.text}", begun=True)
+        return message
+
+    def _say(self, message: object) -> None:
+        for link in self._links:
+            try:
+                send(link, message)
+            except OSError:
+                raise self._lost(link) from None
+
+    def _lost(self, link: socket.socket) -> OwnerLostError:
+        number = self._links.index(link)
+        tasks = [task for task in self._tasks if task[1] % len(self._links) == number]
+        return OwnerLostError(
+            f"the process that {described(tasks)} lives in has ended: it was killed, ran out of memory, or crashed in "
+            f"native code",
+            begun=True,
+        )
+
+    def break_off(self) -> None:
+        """Let ``run`` raise, from any thread."""
+        for link in self._links:
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Let the owners stop."""
+        self.break_off()
+        for link in (*self._links, self._woken, self._waker):
+            link.close()
+
+

@@ -1,0 +1,221 @@
+"""An owner of a job in flow: its tasks, each on a thread of its own, and its connections to the driver and to the other
+owners of the job.
+
+One thread reads all connections and never waits for anybody: whoever sends has credit, so there is room. Tasks write
+to other owners themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import selectors
+import socket
+import sys
+import threading
+from collections.abc import Iterable
+from functools import partial
+
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.snapshot_files import FolderSnapshots
+from millrace.checkpoint.tasks.result_files import TaskResults
+from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.exchange.flow_writer import Credit
+from millrace.runtime.failure import full_traceback
+from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.storage import TaskId
+from millrace.runtime.tasks.flow import Frame
+from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.spark.flow.messages import Acked, Begin, Broken, Decoder, End, First, Listening, Peers, Wanted, encoded
+from millrace.spark.flow.turning import Turning
+from millrace.spark.owners import orders, place
+from millrace.spark.owners.frames import Join, exactly, receive, same_user, send
+from millrace.spark.owners.running import Running
+from millrace.spark.owners.whereabouts import worker_report
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread that computes keeps the interpreter while others want it: packets for other tasks wait for that."""
+HELLO_SECONDS = 10.0
+_READ = 1 << 18
+
+
+def flow(call: Join, file: int, running: Running) -> None:
+    """Serve a job in flow until the driver closes the connection.
+
+    :param file: that connection; it stays open here.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with socket.socket(fileno=os.dup(file)) as driver, contextlib.suppress(EOFError, OSError):
+        FlowOwner(call, driver, running).serve()
+
+
+class FlowOwner:
+    """One life of the connections of an owner."""
+
+    def __init__(self, call: Join, driver: socket.socket, running: Running) -> None:
+        self._number = call.owner
+        self._driver = driver
+        self._writing = threading.Lock()
+        """of the connection to the driver"""
+        self._shipped = running.prepared(call.job)
+        self._process = running.process
+        self._folder = open_folder(self._shipped.state)
+        self._storage = FolderStorage(self._folder, self._shipped.key_groups)
+        self._job = self._shipped.load()
+        self._selector = selectors.DefaultSelector()
+        self._peers = Peers((), b"")
+        self._out: dict[int, tuple[socket.socket, threading.Lock]] = {}
+        """number of an owner -> the connection to it"""
+        self._tasks: dict[TaskId, Turning] = {}
+        self._run = 0
+        self._error: BaseException | None = None
+
+    def serve(self) -> None:
+        """Until the driver has gone."""
+        path = os.path.join(place.base_folder(), f"f{os.getpid()}-{id(self):x}")
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(path)
+                listener.listen(256)
+                send(self._driver, Listening(path))
+                peers, _ = receive(self._driver)
+                assert isinstance(peers, Peers)
+                self._peers = peers
+                self._make_tasks()
+                self._selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
+                self._selector.register(self._driver, selectors.EVENT_READ, self._order)
+                while True:
+                    for key, _ in self._selector.select():
+                        key.data()
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            self._stop()
+
+    def _stop(self) -> None:
+        for task in self._tasks.values():
+            task.stop()
+        for link, _ in self._out.values():
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)  # wakes a task that writes
+        for task in self._tasks.values():
+            task.join()
+        for link, _ in self._out.values():
+            link.close()
+        for key in list(self._selector.get_map().values()):
+            if key.fileobj is not self._driver and isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+
+    # -- tasks -----------------------------------------------------------------------------------------------------
+
+    def _owner_of(self, task: TaskId) -> int:
+        return task[1] % len(self._peers.paths)
+
+    def _make_tasks(self) -> None:
+        for stage, width in enumerate(self._job.partitions):
+            for partition in range(width):
+                task = (stage, partition)
+                if self._owner_of(task) == self._number:
+                    self._tasks[task] = self._make_task(task)
+        for each in self._tasks.values():
+            each.start()
+
+    def _make_task(self, task: TaskId) -> Turning:
+        worker = FlowWorker(
+            task, self._shipped.load, self._storage, now_millis, process=self._process, worker=worker_report
+        )
+        return Turning(
+            worker,
+            self._send,
+            self._acknowledge,
+            lambda: self._say(First(self._run)),
+            lambda: self._say(Wanted(self._run)),
+            self._broken,
+        )
+
+    def _acknowledge(self, ack: TaskAck) -> None:
+        self._say(Acked(ack.encode()))
+
+    def _say(self, message: object) -> None:
+        with self._writing, contextlib.suppress(OSError):  # the thread that reads sees that the driver is gone
+            send(self._driver, message)
+
+    def _broken(self, error: BaseException) -> None:
+        self._say(Broken(full_traceback(error)))
+
+    # -- what the driver says --------------------------------------------------------------------------------------
+
+    def _order(self) -> None:
+        message, _ = receive(self._driver)
+        if isinstance(message, Begin):
+            self._begin(message)
+        elif isinstance(message, End):
+            for task in self._tasks.values():
+                task.end()
+
+    def _begin(self, begin: Begin) -> None:
+        run = self._run = begin.run
+        for name, task in self._tasks.items():
+            order, own = orders.read(begin.text, self._folder, name)
+            results = TaskResults(self._folder, order.epoch, name, run) if self._shipped.result_files else None
+            task.begin(order, own, run, FolderSnapshots(run), results)
+
+    # -- packets ---------------------------------------------------------------------------------------------------
+
+    def _send(self, frames: list[Frame]) -> None:
+        """From the thread of a task."""
+        away: dict[int, list[Frame]] = {}
+        for frame in frames:
+            task = self._target(frame)
+            owner = self._owner_of(task)
+            if owner == self._number:
+                self._tasks[task].deliver(frame)
+            else:
+                away.setdefault(owner, []).append(frame)
+        for owner, gathered in away.items():
+            link, writing = self._connection(owner)
+            with writing:
+                link.sendall(encoded(gathered))
+
+    def _target(self, frame: Frame) -> TaskId:
+        if not isinstance(frame, Credit):
+            return self._job.edge_stages[frame.edge], frame.target
+        sender = self._job.by_id[self._job.edges[frame.edge].source]
+        return sender.stage, sender.offset + frame.channel
+
+    def _connection(self, owner: int) -> tuple[socket.socket, threading.Lock]:
+        found = self._out.get(owner)
+        if found is not None:
+            return found
+        with self._writing:
+            if owner not in self._out:
+                link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                link.connect(self._peers.paths[owner])
+                link.sendall(self._peers.secret)
+                self._out[owner] = link, threading.Lock()
+            return self._out[owner]
+
+    def _accept(self, listener: socket.socket) -> None:
+        link, _ = listener.accept()
+        link.settimeout(HELLO_SECONDS)
+        with contextlib.suppress(OSError, EOFError):
+            if same_user(link, os.getuid()):
+                secret = exactly(link, len(self._peers.secret))
+                if hmac.compare_digest(secret, self._peers.secret):
+                    link.settimeout(None)
+                    self._selector.register(link, selectors.EVENT_READ, partial(self._hear, link, Decoder()))
+                    return
+        link.close()
+
+    def _hear(self, link: socket.socket, decoder: Decoder) -> None:
+        content = link.recv(_READ)
+        if not content:
+            raise EOFError("another owner of the job has ended")
+        self._deliver(decoder.add(content))
+
+    def _deliver(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self._tasks[self._target(frame)].deliver(frame)

@@ -1,0 +1,136 @@
+"""The thread of a task in flow: it lets the task do what there is to do, and waits for what comes."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter_ns
+
+from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
+from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.storage import SnapshotFiles
+from millrace.runtime.tasks.flow import Frame
+from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.spark.owners import output
+from millrace.spark.owners.at_work import at_work
+
+LONGEST_WAIT = 30.0
+"""Seconds after which a task that waits shows that it does not hang."""
+
+
+class Turning:
+    """One task of an owner.
+
+    :param send: takes what the task sends, which belongs to it only until it returns.
+    :param acknowledge: takes the acknowledgement of an epoch.
+    :param say: is told once an epoch that the task has read its first record, and that it wants the epoch's end.
+    """
+
+    def __init__(
+        self,
+        worker: FlowWorker,
+        send: Callable[[list[Frame]], None],
+        acknowledge: Callable[[TaskAck], None],
+        first: Callable[[], None],
+        wants_end: Callable[[], None],
+        broken: Callable[[BaseException], None],
+    ) -> None:
+        self.worker = worker
+        self._send = send
+        self._acknowledge = acknowledge
+        self._first = first
+        self._wants_end = wants_end
+        self._broken = broken
+        self._came: deque[Callable[[], None]] = deque()
+        self._wake = threading.Event()
+        self._stopped = False
+        self._has_read = self._has_asked = False
+        stage, partition = worker.task_id
+        self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    # -- from other threads ----------------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        run: int,
+        snapshots: SnapshotFiles | None,
+        results: ResultFiles | None,
+    ) -> None:
+        self._put(lambda: self._begin(order, own, run, snapshots, results))
+
+    def end(self) -> None:
+        self._put(self.worker.end)
+
+    def deliver(self, frame: Frame) -> None:
+        self._put(lambda: self.worker.deliver(frame))
+
+    def stop(self) -> None:
+        """At the next piece."""
+        self._stopped = True
+        self._wake.set()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _put(self, what: Callable[[], None]) -> None:
+        self._came.append(what)
+        self._wake.set()
+
+    # -- its own thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with at_work(self.worker.task_id):
+                while not self._stopped:
+                    self._turn()
+        except BaseException as error:
+            self._broken(error)
+        finally:
+            self.worker.close()
+
+    def _turn(self) -> None:
+        worker = self.worker
+        self._wake.clear()
+        while self._came:
+            self._came.popleft()()
+        done = worker.step(perf_counter_ns())
+        if worker.out:
+            self._send(worker.out)
+            worker.out.clear()
+        self._tell()
+        if not done.more and not self._came:
+            seconds = LONGEST_WAIT
+            if done.until is not None:
+                seconds = min(seconds, max(0.0, (done.until - perf_counter_ns()) / 1e9))
+            self._wake.wait(seconds)
+            worker.waited()
+
+    def _begin(
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        run: int,
+        snapshots: SnapshotFiles | None,
+        results: ResultFiles | None,
+    ) -> None:
+        self._has_read = self._has_asked = False
+        self.worker.begin(order, own, run, results, snapshots)
+
+    def _tell(self) -> None:
+        worker = self.worker
+        if worker.ack is not None:
+            ack, worker.ack = worker.ack, None
+            output.end_run(last=False)
+            self._acknowledge(ack)
+        if not self._has_read and worker.has_read:
+            self._has_read = True
+            self._first()
+        if not self._has_asked and worker.wants_end:
+            self._has_asked = True
+            self._wants_end()
