@@ -28,7 +28,7 @@ from millrace.testing.services import Kafka
 
 KEYS = 100
 WARM_SECONDS = 10
-BAR_MS = {"spark-jobs": 150, "resident": 25}
+BAR_MS = {"spark-jobs": 150, "resident": 25, "flow": 7}
 BAR_SECONDS, BAR_MEMORY = 5.0, 1.05
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+
 from millrace.datastream.settings import options
-from millrace.runtime.coordination.loops import has_loops
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Iterate
 from millrace.spark.flow.carrier import Flow
@@ -13,6 +14,8 @@ from millrace.spark.resident.carrier import Residents
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.shipped import ShippedJob
 from millrace.spark.workers.stage import Owners
+
+logger = logging.getLogger("millrace")
 
 IDLE_SECONDS = 1_800.0
 """How long owners stay that nobody asks for: those of a job whose driver was lost on another machine."""
@@ -42,21 +45,28 @@ def make_carrier(
         return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
     if execution == options.FLOW:
-        refuse_flow(place, job)
         return Flow(place, job, shipped, owners, python, epoch_seconds, bounded)
     if execution == options.RESIDENT:
         return Residents(place, job, shipped, owners, python)
     return SparkJobs(place, job, shipped, owners, python)
 
 
-def refuse_flow(place: Workplace, job: JobGraph) -> None:
-    """:raises ValueError: the job can't be in flow, or not on this Spark."""
-    key, others = options.EPOCH_EXECUTION.key, f"use {options.SPARK_JOBS} or {options.RESIDENT}"
+def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
+    """What carries the epochs of a job for which ``execution`` is wanted."""
+    why = _why_no_flow(place, job) if execution == options.FLOW else None
+    if why is None:
+        return execution
+    key, instead = options.EPOCH_EXECUTION.key, options.SPARK_JOBS
+    logger.warning("job %r: its epochs are %s, not %s (%s): %s", job.name, instead, options.FLOW, key, why)
+    return instead
+
+
+def _why_no_flow(place: Workplace, job: JobGraph) -> str | None:
+    """Why a job can't be in flow; None: it can."""
     if not place.local:
-        raise ValueError(f"{key} is {options.FLOW}, which needs Spark in one process (local[N]): {others}")
-    if has_loops(job):
-        head = next(info for info in job.operators if isinstance(info.spec, Iterate))
-        raise ValueError(f"{key} is {options.FLOW}, and {head.name!r}, made at {head.origin}, is a loop: {others}")
+        return f"{place.session.sparkContext.master} is more than one process"
+    loop = next((info for info in job.operators if isinstance(info.spec, Iterate)), None)
+    return None if loop is None else f"{loop.name!r}, made at {loop.origin}, is a loop"
 
 
 def _cores_of_executors(place: Workplace) -> int:

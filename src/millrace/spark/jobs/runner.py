@@ -32,7 +32,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
-from millrace.spark.jobs.carriers import make_carrier
+from millrace.spark.jobs.carriers import chosen, make_carrier
 from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.hearing import Hearing
@@ -96,6 +96,8 @@ class JobRunner:
         """whether somebody waits for an epoch"""
         self._began = False
         """whether it has a session"""
+        self._execution = settings.epoch_execution
+        """what carries its epochs"""
         self._web_page: str | None = None
         self._log_file: str | None = None
         self._records = 0
@@ -156,6 +158,8 @@ class JobRunner:
             self._retries,
             replace(self._output, driver=self._hearing.address),
         )
+        batch = self.settings.batch
+        self._execution = options.SPARK_JOBS if batch else chosen(self.settings.epoch_execution, place, self.job)
         carrier = make_carrier(
             self._execution,
             place,
@@ -186,11 +190,6 @@ class JobRunner:
                 logger.warning("job %r: %s", self.job.name, warning)
         self._began = True
         self._reporters.open()
-
-    @property
-    def _execution(self) -> str:
-        """What carries its epochs."""
-        return options.SPARK_JOBS if self.settings.batch else self.settings.epoch_execution
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
