@@ -158,8 +158,8 @@ class JobRunner:
             self._retries,
             replace(self._output, driver=self._hearing.address),
         )
-        batch = self.settings.batch
-        self._execution = options.SPARK_JOBS if batch else chosen(self.settings.epoch_execution, place, self.job)
+        wanted = options.SPARK_JOBS if settings.batch else settings.epoch_execution
+        self._execution = chosen(wanted, place, self.job)
         carrier = make_carrier(
             self._execution,
             place,
