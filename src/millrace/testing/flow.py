@@ -148,7 +148,7 @@ class FlowEngine(LocalEngine):
         return True
 
     def _wait(self) -> bool:
-        """Nothing is left to do but by the clock: let time go by, if somebody waits for that."""
+        """Nothing is left to do but by the clock: let time go by, if a task waits for that."""
         if self._until is None or self._until <= self._now:
             return False
         self._now = self._until

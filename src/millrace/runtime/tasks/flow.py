@@ -21,6 +21,7 @@ from typing import NamedTuple
 from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
 from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.operators.collect import PrintOperator
 from millrace.runtime.pieces import INTERVAL_MS
 from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
@@ -99,6 +100,7 @@ class FlowTask:
         self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
         for member in self._calling:
             member.gate.fitting = member.operator.fitting
+        self._printing = [each.operator for each in task.members if isinstance(each.operator, PrintOperator)]
         self._next_tick = 0
         self._order: EpochOrder | None = None
         self._aligned: Iterator[Packet] | None = None
@@ -194,6 +196,12 @@ class FlowTask:
     def has_read(self) -> bool:
         """Whether a source has read something in this epoch."""
         return self._order is not None and any(lane.member.fork.records for lane in self._sources.values())
+
+    def take_printed(self) -> tuple[str, ...]:
+        """What has been printed since the last time, unless the epoch is aligned: that shows all of it at its end."""
+        if self._order is None or self._order.aligned:
+            return ()
+        return tuple(line for operator in self._printing for line in operator.take_lines())
 
     @property
     def wants_end(self) -> bool:

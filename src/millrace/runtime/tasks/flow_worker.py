@@ -73,6 +73,10 @@ class FlowWorker:
         """Whether a source has read something in this epoch."""
         return self.flow is not None and self.flow.has_read
 
+    def take_printed(self) -> tuple[str, ...]:
+        """See ``FlowTask.take_printed``."""
+        return () if self.flow is None else self.flow.take_printed()
+
     def waited(self) -> None:
         """Nothing was to be done for a while."""
         if self.flow is not None:

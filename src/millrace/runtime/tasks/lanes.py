@@ -1,4 +1,4 @@
-"""The inputs of a task in flow: each hands on one piece when it has its turn, and waits if nobody has room for it."""
+"""The inputs of a task in flow: each hands on one piece when it has its turn, if there is room for what comes of it."""
 
 from __future__ import annotations
 

@@ -7,16 +7,18 @@ import secrets
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Wanted
+from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Printed, Wanted
 from millrace.spark.owners.frames import receive, send
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.rounds import described
 
 _SECRET_BYTES = 32
+LOST_SECONDS = 1.0
+"""How long the driver waits for the cause when an owner can't go on."""
 
 
 class Links:
@@ -24,12 +26,16 @@ class Links:
 
     :param links: to each owner, by its number.
     :param tasks: all of the job.
+    :param printed: takes lines as they come.
     """
 
-    def __init__(self, links: Sequence[socket.socket], tasks: Sequence[TaskId]) -> None:
+    def __init__(
+        self, links: Sequence[socket.socket], tasks: Sequence[TaskId], printed: Callable[[tuple[str, ...]], None]
+    ) -> None:
         self._links = links
         self._by_file = {link.fileno(): link for link in links}
         self._tasks = frozenset(tasks)
+        self._printed = printed
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
         self._poller = select.poll()
@@ -72,6 +78,8 @@ class Links:
                     self.pending -= {(ack.stage, ack.partition)}
                     if ack.failure is not None:
                         return acks
+                elif isinstance(message, Printed):
+                    self._printed(message.lines)
                 elif isinstance(message, First) and message.run == run and not first and end is not None:
                     first = True
                     end = min(end, time.monotonic() + seconds)
@@ -107,9 +115,19 @@ class Links:
         except (EOFError, OSError):
             raise self._lost(link) from None
         if isinstance(message, Broken):
+            self._raise_if_lost()
             last = message.text.rstrip().rpartition("\n")[2]
             raise OwnerLostError(f"a process of the job's tasks could not go on: {last}\n{message.text}", begun=True)
         return message
+
+    def _raise_if_lost(self) -> None:
+        """An owner could not go on: perhaps since another one has ended, which may be heard of a moment later."""
+        until = time.monotonic() + LOST_SECONDS
+        while (left := until - time.monotonic()) > 0:
+            for file, event in self._poller.poll(left * 1000):
+                if file in self._by_file and event & (select.POLLHUP | select.POLLERR):
+                    raise self._lost(self._by_file[file])
+            time.sleep(0.01)
 
     def _say(self, message: object) -> None:
         for link in self._links:

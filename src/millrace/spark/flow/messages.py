@@ -61,6 +61,13 @@ class Acked:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """What a task has printed so far, of an epoch that goes on."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class First:
     """A source has read its first record of the epoch."""
 

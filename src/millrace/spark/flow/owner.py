@@ -28,7 +28,19 @@ from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.spark.flow.messages import Acked, Begin, Broken, Decoder, End, First, Listening, Peers, Wanted, encoded
+from millrace.spark.flow.messages import (
+    Acked,
+    Begin,
+    Broken,
+    Decoder,
+    End,
+    First,
+    Listening,
+    Peers,
+    Printed,
+    Wanted,
+    encoded,
+)
 from millrace.spark.flow.turning import Turning
 from millrace.spark.owners import orders, place
 from millrace.spark.owners.frames import Join, exactly, receive, same_user, send
@@ -131,6 +143,7 @@ class FlowOwner:
             worker,
             self._send,
             self._acknowledge,
+            lambda lines: self._say(Printed(lines)),
             lambda: self._say(First(self._run)),
             lambda: self._say(Wanted(self._run)),
             self._broken,
@@ -176,9 +189,12 @@ class FlowOwner:
             else:
                 away.setdefault(owner, []).append(frame)
         for owner, gathered in away.items():
-            link, writing = self._connection(owner)
-            with writing:
-                link.sendall(encoded(gathered))
+            try:
+                link, writing = self._connection(owner)
+                with writing:
+                    link.sendall(encoded(gathered))
+            except OSError as error:
+                raise ConnectionError(f"the connection to owner {owner} of the job was cut: {error}") from error
 
     def _target(self, frame: Frame) -> TaskId:
         if not isinstance(frame, Credit):

@@ -41,7 +41,9 @@ class Placing:
         yield from ()
 
     def place(self, spark_files: str) -> None:
-        """:raises OSError: nobody is at the driver's address, or not this job's driver.
+        """Start the owners, each with its connection.
+
+        :raises OSError: the driver of this job does not listen at its address.
         :raises OwnerLostError: an owner has refused.
         """
         with ExitStack() as connections:

@@ -15,6 +15,8 @@ from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.owners import output
 from millrace.spark.owners.at_work import at_work
 
+SHOW_NANOSECONDS = 20_000_000
+"""How often a task that has always something to do tells what it has printed."""
 LONGEST_WAIT = 30.0
 """Seconds after which a task that waits shows that it does not hang."""
 
@@ -24,7 +26,10 @@ class Turning:
 
     :param send: takes what the task sends, which belongs to it only until it returns.
     :param acknowledge: takes the acknowledgement of an epoch.
-    :param say: is told once an epoch that the task has read its first record, and that it wants the epoch's end.
+    :param printed: takes lines that the task has printed.
+    :param first: is called once an epoch, when the task has read its first record.
+    :param wants_end: is called once an epoch, when a source of the task can't go on before the epoch has ended.
+    :param broken: takes what has gone wrong with the thread itself.
     """
 
     def __init__(
@@ -32,6 +37,7 @@ class Turning:
         worker: FlowWorker,
         send: Callable[[list[Frame]], None],
         acknowledge: Callable[[TaskAck], None],
+        printed: Callable[[tuple[str, ...]], None],
         first: Callable[[], None],
         wants_end: Callable[[], None],
         broken: Callable[[BaseException], None],
@@ -39,6 +45,7 @@ class Turning:
         self.worker = worker
         self._send = send
         self._acknowledge = acknowledge
+        self._printed = printed
         self._first = first
         self._wants_end = wants_end
         self._broken = broken
@@ -46,6 +53,8 @@ class Turning:
         self._wake = threading.Event()
         self._stopped = False
         self._has_read = self._has_asked = False
+        self._show_at = 0
+        """when it tells what it has printed (ns)"""
         stage, partition = worker.task_id
         self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
 
@@ -104,7 +113,13 @@ class Turning:
             self._send(worker.out)
             worker.out.clear()
         self._tell()
-        if not done.more and not self._came:
+        at_rest = not done.more and not self._came
+        now = perf_counter_ns()
+        if at_rest or now >= self._show_at:
+            self._show_at = now + SHOW_NANOSECONDS
+            if lines := worker.take_printed():
+                self._printed(lines)
+        if at_rest:
             seconds = LONGEST_WAIT
             if done.until is not None:
                 seconds = min(seconds, max(0.0, (done.until - perf_counter_ns()) / 1e9))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from millrace.datastream.settings import options
 from millrace.runtime.jobs.job import JobGraph
@@ -31,6 +32,7 @@ def make_carrier(
     cancel_ms: int,
     epoch_seconds: float,
     bounded: bool,
+    printed: Callable[[tuple[str, ...]], None],
 ) -> Carrier:
     """The carrier that ``millrace.epoch.execution`` names. A job of which nothing lasts beyond its only epoch, in batch
     mode, is a job of Spark in any case.
@@ -39,13 +41,14 @@ def make_carrier(
     :param cancel_ms: how long a run may go on when a newer one of its task has begun; 0: no limit.
     :param epoch_seconds: how long an epoch in flow takes from its first record on.
     :param bounded: whether the job comes to an end by itself.
+    :param printed: takes lines that tasks in flow have printed, while their epoch goes on.
     :raises ValueError: it cannot be had on this Spark.
     """
     if not lasting:
         return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
     if execution == options.FLOW:
-        return Flow(place, job, shipped, owners, python, epoch_seconds, bounded)
+        return Flow(place, job, shipped, owners, python, epoch_seconds, bounded, printed)
     if execution == options.RESIDENT:
         return Residents(place, job, shipped, owners, python)
     return SparkJobs(place, job, shipped, owners, python)

@@ -170,6 +170,7 @@ class JobRunner:
             cancel_ms=settings.cancellation_timeout_ms,
             epoch_seconds=settings.flow_epoch_ms / 1000,
             bounded=settings.bounded,
+            printed=self._listener.printed,
         )
         self._tasks = Tasks(
             place,

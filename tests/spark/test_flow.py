@@ -1,0 +1,168 @@
+"""Jobs in flow (``millrace.epoch.execution: flow``) on Spark: the same results whatever dies, and heard at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.conftest import MakeEnvironment, Watch
+from tests.spark.jobs.test_savepoints import COUNT, numbering, printed, wanted
+from tests.spark.test_execution import endless, wait_for
+from tests.spark.test_residents import all_counts, counted
+
+from millrace.common import Encoder, Types
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
+from millrace.runtime.failure import JobFailedError
+from millrace.spark.jobs.deadline import EpochTimeoutError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FLOW = {"millrace.epoch.execution": "flow"}
+SMALL = {**FLOW, "millrace.epoch.max-records": 200}
+RESTARTS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.delay": "1 ms",
+    "restart-strategy.fixed-delay.attempts": 5,
+}
+
+
+def test_owners_are_placed_by_one_small_job_of_spark(
+    environment: MakeEnvironment, spark: SparkSession, watch: Watch
+) -> None:
+    env = environment(2, **SMALL)
+    numbering(env)
+    done = env.execute("numbers")
+    assert printed(watch) == wanted()
+    assert len(watch.epochs) >= COUNT // 400
+    assert watch.ends == [JobStatus.FINISHED]
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(str(done.get_job_id()))) == 1
+
+
+def test_more_subtasks_than_cores(environment: MakeEnvironment) -> None:
+    assert sorted(counted(environment(5, **FLOW)).execute_and_collect()) == all_counts()
+
+
+def test_the_changelog_of_a_short_job_is_that_of_stages(environment: MakeEnvironment) -> None:
+    def collected(execution: str) -> list[Any]:
+        env = environment(2, **{"millrace.epoch.execution": execution})
+        left = env.from_collection(list(range(50))).map(lambda value: (value % 3, value))
+        right = env.from_collection(list(range(50, 90))).map(lambda value: (value % 3, value))
+        return list(left.union(right).key_by(lambda pair: pair[0]).sum(1).execute_and_collect())
+
+    assert collected("flow") == collected("spark-jobs")
+
+
+def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+
+    def die_once(value: int) -> int:
+        if value == COUNT // 3 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    assert sorted(counted(environment(2, **SMALL, **RESTARTS), die_once).execute_and_collect()) == all_counts()
+    (restart,) = watch.restarts
+    assert "lives in has ended: it was killed" in restart.error
+
+
+def test_nothing_is_lost_or_doubled_in_files_when_processes_are_killed(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
+    def die_twice(value: int) -> int:
+        for number in (1, 2):
+            marker = tmp_path / f"marker{number}"
+            if value == number * COUNT // 3 and not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    env = environment(2, **SMALL, **RESTARTS, **{"execution.checkpointing.interval": "20 ms"})
+    sink = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
+    sink = sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+    config = OutputFileConfig.builder().with_part_prefix("part").build()
+    numbers = env.from_sequence(0, COUNT - 1).map(die_twice).rebalance().map(str, Types.STRING())
+    numbers.sink_to(sink.with_output_file_config(config).build())
+    env.execute("to files")
+    files = [path for path in (tmp_path / "out").rglob("part*") if path.is_file()]
+    assert Counter(line for path in files for line in path.read_text().split()) == Counter(map(str, range(COUNT)))
+
+
+def test_a_function_that_fails_is_told_as_ever(environment: MakeEnvironment) -> None:
+    env = environment(2, **FLOW, **{"restart-strategy.type": "none"})
+    counted(env, lambda value: 1 // (value - 100) or value).print()
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        env.execute()
+
+
+def test_a_task_that_hangs_fails_and_says_where(environment: MakeEnvironment, tmp_path: Path) -> None:
+    def wait(value: int) -> int:
+        while value == 3 and not (tmp_path / "go").exists():
+            time.sleep(0.05)
+        return value
+
+    options = {
+        "millrace.epoch.timeout": "6 s",
+        "task.cancellation.timeout": "200 ms",
+        "restart-strategy.type": "none",
+    }
+    text = r"epoch \d+ stands still: .*, task 0 of stage 0, has come no further for 6000 ms "
+    with pytest.raises(EpochTimeoutError, match=text) as raised:
+        list(counted(environment(2, **FLOW, **options), wait).execute_and_collect())
+    assert "<locals>.wait:" in str(raised.value)
+    (tmp_path / "go").touch()
+    assert sorted(counted(environment(2, **FLOW)).execute_and_collect()) == all_counts()
+
+
+def test_jobs_that_never_end_run_beside_each_other_and_let_others_run(
+    environment: MakeEnvironment, watch: Watch
+) -> None:
+    clients = []
+    for number in range(3):
+        env = environment(2, **FLOW, **{"millrace.epoch.interval-ms": 100})
+        endless(env).map(lambda value, number=number: f"job {number}").print()
+        clients.append(env.execute_async(f"never ends {number}"))
+    wait_for(lambda: {line.partition("> ")[2] for line in watch.lines} == {"job 0", "job 1", "job 2"})
+    batch = environment(2, batch=True, **FLOW)  # of no effect there
+    assert sorted(batch.from_sequence(0, 5).map(lambda value: -value).execute_and_collect()) == list(range(-5, 1))
+    for client in clients:
+        client.cancel().result()
+        assert client.get_job_status().result() is JobStatus.CANCELED
+
+
+@pytest.mark.parametrize("ways", [("flow", "spark-jobs"), ("spark-jobs", "flow"), ("flow", "flow")])
+def test_a_savepoint_of_one_way_is_the_beginning_of_the_other(
+    environment: MakeEnvironment, watch: Watch, tmp_path: Path, ways: tuple[str, str]
+) -> None:
+    options = {"millrace.epoch.max-records": 100, "execution.checkpointing.savepoint-dir": str(tmp_path)}
+    env = environment(2, **options, **{"millrace.epoch.execution": ways[0]})
+    numbering(env)
+    client = env.execute_async("first")
+    path = client.stop_with_savepoint(False, str(tmp_path)).result()
+    client.get_job_execution_result().result()
+    env = environment(1, **options, **{"millrace.epoch.execution": ways[1], "execution.savepoint.path": path})
+    numbering(env)
+    env.execute("second")
+    assert printed(watch) == wanted()
+
+
+def test_a_loop_runs_as_jobs_of_spark_and_says_so(
+    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture
+) -> None:
+    def looped(env: StreamExecutionEnvironment) -> list[int]:
+        loop = env.from_collection([1, 2, 3]).iterate()
+        stepped = loop.map(lambda value: value + 10)
+        loop.close_with(stepped.filter(lambda value: value < 30))
+        return sorted(stepped.filter(lambda value: value >= 30).execute_and_collect())
+
+    assert looped(environment(1, **FLOW)) == [31, 32, 33]
+    assert "its epochs are spark-jobs, not flow" in caplog.text
+    assert "is a loop" in caplog.text
