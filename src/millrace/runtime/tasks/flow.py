@@ -98,8 +98,6 @@ class FlowTask:
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
         self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
-        for member in self._calling:
-            member.gate.fitting = member.operator.fitting
         self._printing = [each.operator for each in task.members if isinstance(each.operator, PrintOperator)]
         self._next_tick = 0
         self._order: EpochOrder | None = None
@@ -145,6 +143,8 @@ class FlowTask:
         self.manifest, self._ending, self._over = Manifest(run), False, self.task.finished
         for writer in self._writers.values():
             writer.unlimited = order.aligned
+        for member in self._calling:
+            member.gate.fitting = None if order.aligned else member.operator.fitting
         early, self._early = self._early, []
         for frame in early:
             self._put(frame)
@@ -153,7 +153,8 @@ class FlowTask:
         self.task.begin_flow(order, results)
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
-            lane.begin(self.task.reading(lane.member, order.epoch, reads, self._limits(reads)))
+            reading = self.task.reading(lane.member, order.epoch, reads, self._limits(reads))
+            lane.begin(reading, is_held=reads.paused and not reads.stop)
         self._gathered(0)
 
     def _limits(self, reads: SourceOrder) -> ReadingLimits:
@@ -206,10 +207,9 @@ class FlowTask:
     @property
     def wants_end(self) -> bool:
         """Whether a source can't go on before the epoch has ended."""
-        lanes = self._sources.values()
         if self._order is None or self._order.aligned or self._ending:
             return False
-        return any(not lane.busy or lane.operator.needs_driver for lane in lanes)
+        return any(lane.wants_end for lane in self._sources.values())
 
     # -- a step ----------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,8 @@ class Room:
 
     def took(self, now: int, elements: int, size: int) -> None:
         """The task is done with elements of so many bytes."""
+        if not elements:
+            return
         taken = self._taken
         taken.append((now, elements))
         self._recent += elements

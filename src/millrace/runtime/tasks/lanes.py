@@ -116,17 +116,28 @@ class SourceLane(Lane):
         assert isinstance(member.operator, ReadingOperator)
         self.operator: ReadingOperator = member.operator
         self._reading: Iterator[None] | None = None
+        self._rests = False
+        """whether nothing comes from here in this epoch"""
         self.again_at = 0
         """when it is asked again (ns)"""
 
-    def begin(self, reading: Iterator[None]) -> None:
-        """An epoch: what is to be read."""
+    def begin(self, reading: Iterator[None], is_held: bool) -> None:
+        """An epoch: what is to be read.
+
+        :param is_held: whether the source is to read nothing.
+        """
         self._reading = reading
+        self._rests = is_held or self.operator.finished
         self.again_at = 0
 
     @property
     def busy(self) -> bool:
         return self._reading is not None
+
+    @property
+    def wants_end(self) -> bool:
+        """Whether it can't go on before the epoch has ended."""
+        return not self._rests and (self._reading is None or self.operator.needs_driver)
 
     def ready(self, now: int) -> bool:
         return self._reading is not None and now >= self.again_at

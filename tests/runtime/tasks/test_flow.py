@@ -1,0 +1,473 @@
+"""``FlowTask`` by itself: what comes in which order, who has room, what an epoch is."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.programs import Program, build, programs
+from tests.runtime.jobs import elements_of, job_of, numbers
+
+from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.datastream.functions import MapFunction
+from millrace.runtime import pieces
+from millrace.runtime.coordination.flowing import flowing
+from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import encode
+from millrace.runtime.exchange.exchange import LostPacketError, Packet
+from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators import source
+from millrace.runtime.pieces import PieceSize
+from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskAck, TaskOrder
+from millrace.runtime.protocol.times import OperatorTimes
+from millrace.runtime.storage import MemoryStorage, TaskId
+from millrace.runtime.tasks.flow import FlowError, FlowTask, Frame, Next
+from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.runtime.tasks.task import StageTask
+from millrace.testing.flow import FlowEngine
+from millrace.testing.local import LocalEngine
+from millrace.testing.local import job_of as job_of_stream
+
+SEEN: list[Any] = []
+"""what functions got; they run in this process"""
+OTHERS: list[Any] = []
+INTO, OUT = 1, 2
+"""the edges before and behind the middle stage; 0 is within the first one"""
+INTO_OTHER, OUT_OTHER = 4, 5
+"""those of the second pipeline, where there are two"""
+FIRST = EpochOrder(1)
+MUCH = 10**6
+
+
+@pytest.fixture(autouse=True)
+def _one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece is one element, however fast that was."""
+    monkeypatch.setattr(pieces, "MOST_CALLED", 1)
+    monkeypatch.setattr(source, "PieceSize", partial(PieceSize, 1))
+    SEEN.clear()
+    OTHERS.clear()
+
+
+def seen(value: Any) -> Any:
+    SEEN.append(value)
+    return value
+
+
+def other(value: Any) -> Any:
+    OTHERS.append(value)
+    return value
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def three_stages(env: StreamExecutionEnvironment) -> DataStream:
+    """A source with a function, another function, a third one that collects."""
+    return numbers(env, range(10)).map(other).rebalance().map(seen).rebalance().map(same)
+
+
+def two_pipelines(env: StreamExecutionEnvironment) -> DataStream:
+    """The same twice, in the same tasks."""
+    first = numbers(env, range(10)).map(seen).rebalance().map(seen).rebalance().map(same)
+    return first.union(numbers(env, range(10)).map(other).rebalance().map(other).rebalance().map(same))
+
+
+def task_of(job: JobGraph, stage: int, most: int = 16_384) -> FlowTask:
+    """The only task of a stage, which hands on what it has made behind each piece."""
+    task = StageTask(LocalEngine(job, lambda: 0)._load(), stage, 0, lambda: 0, 0, FlowWriter)
+    task.open()
+    return FlowTask(task, longest_slice=0, most=most, nanos=lambda: 0)
+
+
+def plan_of(job: JobGraph) -> EpochPlan:
+    return flowing(LocalEngine(job, lambda: 0).coordinator.plan(), aligned=False)
+
+
+def reading(job: JobGraph) -> FlowTask:
+    """The task of the sources, at the beginning of run 1."""
+    flow, plan = task_of(job, 0), plan_of(job)
+    flow.begin(plan.order, plan.of((0, 0)), 1)
+    return flow
+
+
+def settle(flow: FlowTask, now: int = 0) -> Next:
+    """Let it do all that it can."""
+    for _ in range(10_000):
+        done = flow.step(now)
+        if not done.more:
+            return done
+    raise AssertionError("it goes on for ever")
+
+
+def packet(number: int, *values: Any, run: int = 1, edge: int = INTO) -> Packet:
+    return Packet(0, edge, 0, number, encode(Chunk(list(values)), []), run)
+
+
+def mark(packets: int, run: int = 1, edge: int = INTO) -> EpochMark:
+    return EpochMark(0, edge, 0, run, packets)
+
+
+def sent(flow: FlowTask, edge: int) -> list[Any]:
+    """The elements on an edge so far."""
+    return elements_of(frame for frame in flow.out if isinstance(frame, Packet) and frame.edge == edge)
+
+
+def of_kind(flow: FlowTask, kind: type) -> list[Any]:
+    return [frame for frame in flow.out if isinstance(frame, kind)]
+
+
+# -- epochs and runs --------------------------------------------------------------------------------------------------
+
+
+def test_before_its_first_epoch_it_does_nothing() -> None:
+    flow = task_of(job_of(three_stages), 1)
+    flow.deliver(packet(0, 7))
+    assert flow.step(0) == Next(False)
+    assert SEEN == []
+    assert not flow.wants_end
+    assert not flow.has_read
+
+
+def test_what_has_come_before_the_epoch_is_taken_when_it_begins() -> None:
+    flow = task_of(job_of(three_stages), 1)
+    flow.deliver(packet(0, 7))
+    flow.deliver(packet(1, 8))
+    flow.deliver(mark(2))
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    assert settle(flow).ended
+    assert SEEN == [7, 8]
+    assert sent(flow, OUT) == [7, 8]
+
+
+def test_packets_of_a_later_run_wait_for_their_epoch() -> None:
+    """Whoever sends has ended the epoch here, too, and begun the next one."""
+    flow = task_of(job_of(three_stages), 1)
+    flow.begin(FIRST, TaskOrder(), 5)
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    flow.deliver(packet(0, 1, run=5))
+    flow.deliver(mark(1, run=5))
+    flow.deliver(packet(0, 2, run=6))
+    flow.deliver(packet(1, 3, run=6))
+    flow.deliver(mark(2, run=6))
+    assert settle(flow).ended
+    assert SEEN == [1]
+    flow.out.clear()
+    flow.begin(EpochOrder(2), TaskOrder(), 6)
+    assert settle(flow).ended
+    assert SEEN == [1, 2, 3]
+    assert {frame.run for frame in of_kind(flow, Packet)} == {6}
+    packets = of_kind(flow, Packet)
+    assert [frame.number for frame in packets] == list(range(len(packets))), "numbered anew"
+    assert of_kind(flow, EpochMark) == [EpochMark(0, OUT, 0, 6, len(packets))]
+
+
+@pytest.mark.parametrize("frame", [packet(0, 1, run=4), mark(0, run=4)], ids=["packet", "mark"])
+def test_nothing_of_an_earlier_run_is_taken(frame: Frame) -> None:
+    flow = task_of(job_of(three_stages), 1)
+    flow.begin(FIRST, TaskOrder(), 5)
+    with pytest.raises(FlowError, match="something of run 4 has come over edge 1 in run 5"):
+        flow.deliver(frame)
+    early = task_of(job_of(three_stages), 1)
+    early.deliver(frame)
+    with pytest.raises(FlowError, match="something of run 4 has come over edge 1 in run 5"):
+        early.begin(FIRST, TaskOrder(), 5)
+    assert SEEN == []
+
+
+def test_a_second_mark_and_what_comes_behind_a_mark_are_errors() -> None:
+    for wrong in (mark(1), packet(1, 2)):
+        flow = task_of(job_of(three_stages), 1)
+        flow.begin(FIRST, TaskOrder(), 1)
+        flow.deliver(packet(0, 1))
+        flow.deliver(mark(1))
+        with pytest.raises(LostPacketError):
+            flow.deliver(wrong)
+
+
+def test_an_epoch_ends_when_its_marks_are_here_and_nothing_is_left() -> None:
+    flow = task_of(job_of(two_pipelines), 1)
+    flow.begin(FIRST, TaskOrder(), 1)
+    for edge in (OUT, OUT_OTHER):
+        flow.deliver(Credit(edge, 0, 0, MUCH, MUCH))
+    flow.deliver(packet(0, 1))
+    flow.deliver(mark(1))
+    assert not settle(flow).ended, "the other channel has none"
+    flow.end()
+    assert not settle(flow).ended, "who has channels listens to them, not to the driver"
+    assert of_kind(flow, EpochMark) == []
+    flow.deliver(mark(0, edge=INTO_OTHER))
+    assert settle(flow).ended
+    assert SEEN == [1]
+    assert sorted(of_kind(flow, EpochMark)) == [EpochMark(0, OUT, 0, 1, 1), EpochMark(0, OUT_OTHER, 0, 1, 0)]
+    assert isinstance(flow.out[-1], EpochMark), "behind all packets"
+
+
+def test_the_mark_waits_for_what_there_is_no_credit_for() -> None:
+    flow = task_of(job_of(three_stages), 1)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(packet(0, *range(6)))
+    flow.deliver(mark(1))
+    assert not settle(flow).ended
+    assert len(sent(flow, OUT)) == 1
+    assert of_kind(flow, EpochMark) == []
+    flow.deliver(Credit(OUT, 0, 0, 6, 100))
+    assert settle(flow).ended
+    assert sent(flow, OUT) == list(range(6))
+    (last,) = of_kind(flow, EpochMark)
+    assert last.packets == len(of_kind(flow, Packet))
+
+
+# -- room -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_waits_for_credit_and_goes_on_with_it() -> None:
+    flow = reading(job_of(three_stages))
+    assert not settle(flow).more
+    assert sent(flow, INTO) == [0], "room for one is there from the beginning"
+    assert OTHERS == [0, 1], "the second one has nowhere to go, so the third is not read"
+    flow.deliver(Credit(INTO, 0, 0, 4, 8))
+    settle(flow)
+    assert sent(flow, INTO) == [0, 1, 2, 3]
+    assert all(len(elements_of([frame])) <= 2 for frame in of_kind(flow, Packet)), "four of them fill the room"
+    assert len(OTHERS) == 5
+    assert not flow.wants_end, "it has more to read"
+    flow.deliver(Credit(INTO, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert sent(flow, INTO) == OTHERS == list(range(10))
+
+
+def test_who_takes_gives_credit() -> None:
+    """Never for less than it has given, and at most for so much more than it has taken as it has room for."""
+    flow = task_of(job_of(three_stages), 1, most=3)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    taken = 0
+    for number in range(6):
+        flow.deliver(packet(number, *range(number % 3 + 1)))
+        settle(flow, 10 * number)
+        taken += number % 3 + 1
+        granted = max(credit.granted for credit in of_kind(flow, Credit))
+        assert taken < granted <= taken + 3, "the sender can always go on"
+    credits = of_kind(flow, Credit)
+    assert [credit.granted for credit in credits] == sorted({credit.granted for credit in credits})
+    assert {(credit.edge, credit.channel, credit.target) for credit in credits} == {(INTO, 0, 0)}
+    assert {credit.room for credit in credits} <= {1, 2, 3}
+
+
+def test_a_blocked_edge_stops_only_the_sources_that_lead_to_it() -> None:
+    flow = reading(job_of(two_pipelines))
+    flow.deliver(Credit(INTO_OTHER, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert sent(flow, INTO) == [0]
+    assert SEEN == [0, 1]
+    assert sent(flow, INTO_OTHER) == OTHERS == list(range(10))
+    flow.deliver(Credit(INTO, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert sent(flow, INTO) == SEEN == list(range(10))
+
+
+def test_a_blocked_edge_stops_only_the_gates_that_lead_to_it() -> None:
+    flow = task_of(job_of(two_pipelines), 1)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(Credit(OUT_OTHER, 0, 0, MUCH, MUCH))
+    for number in range(5):
+        flow.deliver(packet(number, number))
+        flow.deliver(packet(number, number, edge=INTO_OTHER))
+    settle(flow)
+    assert sent(flow, OUT) == [0]
+    assert SEEN == [0, 1]
+    assert sent(flow, OUT_OTHER) == OTHERS == list(range(5))
+    assert max(credit.granted for credit in of_kind(flow, Credit) if credit.edge == INTO) < 5
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert sent(flow, OUT) == SEEN == list(range(5))
+
+
+def test_a_blocked_branch_stops_what_feeds_both() -> None:
+    """One stream goes over two edges: what waits for one of them is no more than one piece."""
+
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        stream = numbers(env, range(10)).map(seen)
+        return stream.rebalance().map(same).union(stream.rescale().map(same))
+
+    short, long = 1, 2
+    flow = reading(job_of(build))
+    flow.deliver(Credit(short, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert SEEN == sent(flow, short) == [0, 1]
+    assert sent(flow, long) == [0]
+    flow.deliver(Credit(long, 0, 0, MUCH, MUCH))
+    settle(flow)
+    assert SEEN == sent(flow, short) == sent(flow, long) == list(range(10))
+
+
+# -- sources ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_that_has_read_its_records_wants_the_epoch_to_end() -> None:
+    flow = reading(job_of(three_stages, epoch_records=3))
+    flow.deliver(Credit(INTO, 0, 0, MUCH, MUCH))
+    assert not flow.wants_end
+    assert not flow.has_read
+    settle(flow)
+    assert flow.wants_end
+    assert flow.has_read
+    assert sent(flow, INTO) == OTHERS == [0, 1, 2]
+    assert of_kind(flow, EpochMark) == [], "only the driver ends an epoch"
+    flow.end()
+    assert not flow.wants_end
+    assert settle(flow).ended
+    assert of_kind(flow, EpochMark) == [EpochMark(0, INTO, 0, 1, len(of_kind(flow, Packet)))]
+    assert not flow.wants_end
+
+
+def test_told_to_end_a_source_reads_no_more() -> None:
+    flow = reading(job_of(three_stages))
+    settle(flow)
+    flow.end()
+    flow.deliver(Credit(INTO, 0, 0, MUCH, MUCH))
+    assert settle(flow).ended
+    assert sent(flow, INTO) == OTHERS == [0, 1]
+
+
+# -- an aligned epoch -------------------------------------------------------------------------------------------------
+
+
+def test_an_aligned_epoch_begins_when_all_of_it_is_here() -> None:
+    flow = task_of(job_of(two_pipelines), 1)
+    flow.begin(replace(FIRST, aligned=True), TaskOrder(), 1)
+    flow.deliver(packet(0, 5, edge=INTO_OTHER))
+    flow.deliver(mark(1, edge=INTO_OTHER))
+    flow.deliver(packet(0, 1))
+    assert settle(flow) == Next(False)
+    assert SEEN == OTHERS == []
+    flow.deliver(packet(1, 2))
+    flow.deliver(mark(2))
+    assert settle(flow).ended
+    assert (SEEN, OTHERS) == ([1, 2], [5])
+    assert sent(flow, OUT) == [1, 2], "without credit"
+    assert of_kind(flow, Credit) == []
+
+
+def without_times(ack: TaskAck) -> tuple[Any, ...]:
+    reports = tuple(replace(report, times=OperatorTimes(), measures=None) for report in ack.reports)
+    return ack.stage, ack.partition, ack.failure, ack.delta_bytes, reports
+
+
+def acknowledged(engine: LocalEngine) -> list[list[tuple[Any, ...]]]:
+    """For each epoch what the tasks say, in order."""
+    told = []
+    inner = engine.run_tasks
+
+    def run_tasks(plan: EpochPlan) -> list[TaskAck]:
+        acks = inner(plan)
+        told.append(sorted(map(without_times, acks), key=lambda ack: ack[:2]))
+        return acks
+
+    engine.run_tasks = run_tasks  # type: ignore[method-assign]
+    for _ in engine.epochs():
+        pass
+    return told
+
+
+@given(programs(), st.integers(0, 1_000))
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+def test_an_aligned_epoch_is_that_of_stages_that_run_one_after_the_other(program: Program, seed: int) -> None:
+    """To the last element: a bounded job that ends in its first epoch has the changelog that it always has."""
+    job = job_of_stream(build(program, StreamExecutionEnvironment()))
+    in_flow = acknowledged(FlowEngine(job, lambda: 0, Random(seed), most=1))
+    assert in_flow == acknowledged(LocalEngine(job, lambda: 0))
+    assert len(in_flow) == 1
+
+
+# -- the worker -------------------------------------------------------------------------------------------------------
+
+
+class FailsAt(MapFunction):
+    def __init__(self, bad: int) -> None:
+        self.bad = bad
+
+    def map(self, value: int) -> int:
+        if value == self.bad:
+            raise ValueError(f"no {value}")
+        return value
+
+    def close(self) -> None:
+        SEEN.append("closed")
+
+
+def worker_of(job: JobGraph, task: TaskId) -> FlowWorker:
+    return FlowWorker(task, LocalEngine(job, lambda: 0)._load, MemoryStorage(), lambda: 0)
+
+
+def failing(function: Callable[[StreamExecutionEnvironment], DataStream]) -> tuple[FlowWorker, EpochPlan]:
+    job = job_of(function)
+    return worker_of(job, (1, 0)), plan_of(job)
+
+
+def fails_at_3(env: StreamExecutionEnvironment) -> DataStream:
+    return numbers(env, range(10)).rebalance().map(FailsAt(3))
+
+
+def test_a_failure_of_the_user_is_an_acknowledgement() -> None:
+    worker, plan = failing(fails_at_3)
+    worker.begin(plan.order, plan.of((1, 0)), 1)
+    worker.deliver(packet(0, 1, 2, 3, 4, edge=0))
+    assert worker.ack is None
+    for _ in range(20):
+        worker.step(0)
+    ack = worker.ack
+    assert ack is not None and ack.failure is not None
+    assert (ack.epoch, ack.stage, ack.partition) == (plan.epoch, 1, 0)
+    assert (ack.failure.operator, ack.failure.element, ack.failure.cause) == ("Map", "3", "ValueError: no 3")
+    assert "test_flow.py" in ack.failure.origin
+    assert SEEN == ["closed"]
+    assert worker.step(0) == Next(False)
+    assert worker.out == []
+
+
+def test_a_lost_packet_is_an_acknowledgement_too() -> None:
+    worker, plan = failing(fails_at_3)
+    worker.begin(plan.order, plan.of((1, 0)), 1)
+    worker.deliver(packet(1, 1, edge=0))
+    assert worker.ack is not None and worker.ack.failure is not None
+    assert worker.ack.failure.origin == "Millrace itself"
+    assert "LostPacketError" in worker.ack.failure.cause
+
+
+def test_a_worker_takes_what_comes_before_its_first_order() -> None:
+    job = job_of(three_stages)
+    worker, plan = worker_of(job, (1, 0)), plan_of(job)
+    worker.deliver(packet(0, 7))
+    worker.deliver(mark(1))
+    worker.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    assert worker.step(0) == Next(False)
+    worker.begin(plan.order, plan.of((1, 0)), 1)
+    for _ in range(20):
+        worker.step(0)
+    assert SEEN == [7]
+    ack = worker.ack
+    assert ack is not None and ack.failure is None
+    assert [report.records_in for report in ack.reports] == [1]
+    assert {edge: tally.packets for edge, tally in ack.received.items()} == {INTO: 1}
+    assert {edge: tally.packets for edge, tally in ack.sent.items()} == {OUT: len(list(packets_in(worker.out)))}
+
+
+def packets_in(frames: list[Frame]) -> Iterator[Packet]:
+    return (frame for frame in frames if isinstance(frame, Packet))
+
+
+def test_what_is_sent_can_be_pickled() -> None:
+    """Frames travel between processes."""
+    frames: list[Frame] = [packet(0, 1), mark(1), Credit(OUT, 0, 0, 5, 5)]
+    assert pickle.loads(pickle.dumps(frames)) == frames
