@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -208,6 +208,16 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
     def handle_source_events(self, event: SourceEvent) -> None:
         """What the enumerator has sent."""
+
+    def has_splits(self) -> bool:
+        """Whether there is a split to read on; True from readers that don't know. Without one a reader gets new ones
+        soon, not only when its epoch would end anyway."""
+        return True
+
+    def on_available(self, call: Callable[[], None]) -> bool:
+        """Call this, from any thread, whenever there may be something to read again after NOTHING_AVAILABLE. Gives
+        whether the reader will; one that does not is asked again every few ms."""
+        return False
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
         """Watermark alignment: some splits (given by their names) are too far ahead of the others, or no longer. A

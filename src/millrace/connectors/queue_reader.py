@@ -32,6 +32,9 @@ class QueueReader(SourceReader[T, SplitT], Generic[T, SplitT]):
     def notify_no_more_splits(self) -> None:
         self._no_more_splits = True
 
+    def has_splits(self) -> bool:
+        return bool(self._splits)
+
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE

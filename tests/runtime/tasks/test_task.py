@@ -5,14 +5,16 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.runtime.jobs import Engine, job_of, numbers
 
 from millrace.datastream import OutputTag, StreamExecutionEnvironment
-from millrace.datastream.functions import CoMapFunction, ProcessFunction
+from millrace.datastream.functions import CoMapFunction, ProcessFunction, RuntimeContext
 from millrace.runtime.exchange.exchange import ACK
+from millrace.runtime.operators.process import ProcessOperator
+from millrace.runtime.tasks.task import StageTask
 from millrace.testing import run_locally
 
 ODD = OutputTag("odd")
@@ -193,3 +195,28 @@ def test_mutable_elements_do_not_leak_through_the_exchange(env: StreamExecutionE
     source = env.from_collection([[1], [2]])
     both = source.rebalance().map(spoil).set_parallelism(1).union(source.rebalance().map(list).set_parallelism(1))
     assert sorted(run_locally(both).collected) == [[1], [1, 99], [2], [2, 99]]
+
+
+class Logged(ProcessFunction):
+    """Can only be closed once it was opened."""
+
+    log: ClassVar[list[str]] = []
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.log.append("open")
+
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Iterator[Any]:
+        yield value
+
+
+def test_what_was_never_opened_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of a task that has had its last element is not opened; a lookup join had nothing to close then."""
+    monkeypatch.setattr(ProcessOperator, "close", lambda self: self.function.log.append("close"))
+    job = job_of(lambda env: numbers(env, range(3)).process(Logged()))
+    Logged.log.clear()
+    StageTask(job, 0, 0, lambda: 0).close()
+    assert Logged.log == []
+    task = StageTask(job, 0, 0, lambda: 0)
+    task.open()
+    task.close()
+    assert Logged.log == ["open", "close"]

@@ -248,6 +248,19 @@ def test_a_failure_in_open_closes_what_was_opened() -> None:
     assert LIFE == ["close map"]
 
 
+def test_a_copy_of_a_task_that_has_ended_closes_nothing() -> None:
+    """It opens nothing: it only says again that it has ended, as long as other tasks go on."""
+    engine = Engine(job_of(lambda env: numbers(env, range(4)).map(FailsAt(9)).key_by(lambda v: v % 2).process(Sum())))
+    while not engine.coordinator.finished:
+        engine.epoch()
+    assert sorted(LIFE) == ["close", "close map", "open"]
+    LIFE.clear()
+    acks, _ = engine.tasks(engine.coordinator.plan(), worker=1)
+    assert [ack.failure for ack in acks] == [None, None]
+    assert [ack.replayed > 0 for ack in acks] == [True, True], "they are new ones"
+    assert LIFE == []
+
+
 def test_acknowledgements_of_earlier_stages_get_through_a_failed_task() -> None:
     engine = Engine(
         job_of(lambda env: numbers(env, range(3)).rebalance().map(FailsAt(0)).rebalance().map(lambda v: v))

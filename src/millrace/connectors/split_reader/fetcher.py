@@ -35,6 +35,8 @@ class Fetcher(Generic[T, SplitT]):
         self._error: BaseException | None = None
         self._closing = False
         self._thread: threading.Thread | None = None
+        self.on_available: Callable[[], None] | None = None
+        """is called in the thread when there is something to take"""
 
     def add(self, splits: Sequence[SplitT]) -> None:
         with self._changed:
@@ -130,9 +132,16 @@ class Fetcher(Generic[T, SplitT]):
                 if batch.left is None:
                     self._open.discard(batch.split_id)
             self._changed.notify_all()
+        if batches:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.on_available is not None:
+            self.on_available()
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
             if not self._closing:
                 self._error = self._error or error
                 self._changed.notify_all()
+        self._tell()

@@ -56,6 +56,13 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
     def notify_no_more_splits(self) -> None:
         self._no_more_splits = True
 
+    def has_splits(self) -> bool:
+        return bool(self._splits)
+
+    def on_available(self, call: Callable[[], None]) -> bool:
+        self._fetcher.on_available = call
+        return True
+
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
         self.tell(lambda reader: reader.pause_or_resume_splits(to_pause, to_resume))
 

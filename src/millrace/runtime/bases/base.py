@@ -282,6 +282,11 @@ class ReadingOperator(Operator):
         """Whether nothing will ever come from here again."""
         raise NotImplementedError
 
+    on_available: Callable[[], None] | None = None
+    """is called, in any thread, when there is something to read again; to be set before it reads"""
+    is_woken = False
+    """whether that happens; else it has to be asked"""
+
     @property
     def is_dry(self) -> bool:
         """Whether there was nothing to read when it was asked the last time."""

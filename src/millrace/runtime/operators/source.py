@@ -59,6 +59,8 @@ class SourceOperator(ReadingOperator):
         self._at_end = False
         """whether the reader is not asked any more"""
         self._is_dry = False
+        self._had_splits = False
+        """whether the reader had something to read when the epoch began"""
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
@@ -91,6 +93,7 @@ class SourceOperator(ReadingOperator):
         live = self._live or self._begin(budget)
         self._budget = budget
         live.begin_epoch(order, self._times.ahead(order.limit))
+        self._had_splits = live.reader.has_splits()
         self._take_up(order)
         if not self._paused:
             yield from self._hand_on(budget)
@@ -215,6 +218,8 @@ class SourceOperator(ReadingOperator):
         self._budget = budget
         context = ReaderContext(self.context, self._operator_state, self._fitting)
         self._live = LiveReader(self._source, context, SourceOutput(self._kept), self._report.splits)
+        if self.on_available is not None:
+            self.is_woken = self._live.reader.on_available(self.on_available)
         return self._live
 
     def _fitting(self) -> int | None:
@@ -250,7 +255,10 @@ class SourceOperator(ReadingOperator):
 
     @property
     def needs_driver(self) -> bool:
-        return self._live is not None and self._live.has_said
+        live = self._live
+        if live is None:
+            return False
+        return live.has_said or (self._had_splits and self._is_dry and not live.reader.has_splits())
 
     def kept(self) -> int:
         with contextlib.suppress(RuntimeError, IndexError):  # they have changed meanwhile

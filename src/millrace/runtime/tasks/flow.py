@@ -15,6 +15,7 @@ in which stages that run one after the other would. So a job that ends within it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -60,6 +61,7 @@ class FlowTask:
     :param task: made with ``FlowWriter``.
     :param longest_slice: see ``Beat`` (ns).
     :param most: elements that a channel may bring at any time.
+    :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
     :param nanos: tells what ends of slices cost (ns).
     """
 
@@ -69,6 +71,7 @@ class FlowTask:
         longest_slice: int | None = SLICE_NANOSECONDS,
         most: int = MOST_ELEMENTS,
         nanos: Callable[[], int] = perf_counter_ns,
+        call_soon: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self.task = task
         self._nanos = nanos
@@ -88,6 +91,9 @@ class FlowTask:
             for member in task.members
             if isinstance(member.operator, ReadingOperator)
         }
+        if call_soon is not None:
+            for lane in self._sources.values():
+                lane.operator.on_available = partial(call_soon, partial(self._wake, lane))
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._connect()
         self._at = 0
@@ -186,6 +192,10 @@ class FlowTask:
         else:
             (packet,) = self.manifest.receiving([frame], lambda edge: True)
             inbox.put(packet)
+
+    def _wake(self, lane: SourceLane) -> None:
+        """There is something to read: but while a slice is open, what comes until its end is read at once."""
+        lane.again_at = self._parcels.end_at(True) or 0
 
     def end(self) -> None:
         """The driver ends the epoch: sources read no more."""

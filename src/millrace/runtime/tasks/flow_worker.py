@@ -47,6 +47,8 @@ class FlowWorker:
         self._snapshots: SnapshotFiles | None = None
         self._process = process
         self._worker = worker
+        self.call_soon: Callable[[Callable[[], None]], None] | None = None
+        """lets the thread that turns the task call something, from any thread; to be set before it begins"""
         self._live: LiveTask | None = None
         self.flow: FlowTask | None = None
         self.ack: TaskAck | None = None
@@ -112,7 +114,7 @@ class FlowWorker:
             self.flow.begin(order, own, run, results)
 
     def _begin_flow(self, live: LiveTask) -> None:
-        self.flow = self._make_flow(live.task)
+        self.flow = self._make_flow(live.task, call_soon=self.call_soon)
         early, self._early = self._early, []
         for frame in early:
             self.flow.deliver(frame)

@@ -14,6 +14,8 @@ from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
 """How long a source is left alone that had nothing."""
+LONG_NANOSECONDS = 1_000_000_000
+"""The same of one that says when it has something."""
 _END = object()
 
 
@@ -145,4 +147,6 @@ class SourceLane(Lane):
     def turn(self, now: int) -> None:
         if self._reading is not None and next(self._reading, _END) is _END:
             self._reading = None
-        self.again_at = now + DRY_NANOSECONDS if self.operator.is_dry else 0
+        self.again_at = 0
+        if self.operator.is_dry:
+            self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else DRY_NANOSECONDS)

@@ -43,6 +43,7 @@ class Turning:
         broken: Callable[[BaseException], None],
     ) -> None:
         self.worker = worker
+        worker.call_soon = self._put
         self._send = send
         self._acknowledge = acknowledge
         self._printed = printed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.common.source import (
@@ -94,6 +94,12 @@ class _RecordingReader(SourceReader[Any, Any]):
 
     def handle_source_events(self, event: SourceEvent) -> None:
         self._reader.handle_source_events(event)
+
+    def has_splits(self) -> bool:
+        return self._reader.has_splits()
+
+    def on_available(self, call: Callable[[], None]) -> bool:
+        return self._reader.on_available(call)
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
         self._reader.pause_or_resume_splits(to_pause, to_resume)
