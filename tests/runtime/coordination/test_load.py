@@ -76,6 +76,27 @@ def test_a_vertex_is_backpressured_by_those_that_take_its_elements() -> None:
     }
 
 
+def test_tasks_in_flow_have_measured_what_they_wait_for() -> None:
+    job = three_stages()
+    names = {vertex.id: vertex.name for vertex in job.vertices}
+    pressed = {(0, 0): 30, (0, 1): 40, (1, 0): 0, (1, 1): 5, (2, 0): 0, (2, 1): 0}
+    in_flow = [
+        replace(ack, times=ack.times._replace(pressed=pressed[ack.stage, ack.partition] * MS))
+        for ack in acks(job, WORK, WRITE)
+    ]
+    found = {(names[id], n): tuple(load) for (id, n), load in Loads(job).of(in_flow).items()}
+    assert found == {
+        ("Source: source", 0): (10, 30),
+        ("Source: source", 1): (20, 40),
+        ("beside", 0): (5, 30),
+        ("beside", 1): (0, 40),
+        ("middle", 0): (100, 0),
+        ("middle", 1): (40, 5),
+        ("last", 0): (0, 0),
+        ("last", 1): (7, 0),
+    }
+
+
 def test_the_phases_are_those_of_the_slowest_task_of_each_stage() -> None:
     job = three_stages()
     phases = Loads(job).phases(acks(job, WORK, WRITE), run=200.0)

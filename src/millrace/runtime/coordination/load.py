@@ -1,8 +1,9 @@
 """How busy the subtasks of each vertex were in an epoch, and what an epoch's time went into.
 
-Stages run one after the other, so what a subtask waits for is known: the stages before it (idle), those after it that
-take its elements (back-pressured), its own packets until they are taken (back-pressured, too). A source that reads
+Where stages run one after the other, what a subtask waits for is known: the stages before it (idle), those after it
+that take its elements (back-pressured), its own packets until they are taken (back-pressured, too). A source that reads
 nothing, or keeps what it has read, because something further down has no time for more is back-pressured all the time.
+Tasks in flow measure what they wait for.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Loads:
 
     def of(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
         """The load of each subtask. Epochs come one after the other: sources read nothing while something waits."""
+        if acks and all(ack.times.pressed is not None for ack in acks):
+            return self._in_flow(acks)
         own: dict[Place, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for ack in acks:
             for report in ack.reports:
@@ -70,6 +73,17 @@ class Loads:
                 pressed = inf if (vertex.id, index) in held else write + waiting + same_task
                 found[vertex.id, index] = Load(busy, pressed)
         return found
+
+    def _in_flow(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
+        """Of tasks that work at the same time: what a task waits for it has measured itself."""
+        busy: dict[Place, float] = defaultdict(float)
+        pressed: dict[Place, float] = defaultdict(float)
+        for ack in acks:
+            for report in ack.reports:
+                place = self._of_operator[report.operator].id, report.subtask
+                busy[place] += (report.times.work + report.times.sort) / 1000
+                pressed[place] = (ack.times.pressed or 0) / 1000
+        return {place: Load(spent, pressed[place]) for place, spent in busy.items()}
 
     def _held(self, acks: Sequence[TaskAck]) -> set[Place]:
         """The subtasks of sources that could have read, or have read more than they could hand on."""

@@ -28,3 +28,5 @@ class TaskTimes(NamedTuple):
     wait: int = 0
     """sources that had nothing to read"""
     other: int = 0
+    pressed: int | None = None
+    """of a task in flow: waiting for credit"""

@@ -29,7 +29,7 @@ from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
 from millrace.runtime.tasks.slices import Beat
-from millrace.runtime.tasks.stopwatch import OTHER, READING, work_slot
+from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, work_slot
 from millrace.runtime.tasks.task import StageTask
 
 SLICE_NANOSECONDS = 5_000_000
@@ -245,7 +245,8 @@ class FlowTask:
             self._closing = True
             self.out += self.manifest.sending(self.task.end())
             return self._close()
-        self.task.watch.switch(READING)
+        held = any(lane.ready(now) and not lane.clear for lane in self._lanes)
+        self.task.watch.switch(PRESSED if held else READING)
         return Next(False, self._wake_at(now))
 
     def _turn(self, now: int) -> bool:
@@ -356,6 +357,7 @@ class FlowTask:
         """End the epoch as soon as all that was made of it is sent."""
         self._send()
         if any(writer.blocked for writer in self._writers.values()):
+            self.task.watch.switch(PRESSED)
             return Next(False)
         return self._ended()
 

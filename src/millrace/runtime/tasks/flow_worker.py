@@ -13,6 +13,7 @@ from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, Next
+from millrace.runtime.tasks.stopwatch import PRESSED
 from millrace.runtime.tasks.task_cache import LiveTask
 from millrace.runtime.tasks.worker import failure_of, finish_epoch, taken_over, task_at
 
@@ -147,7 +148,9 @@ class FlowWorker:
     def _acknowledge(self, run: int) -> None:
         live, order, flow = self._live, self._order, self.flow
         assert live is not None and flow is not None
+        pressed = live.task.watch.spent[PRESSED] // 1000
         ack = finish_epoch(live, self.task_id, order, self._own, run, self._replayed, self._storage, self._snapshots)
+        ack = replace(ack, times=ack.times._replace(pressed=pressed))
         self.ack = self._told(replace(ack, sent=flow.manifest.sent, received=flow.manifest.received))
         self._replayed = 0
         if live.task.finished:

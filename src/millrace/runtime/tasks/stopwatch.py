@@ -6,10 +6,10 @@ from time import perf_counter_ns
 
 from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
 
-REST, OTHER, READING, PASSING, RECORDING, WAITING = range(6)
+REST, OTHER, READING, PASSING, RECORDING, WAITING, PRESSED = range(7)
 """Slots of the task as a whole: between epochs; none of the others; waiting for packets; packets for later stages;
-writing state; a source that has nothing."""
-_WHOLE = 6
+writing state; a source that has nothing; in flow: waiting for credit."""
+_WHOLE = 7
 _PARTS = 3
 """Slots of each operator: at work, sorting what it emits by receiver, and waiting until that is taken."""
 
