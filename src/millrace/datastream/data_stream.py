@@ -262,7 +262,11 @@ class DataStream(_NodeHandle):
         return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
-        """Accepted for compatibility: buffers are flushed at the end of every epoch."""
+        """How long what this operator emits is gathered at most before it is sent, with ``millrace.epoch.execution:
+        flow``; else it is sent when it is enough, and at the end of every epoch.
+
+        :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends.
+        """
         if timeout_millis < -1:
             raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
         return self._change("set_buffer_timeout", buffer_timeout=timeout_millis)

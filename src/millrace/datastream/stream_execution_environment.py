@@ -75,6 +75,9 @@ _CHAINING_DIFFERENT = "pipeline.operator-chaining.chain-operators-with-different
 _BUFFER_TIMEOUT = (
     ConfigOptions.key("execution.buffer-timeout.interval").duration_type().default_value(Duration.of_millis(100))
 )
+_BUFFER_TIMEOUT_ENABLED = (
+    ConfigOptions.key("execution.buffer-timeout.enabled").boolean_type().default_value(True)
+)
 _SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
 _OLDER_SAVEPOINT_DIRECTORY = "state.savepoints.dir"
 
@@ -204,7 +207,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """Accepted for compatibility: buffers are flushed at the end of every epoch."""
+        """How long what operators emit is gathered at most before it is sent, with ``millrace.epoch.execution: flow``;
+        else it is sent when it is enough, and at the end of every epoch.
+
+        :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends. In flow 5 unless it is set.
+        """
         if timeout_millis < -1:
             raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
         self._configuration.set(_BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
@@ -215,6 +222,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         timeout = self._configuration.get(_BUFFER_TIMEOUT)
         assert timeout is not None, "it has a default"
         return timeout.to_millis()
+
+    def _chosen_buffer_timeout(self) -> int | None:
+        """ms; -1 where it is off, None where nothing was said."""
+        if not self._configuration.get(_BUFFER_TIMEOUT_ENABLED):
+            return -1
+        return self.get_buffer_timeout() if self._configuration.contains_key(_BUFFER_TIMEOUT.key) else None
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
         """Every operator is a task of its own."""
@@ -545,7 +558,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         millis = None if graph.settings.batch else self._longest_epoch(job)
         files = {file.name: file.path for file in self._dependencies.cached_files}
         latency = max(self._config.get_latency_tracking_interval(), 0)
-        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files, latency)
+        parameters = self._config.get_global_job_parameters()
+        return with_settings(job, records, millis, parameters, files, latency, self._chosen_buffer_timeout())
 
     def _longest_epoch(self, job: JobGraph) -> int:
         """How long an epoch reads, and tasks work on what has arrived (ms)."""

@@ -37,6 +37,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
             chain=names[graph.chains[node.id]],
             head=graph.chains[node.id],
             slot_group=groups[node.id],
+            buffer_timeout=node.buffer_timeout,
             description=node.description or "",
             output_type=node.output_type,
             side_types=node.side_types,
@@ -144,6 +145,7 @@ def with_settings(
     parameters: dict[str, str],
     cached_files: dict[str, str],
     latency_millis: int = 0,
+    buffer_timeout: int | None = None,
 ) -> JobGraph:
     """The job with the limits of its epochs, and the user's parameters and cached files."""
     return replace(
@@ -153,4 +155,5 @@ def with_settings(
         parameters=parameters,
         cached_files=cached_files,
         latency_millis=latency_millis,
+        buffer_timeout=buffer_timeout,
     )

@@ -81,11 +81,12 @@ def two_pipelines(env: StreamExecutionEnvironment) -> DataStream:
     return first.union(numbers(env, range(10)).map(other).rebalance().map(other).rebalance().map(same))
 
 
-def task_of(job: JobGraph, stage: int, most: int = 16_384) -> FlowTask:
-    """The only task of a stage, which hands on what it has made behind each piece."""
+def task_of(job: JobGraph, stage: int, most: int = 16_384, timeout: int = 0) -> FlowTask:
+    """The only task of a stage, which hands on what it has made behind each piece, if nothing else is said."""
+    job = replace(job, buffer_timeout=timeout)
     task = StageTask(LocalEngine(job, lambda: 0)._load(), stage, 0, lambda: 0, 0, FlowWriter)
     task.open()
-    return FlowTask(task, longest_slice=0, most=most, nanos=lambda: 0)
+    return FlowTask(task, most=most, nanos=lambda: 0)
 
 
 def plan_of(job: JobGraph) -> EpochPlan:
@@ -123,6 +124,50 @@ def sent(flow: FlowTask, edge: int) -> list[Any]:
 
 def of_kind(flow: FlowTask, kind: type) -> list[Any]:
     return [frame for frame in flow.out if isinstance(frame, kind)]
+
+
+# -- buffer timeouts --------------------------------------------------------------------------------------------------
+
+
+def buffered(timeout: int, own: int | None = None) -> FlowTask:
+    """The middle one of three stages, which has got two elements and has room for all that it makes."""
+
+    def program(env: StreamExecutionEnvironment) -> DataStream:
+        middle = numbers(env, range(10)).rebalance().map(seen)
+        if own is not None:
+            middle.set_buffer_timeout(own)
+        return middle.rebalance().map(same)
+
+    flow = task_of(job_of(program), 1, timeout=timeout)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(Credit(1, 0, 0, MUCH, 4 * MUCH))
+    flow.deliver(packet(0, 1, 2, edge=0))
+    return flow
+
+
+@pytest.mark.parametrize("own", [None, 0, -1])
+def test_what_is_gathered_leaves_by_the_timeout(own: int | None) -> None:
+    """The environment's, or that of the operator if it has one."""
+    for timeout in (0, -1):
+        flow = buffered(timeout, own)
+        counts = [1, 2] if (timeout if own is None else own) == 0 else [0, 0]
+        for count in counts:
+            flow.step(0)
+            assert len(sent(flow, 1)) == count
+        flow.deliver(mark(1, edge=0))
+        assert settle(flow).ended
+        assert sent(flow, 1) == [1, 2]
+
+
+def test_a_timeout_of_some_ms_ends_when_there_is_nothing_to_do_or_it_is_over() -> None:
+    flow = buffered(5)
+    flow.step(0)
+    assert sent(flow, 1) == []
+    flow.step(5_000_000)
+    assert sent(flow, 1) == [1, 2], "it is over behind the second piece"
+    flow = buffered(1_000)
+    settle(flow)
+    assert sent(flow, 1) == [1, 2], "nothing is left to do"
 
 
 # -- epochs and runs --------------------------------------------------------------------------------------------------

@@ -55,7 +55,12 @@ RULES = (
     ignored("execution.program-config.wildcards", "what a program sets always counts"),
     ignored("pipeline.auto-watermark-interval", "watermarks are written once a chunk of elements"),
     ignored("pipeline.object-reuse", "values are never copied between operators of a chain", "true", "false"),
-    ignored("execution.buffer-timeout.*", "buffers are sent at the end of every epoch"),
+    works(
+        "execution.buffer-timeout.*",
+        _ENVIRONMENT,
+        "with `millrace.epoch.execution: flow` how long what operators emit is gathered at most; else buffers are sent "
+        "at the end of every epoch",
+    ),
     ignored(
         "pipeline.force-* pipeline.generic-types pipeline.closure-cleaner-level pipeline.serialization-config "
         "pipeline.auto-type-registration pipeline.default-kryo-serializers pipeline.registered-kryo-types "

@@ -37,6 +37,8 @@ class OperatorInfo:
     """id of the operator that this chain begins with: several chains may have one name"""
     slot_group: str
     """its slot sharing group"""
+    buffer_timeout: int | None = None
+    """how long (ms) what it emits is gathered at most, in flow; None: as the job says"""
     description: str = ""
     """what the user says about it, else empty"""
     output_type: TypeInformation | None = None
@@ -81,6 +83,9 @@ class JobGraph:
     """most records that one source subtask reads in an epoch; None: no limit"""
     epoch_millis: int | None = None
     """longest time that one source subtask reads in an epoch; None: no limit"""
+    buffer_timeout: int | None = None
+    """how long (ms) what operators emit is gathered at most, in flow: 0 not at all, -1 until it is enough or the epoch
+    ends; None: nothing was chosen"""
     latency_millis: int = 0
     """how often sources send marks whose way is timed; 0: never"""
 

@@ -31,6 +31,7 @@ from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, Source
 from millrace.runtime.tasks.slices import Beat
 from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, work_slot
 from millrace.runtime.tasks.task import StageTask
+from millrace.runtime.tasks.wiring import Fork
 
 SLICE_NANOSECONDS = 5_000_000
 """How long a slice is at most, where nothing else is said."""
@@ -59,7 +60,6 @@ class FlowTask:
     """A ``StageTask`` in flow.
 
     :param task: made with ``FlowWriter``.
-    :param longest_slice: see ``Beat`` (ns).
     :param most: elements that a channel may bring at any time.
     :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
     :param nanos: tells what ends of slices cost (ns).
@@ -68,7 +68,6 @@ class FlowTask:
     def __init__(
         self,
         task: StageTask,
-        longest_slice: int | None = SLICE_NANOSECONDS,
         most: int = MOST_ELEMENTS,
         nanos: Callable[[], int] = perf_counter_ns,
         call_soon: Callable[[Callable[[], None]], None] | None = None,
@@ -98,8 +97,15 @@ class FlowTask:
         self._connect()
         self._at = 0
         """the lane that has its turn next"""
-        self._answers, self._parcels = Beat(longest_slice), Beat(longest_slice)
-        """the ends of slices: of operators that gather, and of what they and others have sent"""
+        self._answers = Beat(_longest(task.job.buffer_timeout))
+        """the ends of slices of operators that gather"""
+        self._parcels: list[tuple[Beat, list[Fork]]] = []
+        """the ends of slices of what operators have sent, by how long they may be"""
+        by_timeout: dict[int | None, list[Fork]] = {}
+        for member in task.members:
+            own = member.info.buffer_timeout
+            by_timeout.setdefault(task.job.buffer_timeout if own is None else own, []).append(member.fork)
+        self._parcels = [(Beat(_longest(timeout)), forks) for timeout, forks in by_timeout.items()]
         self._gathering = [each for each in task.members if type(each.operator).end_slice is not Operator.end_slice]
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
@@ -195,7 +201,8 @@ class FlowTask:
 
     def _wake(self, lane: SourceLane) -> None:
         """There is something to read: but while a slice is open, what comes until its end is read at once."""
-        lane.again_at = self._parcels.end_at(True) or 0
+        ends = [beat.end_at(True) for beat, _ in self._parcels]
+        lane.again_at = min((end for end in ends if end is not None), default=0)
 
     def end(self) -> None:
         """The driver ends the epoch: sources read no more."""
@@ -267,7 +274,8 @@ class FlowTask:
         return False
 
     def _gathered(self, now: int) -> None:
-        self._parcels.begin(now)
+        for beat, _ in self._parcels:
+            beat.begin(now)
         if self._gathering:
             self._answers.begin(now)
 
@@ -314,12 +322,14 @@ class FlowTask:
                 watch.switch(before)
             self._answers.ended(now, self._nanos() - began)
             ended = True
-        if ended or self._parcels.due(now, at_rest):
-            began = self._nanos()
-            for member in self.task.members:
-                member.fork.flush()
-            self._parcels.ended(now, self._nanos() - began)
-            ended = True
+        answered = ended
+        for beat, forks in self._parcels:
+            if beat.due(now, at_rest) or (answered and beat.is_timed):
+                began = self._nanos()
+                for fork in forks:
+                    fork.flush()
+                beat.ended(now, self._nanos() - began)
+                ended = True
         return ended
 
     def _send(self) -> None:
@@ -327,7 +337,7 @@ class FlowTask:
 
     def _wake_at(self, now: int) -> int | None:
         """When there is something to do though nothing comes."""
-        times = [self._answers.end_at(True), self._parcels.end_at(True)]
+        times = [self._answers.end_at(True), *(beat.end_at(True) for beat, _ in self._parcels)]
         times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear]
         for member in () if self._over else self._timed:
             due = member.operator.next_due()
@@ -386,6 +396,13 @@ class FlowTask:
             self.out.append(packet)
             return Next(True)
         return self._ended()
+
+
+def _longest(timeout: int | None) -> int | None:
+    """How long a slice may be (ns), of a buffer timeout (ms)."""
+    if timeout is None:
+        return SLICE_NANOSECONDS
+    return None if timeout < 0 else timeout * _MILLISECOND
 
 
 def _taken(inbox: Inbox) -> Iterable[Packet]:

@@ -30,6 +30,11 @@ class Beat:
         """Whether something was gathered since the last end."""
         return self._began is not None
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether slices end before their epoch does."""
+        return self._longest is not None
+
     def begin(self, now: int) -> None:
         """Something is gathered."""
         if self._began is None:
