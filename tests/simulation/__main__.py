@@ -3,6 +3,7 @@
     python -m tests.simulation 4711 --trace
     python -m tests.simulation 0-1999
     python -m tests.simulation 17 --damage
+    python -m tests.simulation 17 --flow
     python -m tests.simulation 17 --fault "driver dies" commit
 """
 
@@ -14,7 +15,7 @@ from collections import Counter
 from functools import partial
 
 from tests.simulation.programs import PROGRAMS
-from tests.simulation.simulation import simulate, simulate_damage, simulate_fault
+from tests.simulation.simulation import simulate, simulate_damage, simulate_fault, simulate_flow
 
 
 def main() -> int:
@@ -23,9 +24,10 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print all that happened, also if nothing went wrong")
     parser.add_argument("--program", choices=sorted(PROGRAMS), help="instead of the one that the seed chooses")
     parser.add_argument("--damage", action="store_true", help="instead of all other faults: one damaged file")
+    parser.add_argument("--flow", action="store_true", help="all tasks at the same time, not stage by stage")
     parser.add_argument("--fault", nargs=2, metavar=("KIND", "WHERE"), help="is sure to come beside all others")
     arguments = parser.parse_args()
-    run = simulate_damage if arguments.damage else simulate
+    run = simulate_damage if arguments.damage else simulate_flow if arguments.flow else simulate
     if arguments.fault:
         run = partial(simulate_fault, fault=tuple(arguments.fault))
     first, _, last = arguments.seeds.partition("-")

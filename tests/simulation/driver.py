@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tests.simulation.cluster import Cluster
 from tests.simulation.faults import DriverDied
 from tests.simulation.programs import template
 
@@ -79,7 +78,7 @@ class Driver:
             if not self._lost and not isinstance(error, DriverDied):
                 self.home.close(JobStatus.FAILED)
             raise
-        self._cluster = world.cluster = Cluster(world, job, made.payload, self.home.state)
+        self._cluster = world.cluster = world.engine(world, job, made.payload, self.home.state)
         self._policy = FixedDelay(RESTARTS, 5)
 
     def _begin_with(self) -> Restore | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -16,6 +17,8 @@ from tests.simulation import current
 from tests.simulation.damage import DamagedWorld, Named
 from tests.simulation.driver import Driver, Submission
 from tests.simulation.faults import DriverDied, Violation
+from tests.simulation.flow_cluster import FlowCluster
+from tests.simulation.programs import PROGRAMS
 from tests.simulation.world import World
 
 from millrace.checkpoint import directory, home, restore, snapshot_files
@@ -48,18 +51,32 @@ class Report:
     trace: tuple[str, ...]
     faults: Counter[tuple[str, str]]
     """(kind, where) -> how often"""
+    flow: bool = False
+    """whether tasks were in flow"""
     endings: int = 0
     """how many epochs of tasks had to end in the middle of something"""
 
     def render(self) -> str:
         """All that there is to say about a failure."""
         lines = [f"seed {self.seed}, program {self.program}", *self.trace, f"-> {self.problem or 'all promises kept'}"]
-        return "\n".join([*lines, f"replay: python -m tests.simulation {self.seed} --trace"])
+        flow = " --flow" if self.flow else ""
+        return "\n".join([*lines, f"replay: python -m tests.simulation {self.seed}{flow} --trace"])
 
 
 def simulate(seed: int, program: str | None = None) -> Report:
     """Everything that happens follows from the seed (and the program, which the seed chooses if none is given)."""
     return _run(World(seed, program))
+
+
+FLOW_PROGRAMS = sorted(PROGRAMS.keys() - {"loop"})
+"""Loops are not in flow."""
+
+
+def simulate_flow(seed: int, program: str | None = None) -> Report:
+    """The same with tasks in flow."""
+    world = World(seed, program or Random(f"{seed}: program in flow").choice(FLOW_PROGRAMS))
+    world.engine = FlowCluster
+    return _run(world)
 
 
 def simulate_fault(seed: int, fault: tuple[str, str], program: str | None = None) -> Report:
@@ -93,7 +110,8 @@ def _run(world: World) -> Report:
         except Named:
             world.note("the job has named the file")
     happened, endings = +world.chances.happened, world.endings.happened
-    return Report(world.seed, world.program.name, problem, tuple(world.trace), happened, endings)
+    flow = world.engine is FlowCluster
+    return Report(world.seed, world.program.name, problem, tuple(world.trace), happened, flow, endings)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from tests.simulation.cluster import Cluster, Task
 from tests.simulation.disk import Disk
 from tests.simulation.endings import Endings
 from tests.simulation.faults import Chances, DriverDied, UserError, Violation, WorkerDied
+from tests.simulation.flow_cluster import FlowCluster
 from tests.simulation.part_files import PartFiles
 from tests.simulation.programs import PROGRAMS, Program
 from tests.simulation.promises import Promises
@@ -63,7 +64,9 @@ class World:
         self.plain: Counter[Hashable] = Counter()
         self.task: Task | None = None
         """the task that runs at this moment; None: the driver is at work"""
-        self.cluster: Cluster | None = None
+        self.engine: type[Cluster] | type[FlowCluster] = Cluster
+        """what runs the tasks of its jobs"""
+        self.cluster: Cluster | FlowCluster | None = None
         """of the driver that lives, or lived last"""
         self.resting = False
         """whether timers fire between two epochs"""

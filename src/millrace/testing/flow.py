@@ -23,6 +23,8 @@ from millrace.testing.local import LocalEngine
 
 STEP_NANOSECONDS = 200_000
 """How long a step takes at most, in the time of the engine."""
+EPOCH_NANOSECONDS = 1_000_000_000
+"""After which an epoch ends, in the time of the engine."""
 
 
 class DeadlockError(AssertionError):
@@ -73,13 +75,13 @@ class FlowEngine(LocalEngine):
         waiting = list(self._tasks)
         self._draw.shuffle(waiting)
         acks: dict[TaskId, TaskAck] = {}
-        ending = False
+        ending, latest = False, self._now + EPOCH_NANOSECONDS
         while len(acks) < len(self._tasks):
             self._now += self._draw.randint(1, STEP_NANOSECONDS)
             if waiting and self._draw.random() < 0.5:
                 task = waiting.pop()
                 self._tasks[task].begin(orders.order, orders.of(task), run, snapshots=self.snapshots)
-            asked = any(worker.wants_end for worker in self._tasks.values())
+            asked = self._now >= latest or any(worker.wants_end for worker in self._tasks.values())
             if not (ending or waiting or aligned) and (asked or self._draw.random() < self._end):
                 ending = True
                 for worker in self._tasks.values():

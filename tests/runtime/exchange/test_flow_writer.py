@@ -62,8 +62,9 @@ CHUNKS = st.lists(st.integers(0, 50), min_size=1, max_size=12)
 MARKS = st.integers(0, 99) | st.sampled_from(list(Status))
 CREDITS = st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(1, 60))
 """(number of a target, elements more than it was granted, room)"""
-EVENTS = st.lists(CHUNKS | MARKS | st.sampled_from(["flush", "epoch", "unlimited"]) | CREDITS, max_size=40)
-"""What happens to a sender. It hands on what was gathered; an epoch ends, and the next one has limits or not."""
+EVENTS = st.lists(CHUNKS | MARKS | st.sampled_from(["flush", "epoch", "unlimited", "late"]) | CREDITS, max_size=40)
+"""What happens to a sender. It hands on what was gathered; an epoch ends, and the next one has limits or not; the first
+credit comes again."""
 
 
 class Receivers:
@@ -99,6 +100,10 @@ class Receivers:
         self.most[target] = max(1, room // 4)
         self.credits.append(Credit(EDGE, 0, OFFSET + target, granted, room))
         self.writer.credit(self.credits[-1])
+
+    def grant_again(self) -> None:
+        for credit in self.credits[:1]:
+            self.grant(credit.target - OFFSET, credit.granted, credit.room)
 
     def grant_all(self) -> None:
         for target in self.targets:
@@ -207,6 +212,8 @@ def test_each_target_gets_all_and_never_more_than_it_has_room_for(
                 for target in flow.targets:
                     waits = flow.counted[target] >= flow.granted[target]
                     assert waits or not late[target], "what there is room for has come"
+            elif event == "late":
+                flow.grant_again()
             elif isinstance(event, str):
                 flow.end_epoch()
                 without.writer.end_epoch()
@@ -357,6 +364,12 @@ def test_credit_that_comes_twice_or_late_changes_nothing() -> None:
         flow.writer.credit(credit)
     assert sizes(flow) == before == [1] * 9
     assert flow.writer.backlog == 11
+    flow.grant(0, 30, 4)
+    flow.writer.credit(flow.credits[0])
+    flow.writer.write(Chunk(list(range(10))))
+    flow.writer.flush()
+    assert not flow.writer.blocked, "what was granted stays"
+    assert sizes(flow) == [1] * 30
 
 
 def test_one_target_without_room_does_not_stop_the_others() -> None:

@@ -16,7 +16,7 @@ from tests.programs import Program, build, programs
 from tests.runtime.jobs import elements_of, job_of, numbers
 
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.datastream.functions import MapFunction
+from millrace.datastream.functions import KeyedProcessFunction, MapFunction
 from millrace.runtime import pieces
 from millrace.runtime.coordination.flowing import flowing
 from millrace.runtime.elements import Chunk
@@ -81,10 +81,12 @@ def two_pipelines(env: StreamExecutionEnvironment) -> DataStream:
     return first.union(numbers(env, range(10)).map(other).rebalance().map(other).rebalance().map(same))
 
 
-def task_of(job: JobGraph, stage: int, most: int = 16_384, timeout: int = 0) -> FlowTask:
+def task_of(
+    job: JobGraph, stage: int, most: int = 16_384, timeout: int = 0, clock: Callable[[], int] = lambda: 0
+) -> FlowTask:
     """The only task of a stage, which hands on what it has made behind each piece, if nothing else is said."""
     job = replace(job, buffer_timeout=timeout)
-    task = StageTask(LocalEngine(job, lambda: 0)._load(), stage, 0, lambda: 0, 0, FlowWriter)
+    task = StageTask(LocalEngine(job, clock)._load(), stage, 0, clock, 0, FlowWriter)
     task.open()
     return FlowTask(task, most=most, nanos=lambda: 0)
 
@@ -257,13 +259,15 @@ def test_an_epoch_ends_when_its_marks_are_here_and_nothing_is_left() -> None:
     assert isinstance(flow.out[-1], EpochMark), "behind all packets"
 
 
-def test_the_mark_waits_for_what_there_is_no_credit_for() -> None:
-    flow = task_of(job_of(three_stages), 1)
+@pytest.mark.parametrize("timeout", [0, -1], ids=["some lie at the gate", "all were gathered"])
+def test_the_mark_waits_for_what_there_is_no_credit_for(timeout: int) -> None:
+    flow = task_of(job_of(three_stages), 1, timeout=timeout)
     flow.begin(FIRST, TaskOrder(), 1)
     flow.deliver(packet(0, *range(6)))
     flow.deliver(mark(1))
     assert not settle(flow).ended
-    assert len(sent(flow, OUT)) == 1
+    assert sent(flow, OUT) == [0]
+    assert len(SEEN) == (2 if timeout == 0 else 6)
     assert of_kind(flow, EpochMark) == []
     flow.deliver(Credit(OUT, 0, 0, 6, 100))
     assert settle(flow).ended
@@ -354,6 +358,51 @@ def test_a_blocked_branch_stops_what_feeds_both() -> None:
     flow.deliver(Credit(long, 0, 0, MUCH, MUCH))
     settle(flow)
     assert SEEN == sent(flow, short) == sent(flow, long) == list(range(10))
+
+
+# -- the clock --------------------------------------------------------------------------------------------------------
+
+
+class Later(KeyedProcessFunction):
+    """Each element again, 5 ms later."""
+
+    def process_element(self, value: int, ctx: Any) -> None:
+        timers = ctx.timer_service()
+        timers.register_processing_time_timer(timers.current_processing_time() + 5)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        yield (ctx.get_current_key(), timestamp)
+
+
+def keyed(number: int, value: int) -> Packet:
+    return Packet(0, 0, 0, number, encode(Chunk([value], None, [value]), []), 1)
+
+
+def test_timers_fire_by_the_clock_and_a_step_says_when_that_is() -> None:
+    millis = [100]
+    job = job_of(lambda env: numbers(env, range(10)).key_by(same).process(Later()).rebalance().map(same))
+    flow = task_of(job, 1, clock=lambda: millis[0])
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(keyed(0, 7))
+    done = settle(flow, now=3_000_000)
+    assert (done.more, done.until) == (False, 8_000_000)
+    millis[0] += 4
+    assert settle(flow, now=7_000_000).until == 8_000_000
+    assert sent(flow, 1) == []
+    millis[0] += 1
+    settle(flow, now=8_000_000)
+    assert sent(flow, 1) == [(7, 105)]
+    flow.deliver(keyed(1, 8))
+    settle(flow, now=8_000_000)
+    millis[0] += 5
+    flow.deliver(keyed(2, 9))
+    settle(flow, now=13_000_000)
+    millis[0] += 5
+    assert settle(flow, now=18_000_000).until is None, "who may send nothing waits for credit"
+    assert sent(flow, 1) == [(7, 105)]
+    flow.deliver(Credit(1, 0, 0, MUCH, MUCH))
+    settle(flow, now=18_000_000)
+    assert sent(flow, 1) == [(7, 105), (8, 110), (9, 115)]
 
 
 # -- sources ----------------------------------------------------------------------------------------------------------

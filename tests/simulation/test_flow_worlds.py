@@ -1,0 +1,115 @@
+"""Worlds whose tasks are in flow: no record is lost, none is doubled, whatever goes wrong; and mistakes are noticed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+from tests.seeds import IN_CI
+from tests.simulation.simulation import simulate_flow
+
+from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.runtime.exchange.backlog import Backlog
+from millrace.runtime.exchange.flow_writer import Credit
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.tasks.flow import FlowTask, Frame
+from millrace.runtime.tasks.wiring import Fork
+
+SEEDS = int(os.environ.get("MILLRACE_FLOW_WORLDS", "200" if IN_CI else "400"))
+BLOCK = 50
+ENOUGH = 500
+"""worlds, one of which must show a mistake"""
+FINDS = {
+    "forgets what is left of a poll": 2,
+    "drops what comes before its order": 4,
+    "keeps what it has gathered when the epoch ends": 1,
+}
+"""mistake -> a seed that finds it, as long as the simulation draws as it does now: tried first"""
+KINDS = {
+    "answer lost",
+    "delete fails",
+    "driver dies",
+    "driver's code fails",
+    "read fails",
+    "task's write fails",
+    "user code fails",
+    "worker dies",
+    "worker dies in user code",
+    "zombie",
+}
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK), ids=lambda first: f"seeds-{first}-{first + BLOCK - 1}")
+def test_whatever_goes_wrong_every_record_counts_once(first: int) -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(first, first + BLOCK):
+        report = simulate_flow(seed)
+        assert report.problem is None, f"in flow: {report.render()}"
+        happened.update(kind for kind, _ in report.faults.elements())
+    if first == 0:
+        assert happened.keys() >= KINDS
+
+
+_snapshot, _restore = SourceOperator.snapshot, SourceOperator.restore
+_deliver, _add = FlowTask.deliver, Backlog.add
+
+
+def nothing(*_: Any) -> None:
+    """In the place of something that should have happened."""
+
+
+def without_what_is_left(self: SourceOperator) -> Any:
+    return _snapshot(self)[:3]
+
+
+def restored_twice(self: SourceOperator, snapshot: Any) -> None:
+    _restore(self, snapshot)
+    self._kept.replace((*self._kept.items, *self._kept.items))
+
+
+def has_a_mark(self: FlowTask) -> bool:
+    if (self._sources or not self._inboxes) and not self._ending:
+        return False
+    inboxes = self._inboxes.values()
+    arrived = not inboxes or any(inbox.mark is not None for inbox in inboxes)
+    return arrived and not any(inboxes) and not any(lane.busy for lane in self._lanes)
+
+
+def drops_what_comes_early(self: FlowTask, frame: Frame) -> None:
+    if self._order is not None or isinstance(frame, Credit):
+        _deliver(self, frame)
+
+
+def added_twice(self: Backlog, chunk: Any, marks: Any) -> None:
+    _add(self, chunk, marks)
+    _add(self, chunk, [])
+
+
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "forgets what is left of a poll": (SourceOperator, "snapshot", without_what_is_left),
+    "hands on twice what is left of a poll": (SourceOperator, "restore", restored_twice),
+    "takes the first mark for all": (FlowTask, "_has_all", property(has_a_mark)),
+    "drops what comes before its order": (FlowTask, "deliver", drops_what_comes_early),
+    "acknowledges what is not written": (FolderStorage, "write_delta", lambda self, *given: 10),
+    "forgets what waits for credit": (Backlog, "add", nothing),
+    "sends twice what waits for credit": (Backlog, "add", added_twice),
+    "keeps what it has gathered when the epoch ends": (Fork, "end_epoch", nothing),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MISTAKES[mistake])
+    assert any(noticed(seed) for seed in (FINDS.get(mistake, 0), *range(ENOUGH)))
+
+
+def noticed(seed: int) -> bool:
+    """Whether the world shows that the engine is broken; one that stands still does."""
+    try:
+        return simulate_flow(seed).problem is not None
+    except AssertionError:
+        return True
+
+
