@@ -200,9 +200,10 @@ class FlowTask:
             inbox.put(packet)
 
     def _wake(self, lane: SourceLane) -> None:
-        """There is something to read: but while a slice is open, what comes until its end is read at once."""
+        """There is something to read. While a slice is open, what comes until its end is read together; a source that
+        has not waited has it already."""
         ends = [beat.end_at(True) for beat, _ in self._parcels]
-        lane.again_at = min((end for end in ends if end is not None), default=0)
+        lane.again_at = min(lane.again_at, min((end for end in ends if end is not None), default=0))
 
     def end(self) -> None:
         """The driver ends the epoch: sources read no more."""
@@ -303,7 +304,7 @@ class FlowTask:
         if self._ticking and now >= self._next_tick:
             self._next_tick = now + INTERVAL_MS * _MILLISECOND
             for member in self._ticking:
-                if not member.gate.waiting:
+                if not self._gates[member.info.id].busy:
                     member.operator.tick(self.task.clock())
             worked = True
         if worked:

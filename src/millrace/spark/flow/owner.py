@@ -101,6 +101,11 @@ class FlowOwner:
                 while True:
                     for key, _ in self._selector.select():
                         key.data()
+        except (EOFError, ConnectionError):
+            raise
+        except Exception as error:
+            self._broken(error)
+            raise
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(path)
