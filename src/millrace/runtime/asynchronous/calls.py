@@ -60,6 +60,8 @@ class Calls:
         # The task's alone.
         self._marks: list[Mark] = []
         """marks behind the last element that was handed over"""
+        self._collected = 0
+        """elements whose results have gone on"""
         # The loop's alone.
         self._arrived: deque[Entry | Mark] = deque()
         """what has not found room yet"""
@@ -90,7 +92,12 @@ class Calls:
 
     @property
     def in_flight(self) -> int:
-        """Elements whose results were not taken out of the buffer; those that are ready to go on are none."""
+        """Elements whose results were not collected."""
+        return self._submitted - self._collected
+
+    @property
+    def running(self) -> int:
+        """Those without the ones whose results are ready to go on."""
         with self._changed:
             return self._submitted - self._released
 
@@ -117,6 +124,7 @@ class Calls:
             if self._error is not None:
                 raise self._error
             ready = self._buffer.ready.take()
+            self._collected = self._released
             if self._submitted == self._released:
                 ready += self._marks
                 self._marks = []

@@ -117,7 +117,7 @@ class Operator:
         return 0, 0
 
     def in_flight(self) -> int:
-        """How many elements are not done though they were processed: of one that has calls in flight."""
+        """How many elements were processed and have not gone on: of one that has calls in flight."""
         return 0
 
     def fitting(self, elements: int) -> int:

@@ -76,7 +76,8 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         return 0 if self._calls is None else self._calls.in_flight
 
     def fitting(self, elements: int) -> int:
-        return max(0, min(elements, self._capacity - self.in_flight()))
+        running = 0 if self._calls is None else self._calls.running
+        return max(0, min(elements, self._capacity - running))
 
     def process(self, chunk: Chunk, input: int) -> None:
         assert self._calls is not None, "elements come after open()"
