@@ -39,6 +39,7 @@ STEP = 3_000_000
 """ns that a turn takes at most"""
 EPOCH = 1_000_000_000
 """ns after which an epoch ends in any case"""
+FOR_EVER = 100 * EPOCH
 ENDS = (0.0, 0.01, 0.05, 0.2)
 """how likely an epoch ends at a turn"""
 HAUNTED_STEPS = 40
@@ -124,7 +125,8 @@ class FlowCluster:
             worked, due = self._step(life, plan.epoch, acks)
             if any(ack.failure is not None for ack in acks.values()):
                 break
-            if not (moved or worked or any(life.network.values()) or self._wait(due)):
+            stands = not (moved or worked or any(life.network.values()) or self._wait(due))
+            if stands or self._now > until + FOR_EVER:
                 if ending or aligned:
                     raise AssertionError(f"epoch {plan.epoch}: {sorted(set(self._names) - acks.keys())} wait for ever")
                 ending = self._end(life)

@@ -22,9 +22,9 @@ BLOCK = 50
 ENOUGH = 500
 """worlds, one of which must show a mistake"""
 FINDS = {
-    "forgets what is left of a poll": 2,
-    "drops what comes before its order": 4,
-    "keeps what it has gathered when the epoch ends": 1,
+    "forgets what is left of a poll": 12,
+    "hands on twice what is left of a poll": 12,
+    "keeps what it has gathered when the epoch ends": 20,
 }
 """mistake -> a seed that finds it, as long as the simulation draws as it does now: tried first"""
 KINDS = {

@@ -25,6 +25,8 @@ STEP_NANOSECONDS = 200_000
 """How long a step takes at most, in the time of the engine."""
 EPOCH_NANOSECONDS = 1_000_000_000
 """After which an epoch ends, in the time of the engine."""
+FOR_EVER_NANOSECONDS = 100 * EPOCH_NANOSECONDS
+"""After which an epoch that was ended counts as one that never does."""
 
 
 class DeadlockError(AssertionError):
@@ -91,7 +93,8 @@ class FlowEngine(LocalEngine):
             if any(ack.failure for ack in acks.values()):
                 self._drop()
                 return list(acks.values())
-            if not progress and not self._wait():
+            stands = not progress and not self._wait()
+            if stands or self._now > latest + FOR_EVER_NANOSECONDS:
                 if ending or aligned:
                     raise DeadlockError(f"epoch {plan.epoch}: {sorted(self._tasks.keys() - acks.keys())} wait for ever")
                 ending = True

@@ -261,6 +261,8 @@ class ReadingLimits(NamedTuple):
     """whether nothing more is to be begun, for another reason"""
     paced: int | None = None
     """the most elements that the stages behind can do; it divides batches of rows, too, which ``records`` does not"""
+    room: Callable[[int], int] | None = None
+    """for how many of so many elements there is room at this moment; None: for all"""
     stays: bool = False
     """whether the epoch goes on when there is nothing to read: then whoever wants to read on asks again"""
 

@@ -16,7 +16,7 @@ from millrace.runtime.exchange.backlog import Backlog
 from millrace.runtime.exchange.codec import Mark, encode
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.outbox import FLUSH_AT, Part, outbox_for
-from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.exchange.partitioners import Broadcast, Partitioner
 
 FIRST_CREDIT = 1
 """Elements that a receiver has room for before it has said anything."""
@@ -97,6 +97,9 @@ class FlowWriter:
         self._receivers: defaultdict[int, _Receiver] = defaultdict(_Receiver)
         self._behind: set[int] = set()
         """targets with a backlog"""
+        self._copies = isinstance(partitioner, Broadcast)
+        self._gathered = 0
+        """elements that were not divided among the targets yet, about"""
         self.unlimited = False
         """whether everything goes at once, credit or not"""
 
@@ -110,7 +113,24 @@ class FlowWriter:
         """Elements that wait for credit."""
         return sum(self._receivers[target].backlog.elements for target in self._behind)
 
+    @property
+    def room(self) -> int:
+        """About how many elements there is room for, beyond what is gathered."""
+        if self._behind:
+            return 0
+        known = [max(0, receiver.granted - receiver.sent) for receiver in self._receivers.values()]
+        others = len(self._targets) - len(known)
+        if self._copies:
+            return min([*known, *([FIRST_CREDIT] if others else [])], default=0) - self._gathered
+        return sum(known) + FIRST_CREDIT * others - self._gathered
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is gathered that it has to go before there can be more."""
+        return self._gathered > 0 and self.room <= 0
+
     def write(self, chunk: Chunk) -> None:
+        self._gathered += count(chunk.values)
         self._send(self._outbox.add(chunk))
 
     def mark(self, mark: Mark) -> None:
@@ -120,6 +140,7 @@ class FlowWriter:
     def flush(self) -> None:
         """Send what was gathered, as far as there is credit."""
         self._send(self._outbox.rest())
+        self._gathered = 0
 
     def end_epoch(self) -> None:
         """These were the last elements; the marks follow when nothing waits for credit any more."""
@@ -145,6 +166,7 @@ class FlowWriter:
     def _send(self, parts: Iterable[Part]) -> None:
         for targets, chunk, marks in parts:
             elements = count(chunk.values)
+            self._gathered = max(0, self._gathered - elements)
             payload: bytes | None = None
             for target in targets:
                 receiver = self._receivers[target]

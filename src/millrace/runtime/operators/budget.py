@@ -45,6 +45,8 @@ class Budget:
 
         :param rows: whether they are in batches.
         """
+        if self._limits.room is not None:
+            most = max(self._limits.room(most), 1)
         records = self._limits.paced if rows else self._most
         return most if records is None else max(min(most, records - self._records), 1)
 

@@ -14,7 +14,7 @@ in which stages that run one after the other would. So a job that ends within it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -28,10 +28,10 @@ from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
+from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.slices import Beat
 from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, work_slot
 from millrace.runtime.tasks.task import StageTask
-from millrace.runtime.tasks.wiring import Fork
 
 SLICE_NANOSECONDS = 5_000_000
 """How long a slice is at most, where nothing else is said."""
@@ -99,13 +99,8 @@ class FlowTask:
         """the lane that has its turn next"""
         self._answers = Beat(_longest(task.job.buffer_timeout))
         """the ends of slices of operators that gather"""
-        self._parcels: list[tuple[Beat, list[Fork]]] = []
+        self._parcels = self._by_timeout()
         """the ends of slices of what operators have sent, by how long they may be"""
-        by_timeout: dict[int | None, list[Fork]] = {}
-        for member in task.members:
-            own = member.info.buffer_timeout
-            by_timeout.setdefault(task.job.buffer_timeout if own is None else own, []).append(member.fork)
-        self._parcels = [(Beat(_longest(timeout)), forks) for timeout, forks in by_timeout.items()]
         self._gathering = [each for each in task.members if type(each.operator).end_slice is not Operator.end_slice]
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
@@ -124,6 +119,13 @@ class FlowTask:
         """whether there was nothing more to come when the epoch began"""
         self._early: list[Packet | EpochMark] = []
         """of the next epoch, which has not begun here"""
+
+    def _by_timeout(self) -> list[tuple[Beat, list[Member]]]:
+        found: dict[int | None, list[Member]] = {}
+        for member in self.task.members:
+            own = member.info.buffer_timeout
+            found.setdefault(self.task.job.buffer_timeout if own is None else own, []).append(member)
+        return [(Beat(_longest(timeout)), members) for timeout, members in found.items()]
 
     def _inboxes_of(self, operator: int) -> Iterator[Inbox]:
         edges = self.task.job.edges
@@ -155,8 +157,10 @@ class FlowTask:
         self.manifest, self._ending, self._over = Manifest(run), False, self.task.finished
         for writer in self._writers.values():
             writer.unlimited = order.aligned
+        for gate_lane in self._gates.values():
+            gate_lane.gate.fitting = None if order.aligned else gate_lane.fitting
         for member in self._calling:
-            member.gate.fitting = None if order.aligned else member.operator.fitting
+            member.gate.holds = not order.aligned
         early, self._early = self._early, []
         for frame in early:
             self._put(frame)
@@ -165,12 +169,13 @@ class FlowTask:
         self.task.begin_flow(order, results)
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
-            reading = self.task.reading(lane.member, order.epoch, reads, self._limits(reads))
+            reading = self.task.reading(lane.member, order.epoch, reads, self._limits(lane))
             lane.begin(reading, is_held=reads.paused and not reads.stop)
         self._gathered(0)
 
-    def _limits(self, reads: SourceOrder) -> ReadingLimits:
-        return ReadingLimits(self.task.job.epoch_records, over=lambda: self._ending, stays=True)
+    def _limits(self, lane: SourceLane) -> ReadingLimits:
+        most = self.task.job.epoch_records
+        return ReadingLimits(most, over=lambda: self._ending, stays=True, room=lane.fitting)
 
     def deliver(self, frame: Frame) -> None:
         """Something has come for this task.
@@ -324,14 +329,19 @@ class FlowTask:
             self._answers.ended(now, self._nanos() - began)
             ended = True
         answered = ended
-        for beat, forks in self._parcels:
-            if beat.due(now, at_rest) or (answered and beat.is_timed):
+        for beat, members in self._parcels:
+            if beat.due(now, at_rest) or (answered and beat.is_timed) or (at_rest and self._is_full(members)):
                 began = self._nanos()
-                for fork in forks:
-                    fork.flush()
+                for member in members:
+                    member.fork.flush()
                 beat.ended(now, self._nanos() - began)
                 ended = True
         return ended
+
+    def _is_full(self, members: Sequence[Member]) -> bool:
+        """Whether one of them has gathered all that its receivers have room for."""
+        edges, ids = self.task.job.edges, {member.info.id for member in members}
+        return any(writer.full for edge, writer in self._writers.items() if edges[edge].source in ids)
 
     def _send(self) -> None:
         self.out += self.manifest.sending(self.task.drain())

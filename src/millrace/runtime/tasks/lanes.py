@@ -37,8 +37,12 @@ class Lane(ABC):
 
     @property
     def clear(self) -> bool:
-        """Whether there is room for all that may come of a piece."""
-        return not any(writer.blocked for writer in self._writers) and not any(lane.busy for lane in self._below)
+        """Whether there is room for what comes of a piece."""
+        return self.fitting(1) > 0 and not any(lane.busy for lane in self._below)
+
+    def fitting(self, elements: int) -> int:
+        """For how many of so many elements there is room, if each of them becomes one."""
+        return min((elements, *(writer.room for writer in self._writers)))
 
     @property
     @abstractmethod
@@ -71,6 +75,9 @@ class GateLane(Lane):
         self.news: list[Inbox] = []
         """where there is more room now"""
 
+    def fitting(self, elements: int) -> int:
+        return super().fitting(self.gate.operator.fitting(elements))
+
     @property
     def busy(self) -> bool:
         return self._going_on is not None or bool(self.gate.waiting)
@@ -86,7 +93,11 @@ class GateLane(Lane):
             if not self.gate.waiting:
                 self._take()
             self._going_on = self.gate.resume()
-        if next(self._going_on, _END) is _END:
+        going_on = next(self._going_on, _END) is not _END
+        # Behind the last piece nothing follows, so nobody has to have room for what is found out by that.
+        if going_on and not self.gate.cut and not self.gate.waiting:
+            going_on = next(self._going_on, _END) is not _END
+        if not going_on:
             self._going_on = None
             self._done(now)
 

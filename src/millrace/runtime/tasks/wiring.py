@@ -61,7 +61,11 @@ class Gate:
         self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
         self._in_flight = operator.has_calls_in_flight
         self.fitting: Callable[[int], int] | None = None
-        """how many of so many elements the next piece may have, where that depends on more than its time"""
+        """how many of so many elements that wait the next piece may have, where that depends on more than its time"""
+        self.cut = 0
+        """elements that are left of the chunk that is handed on piece by piece, of those that wait"""
+        self.holds = False
+        """whether all elements wait, for somebody who knows when it is their turn"""
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
@@ -82,7 +86,7 @@ class Gate:
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         """Elements of one channel of an input, in order."""
-        if self.waiting or self.fitting is not None or self._allowance.over():
+        if self.waiting or self.holds or self._allowance.over():
             self.waiting.append(Waiting(input, None, chunk))
             return
         for _ in self._pieces(chunk, input):
@@ -113,21 +117,22 @@ class Gate:
             if isinstance(content, bytes):
                 waiting.extendleft(reversed([Waiting(input, channel, item) for item in first.items()]))
             elif isinstance(content, Chunk):
-                yield from self._pieces(content, input)
+                yield from self._pieces(content, input, self.fitting)
             elif channel is not None:
                 self._see(channel, content)
 
-    def _pieces(self, chunk: Chunk, input: int) -> Iterator[None]:
+    def _pieces(self, chunk: Chunk, input: int, fitting: Callable[[int], int] | None = None) -> Iterator[None]:
         """One piece of the chunk after the other; what there is no time for waits, before all else that does."""
         left, midst = Cutter(chunk), self.operator.context.midst
         while True:
             size = min(left.elements, self._size.size)
-            if self.fitting is not None:
-                size = max(1, self.fitting(size))
+            if fitting is not None:
+                size = max(1, fitting(size))
             if self._in_flight and self._calls_over(size):
                 break
             before = left.elements
             piece = left.take(size)
+            self.cut = left.elements
             if not left.elements:
                 self._process(piece, before, input)
                 yield
