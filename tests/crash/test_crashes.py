@@ -48,7 +48,9 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a job that was stopped with a savepoint."""
     directory = tmp_path_factory.mktemp("halfway")
     ended = Place(directory).run(savepoints=str(directory / "savepoints"), stop=True)
-    assert (ended.code, ended.err) == (0, [])
+    # On a busy machine an epoch that takes long says so.
+    said = [line for line in ended.err if not (line.startswith("job ") and " runs for " in line)]
+    assert (ended.code, said) == (0, []), str(ended)
     return directory
 
 

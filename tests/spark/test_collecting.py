@@ -52,8 +52,8 @@ def test_each_once_after_a_failure(environment: MakeEnvironment, watch: Watch, t
         return record
 
     restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
-    env = environment(1, **restarts, **{"millrace.state.directory": str(tmp_path / "state")})
-    stream = records(env)
+    one_epoch = {"millrace.epoch.max-duration-ms": 600_000, "millrace.state.directory": str(tmp_path / "state")}
+    stream = records(environment(1, **restarts, **one_epoch))
     with stream.map(lambda record: record).union(stream.map(fail_once)).execute_and_collect() as found:
         taken = sorted(number for number, _ in found)
     assert taken == sorted([*range(COUNT), *range(COUNT)])
