@@ -36,7 +36,7 @@ NTH = {
 SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
 """Where there are more crashes to come."""
 
-WAYS = ("spark-jobs", "resident")
+WAYS = ("spark-jobs", "resident", "flow")
 """What carries the epochs."""
 CRASHES = 3
 SEED = seed_of("MILLRACE_CRASH_SEED")

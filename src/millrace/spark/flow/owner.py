@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import itertools
 import os
 import selectors
 import socket
+import string
 import sys
 import threading
 from collections.abc import Iterable
@@ -42,7 +44,7 @@ from millrace.spark.flow.messages import (
     encoded,
 )
 from millrace.spark.flow.turning import Turning
-from millrace.spark.owners import orders, place
+from millrace.spark.owners import orders
 from millrace.spark.owners.frames import Join, exactly, receive, same_user, send
 from millrace.spark.owners.running import Running
 from millrace.spark.owners.whereabouts import worker_report
@@ -51,6 +53,8 @@ SWITCH_SECONDS = 0.0005
 """How long a thread that computes keeps the interpreter while others want it: packets for other tasks wait for that."""
 HELLO_SECONDS = 10.0
 _READ = 1 << 18
+_lives = itertools.count()
+"""of this process"""
 
 
 def flow(call: Join, file: int, running: Running) -> None:
@@ -73,6 +77,8 @@ class FlowOwner:
         """of the connection to the driver"""
         self._shipped = running.prepared(call.job)
         self._process = running.process
+        # Few characters, since the path of a socket may not be long. The keeper deletes what a killed owner leaves.
+        self._path = os.path.join(running.folder, f"{os.getpid():x}{string.ascii_lowercase[next(_lives) % 26]}")
         self._folder = open_folder(self._shipped.state)
         self._storage = FolderStorage(self._folder, self._shipped.key_groups)
         self._job = self._shipped.load()
@@ -86,12 +92,13 @@ class FlowOwner:
 
     def serve(self) -> None:
         """Until the driver has gone."""
-        path = os.path.join(place.base_folder(), f"f{os.getpid()}-{id(self):x}")
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-                listener.bind(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._path)
+                listener.bind(self._path)
                 listener.listen(256)
-                send(self._driver, Listening(path))
+                send(self._driver, Listening(self._path))
                 peers, _ = receive(self._driver)
                 assert isinstance(peers, Peers)
                 self._peers = peers
@@ -108,7 +115,7 @@ class FlowOwner:
             raise
         finally:
             with contextlib.suppress(OSError):
-                os.unlink(path)
+                os.unlink(self._path)
             self._stop()
 
     def _stop(self) -> None:

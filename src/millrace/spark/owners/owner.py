@@ -52,6 +52,7 @@ def serve(control: socket.socket, job_id: str, keeper: str) -> None:
     known = own_modules()
     _limit_memory()
     running = Running(f"{this_machine()}-{os.getpid()}")
+    running.folder = os.path.dirname(keeper)
     threads: list[threading.Thread] = []
     while True:
         try:

@@ -43,6 +43,8 @@ class Running:
 
     def __init__(self, process: str | None = None) -> None:
         self.process = process
+        self.folder = ""
+        """of the keeper, which deletes it; empty: there is none"""
         self._lasting = process is not None
         self._cache = TaskCache(process)
         Alarm(self._cache, now_millis)
