@@ -23,11 +23,10 @@ from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.coordination.cleaning import AtOnce
 from millrace.runtime.coordination.flowing import flowing
-from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import FlowTask, Frame
+from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.runtime.tasks.task_cache import StaleOrderError
 from millrace.spark.owners.orders import Orders, read
@@ -200,14 +199,8 @@ class FlowCluster:
     def _take(self, life: Life, name: TaskId) -> None:
         out = life.tasks[name].out
         for frame in out:
-            life.network.setdefault((name, self._target(frame)), deque()).append(frame)
+            life.network.setdefault((name, destination(self._job, frame)), deque()).append(frame)
         out.clear()
-
-    def _target(self, frame: Frame) -> TaskId:
-        if not isinstance(frame, Credit):
-            return self._job.edge_stages[frame.edge], frame.target
-        sender = self._job.by_id[self._job.edges[frame.edge].source]
-        return sender.stage, sender.offset + frame.channel
 
     def _deliver(self, life: Life) -> bool:
         ways = sorted(way for way, frames in life.network.items() if frames)

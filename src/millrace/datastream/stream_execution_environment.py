@@ -604,15 +604,17 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._busy_interval_ms() if cadence is None else cadence
 
     def _busy_interval_ms(self) -> int:
-        interval: int = self._option(options.EPOCH_INTERVAL)
-        checkpoint = self._checkpoint_config.get_checkpoint_interval()
-        return min(interval, checkpoint) if checkpoint > 0 else interval
+        return self._no_longer_than_checkpoints(self._option(options.EPOCH_INTERVAL))
 
     def _flow_epoch_ms(self) -> int:
         chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
-        wanted: int = self._option(options.EPOCH_INTERVAL) if chosen else options.FLOW_EPOCH_MS
+        return self._no_longer_than_checkpoints(
+            self._option(options.EPOCH_INTERVAL) if chosen else options.FLOW_EPOCH_MS
+        )
+
+    def _no_longer_than_checkpoints(self, interval: int) -> int:
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
-        return min(wanted, checkpoint) if checkpoint > 0 else wanted
+        return min(interval, checkpoint) if checkpoint > 0 else interval
 
     def _epoch_timeout_ms(self, batch: bool) -> int | None:
         wanted = self._option(options.EPOCH_TIMEOUT)

@@ -140,15 +140,16 @@ class Cutter:
         while end < len(values) and _is_old_row(values[end - 1]):
             end += 1
         self._start, self.elements = end, len(values) - end
-        return _slice_chunk(self._chunk, start, end)
+        return slice_chunk(self._chunk, start, end)
 
     @property
     def left(self) -> Chunk:
         """All that was not taken."""
-        return _slice_chunk(self._chunk, self._start, None) if self._start else self._chunk
+        return slice_chunk(self._chunk, self._start, None) if self._start else self._chunk
 
 
-def _slice_chunk(chunk: Chunk, start: int, end: int | None) -> Chunk:
+def slice_chunk(chunk: Chunk, start: int, end: int | None) -> Chunk:
+    """Some of its elements, with their times and keys."""
     times, keys = chunk.timestamps, chunk.keys
     return Chunk(
         chunk.values[start:end], None if times is None else times[start:end], None if keys is None else keys[start:end]

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from functools import partial
 
 from millrace.runtime.coordination.flowing import flowing
-from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import FlowTask, Frame
+from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS
 from millrace.testing.local import LocalEngine
@@ -65,9 +64,8 @@ class FlowEngine(LocalEngine):
         self._network: dict[tuple[TaskId, TaskId], deque[Frame]] = {}
 
     def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
-        aligned, self._aligned = self._aligned and plan.order.restore is None, self._aligned and (
-            plan.order.restore is not None
-        )
+        restores = plan.order.restore is not None
+        aligned, self._aligned = self._aligned and not restores, self._aligned and restores
         orders: EpochPlan = pickle.loads(dumps(flowing(plan, aligned)))
         if self._tasks and self._draw.random() < self._dies:
             self._drop()
@@ -85,9 +83,7 @@ class FlowEngine(LocalEngine):
                 self._tasks[task].begin(orders.order, orders.of(task), run, snapshots=self.snapshots)
             asked = self._now >= latest or any(worker.wants_end for worker in self._tasks.values())
             if not (ending or waiting or aligned) and (asked or self._draw.random() < self._end):
-                ending = True
-                for worker in self._tasks.values():
-                    worker.end()
+                ending = self._end_all()
             progress = self._deliver() or bool(waiting)
             progress = self._step(acks) or progress or any(self._network.values())
             if any(ack.failure for ack in acks.values()):
@@ -97,10 +93,14 @@ class FlowEngine(LocalEngine):
             if stands or self._now > latest + FOR_EVER_NANOSECONDS:
                 if ending or aligned:
                     raise DeadlockError(f"epoch {plan.epoch}: {sorted(self._tasks.keys() - acks.keys())} wait for ever")
-                ending = True
-                for worker in self._tasks.values():
-                    worker.end()
+                ending = self._end_all()
         return list(acks.values())
+
+    def _end_all(self) -> bool:
+        """The driver ends the epoch."""
+        for worker in self._tasks.values():
+            worker.end()
+        return True
 
     def _make(self, task: TaskId) -> FlowWorker:
         make = partial(FlowTask, most=self._most, nanos=lambda: self._now)
@@ -132,13 +132,7 @@ class FlowEngine(LocalEngine):
         """What a task has sent is on its way."""
         out = worker.out
         for frame in out:
-            edge = self.job.edges[frame.edge]
-            if isinstance(frame, Credit):
-                sender = self.job.by_id[edge.source]
-                to = (sender.stage, sender.offset + frame.channel)
-            else:
-                to = (self.job.edge_stages[frame.edge], frame.target)
-            self._network.setdefault((name, to), deque()).append(frame)
+            self._network.setdefault((name, destination(self.job, frame)), deque()).append(frame)
         out.clear()
 
     def _deliver(self) -> bool:

@@ -8,7 +8,7 @@ from millrace.runtime.elements import Chunk, count
 from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.marks import PlacedMark
 from millrace.runtime.exchange.outbox import Gathered
-from millrace.runtime.pieces import Cutter
+from millrace.runtime.pieces import Cutter, slice_chunk
 
 
 class Backlog:
@@ -29,11 +29,11 @@ class Backlog:
         start = 0
         for position, mark in marks:
             if position > start:
-                self._items.append(_between(chunk, start, position))
+                self._items.append(slice_chunk(chunk, start, position))
                 start = position
             self._mark(mark)
         if start < len(chunk.values):
-            self._items.append(_between(chunk, start, None) if start else chunk)
+            self._items.append(slice_chunk(chunk, start, None) if start else chunk)
 
     def _mark(self, mark: Mark) -> None:
         items = self._items
@@ -62,10 +62,3 @@ class Backlog:
                     self._items.popleft()
         self.elements -= taken
         return items.chunk, items.marks
-
-
-def _between(chunk: Chunk, start: int, end: int | None) -> Chunk:
-    times, keys = chunk.timestamps, chunk.keys
-    return Chunk(
-        chunk.values[start:end], None if times is None else times[start:end], None if keys is None else keys[start:end]
-    )

@@ -7,8 +7,9 @@ order.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Mark
@@ -98,19 +99,23 @@ class Manifest:
 
         :raises LostPacketError: a channel has packets of two runs.
         """
-        received = self._received
         runs: dict[tuple[int, int], int] = {}
         for packet in packets:
-            target, edge, channel, number, _, run = packet
+            _, edge, channel, _, _, run = packet
             if edge != ACK and is_mine(edge):
                 if runs.setdefault((edge, channel), run) != run:
                     raise LostPacketError(f"packets of edge {edge}, channel {channel} come from two runs of their task")
-                tally = received.get(edge)
-                if tally is None:
-                    tally = received[edge] = [0, 0]
-                tally[0] += 1
-                tally[1] += _digest(edge, channel, target, number, run)
+                self.received_one(packet)
             yield packet
+
+    def received_one(self, packet: Packet) -> None:
+        """Count a packet for this task."""
+        target, edge, channel, number, _, run = packet
+        tally = self._received.get(edge)
+        if tally is None:
+            tally = self._received[edge] = [0, 0]
+        tally[0] += 1
+        tally[1] += _digest(edge, channel, target, number, run)
 
 
 def _tallies(sums: dict[int, list[int]]) -> Tallies:
@@ -179,20 +184,11 @@ def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
             group, size = [], 0
     if group:
         yield group
-class Writer(Protocol):
-    """The sending side of one edge in one subtask."""
+class Writer(ABC):
+    """The sending side of one edge in one subtask.
 
-    def write(self, chunk: Chunk) -> None: ...
-
-    def mark(self, mark: Mark) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def end_epoch(self) -> None: ...
-
-
-class ChannelWriter:
-    """The sending side of an edge whose receivers take everything."""
+    :param emit: takes the packets.
+    """
 
     def __init__(
         self,
@@ -210,6 +206,7 @@ class ChannelWriter:
         self._emit = emit
         self._outbox = outbox_for(partitioner, subtask, senders, receivers)
         self._numbers = [0] * receivers
+        """target -> its packets of this epoch"""
 
     def write(self, chunk: Chunk) -> None:
         self._send(self._outbox.add(chunk))
@@ -222,15 +219,30 @@ class ChannelWriter:
         """Send what was gathered."""
         self._send(self._outbox.rest())
 
+    def _packet(self, target: int, payload: bytes) -> None:
+        """Send the next packet of a target."""
+        self._emit(Packet(self._offset + target, self._edge, self._subtask, self._numbers[target], payload))
+        self._numbers[target] += 1
+
+    @abstractmethod
+    def end_epoch(self) -> None:
+        """The epoch has no more elements: send what is left."""
+
+    @abstractmethod
+    def _send(self, parts: Iterable[Part]) -> None:
+        """Make packets of it."""
+
+
+class ChannelWriter(Writer):
+    """The sending side of an edge whose receivers take everything."""
+
     def end_epoch(self) -> None:
         """Send what is left and number the packets of the next epoch from 0 again."""
         self.flush()
         self._numbers = [0] * len(self._numbers)
 
     def _send(self, parts: Iterable[Part]) -> None:
-        numbers = self._numbers
         for targets, chunk, marks in parts:
             for payload in encoded(chunk, marks):
                 for target in targets:
-                    self._emit(Packet(self._offset + target, self._edge, self._subtask, numbers[target], payload))
-                    numbers[target] += 1
+                    self._packet(target, payload)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from millrace.runtime.elements import Chunk, count
 from millrace.runtime.exchange.backlog import Backlog
-from millrace.runtime.exchange.codec import Mark, encode
-from millrace.runtime.exchange.exchange import Packet
-from millrace.runtime.exchange.outbox import FLUSH_AT, Part, outbox_for
+from millrace.runtime.exchange.codec import encode
+from millrace.runtime.exchange.exchange import Packet, Writer
+from millrace.runtime.exchange.outbox import FLUSH_AT, Part
 from millrace.runtime.exchange.partitioners import Broadcast, Partitioner
 
 FIRST_CREDIT = 1
@@ -54,7 +54,7 @@ class Credit(NamedTuple):
 class _Receiver:
     """What the sender knows of one receiver."""
 
-    __slots__ = ("backlog", "granted", "most", "packets", "sent")
+    __slots__ = ("backlog", "granted", "most", "sent")
 
     def __init__(self) -> None:
         self.backlog = Backlog()
@@ -63,8 +63,6 @@ class _Receiver:
         """elements of a packet"""
         self.sent = 0
         """elements since the connection began"""
-        self.packets = 0
-        """of this epoch"""
 
     @property
     def fitting(self) -> int:
@@ -72,11 +70,8 @@ class _Receiver:
         return min(self.granted - self.sent, self.most)
 
 
-class FlowWriter:
-    """The sending side of one edge in one subtask.
-
-    :param emit: takes the packets.
-    """
+class FlowWriter(Writer):
+    """The sending side of an edge whose receivers give credit."""
 
     def __init__(
         self,
@@ -88,12 +83,8 @@ class FlowWriter:
         offset: int,
         emit: Callable[[Packet], None],
     ) -> None:
-        self._edge = edge
-        self._subtask = subtask
-        self._offset = offset
-        self._emit = emit
+        super().__init__(edge, partitioner, subtask, senders, receivers, offset, emit)
         self._targets = partitioner.targets(subtask, senders, receivers)
-        self._outbox = outbox_for(partitioner, subtask, senders, receivers)
         self._receivers: defaultdict[int, _Receiver] = defaultdict(_Receiver)
         self._behind: set[int] = set()
         """targets with a backlog"""
@@ -131,15 +122,11 @@ class FlowWriter:
 
     def write(self, chunk: Chunk) -> None:
         self._gathered += count(chunk.values)
-        self._send(self._outbox.add(chunk))
-
-    def mark(self, mark: Mark) -> None:
-        """A watermark or a status change, to every reachable target."""
-        self._outbox.mark(mark)
+        super().write(chunk)
 
     def flush(self) -> None:
         """Send what was gathered, as far as there is credit."""
-        self._send(self._outbox.rest())
+        super().flush()
         self._gathered = 0
 
     def end_epoch(self) -> None:
@@ -150,9 +137,8 @@ class FlowWriter:
         """For all receivers; the packets of the next epoch are numbered from 0 again."""
         assert not self._behind, "the mark comes behind all elements"
         for target in self._targets:
-            receiver = self._receivers[target]
-            yield EpochMark(self._offset + target, self._edge, self._subtask, run, receiver.packets)
-            receiver.packets = 0
+            yield EpochMark(self._offset + target, self._edge, self._subtask, run, self._numbers[target])
+            self._numbers[target] = 0
 
     def credit(self, credit: Credit) -> None:
         """A receiver has room for more; what waits for that goes."""
@@ -174,7 +160,7 @@ class FlowWriter:
                     receiver.backlog.add(chunk, marks)
                 elif elements <= FLUSH_AT and (self.unlimited or elements <= receiver.fitting):
                     payload = encode(chunk, marks) if payload is None else payload
-                    self._packet(target, receiver, elements, payload)
+                    self._sent(target, receiver, elements, payload)
                     continue
                 else:
                     receiver.backlog.add(chunk, marks)
@@ -190,11 +176,10 @@ class FlowWriter:
             chunk, marks = backlog.take(FLUSH_AT if self.unlimited else receiver.fitting)
             if not chunk.values and not marks:
                 return
-            self._packet(target, receiver, before - backlog.elements, encode(chunk, marks))
+            self._sent(target, receiver, before - backlog.elements, encode(chunk, marks))
         self._behind.discard(target)
 
-    def _packet(self, target: int, receiver: _Receiver, elements: int, payload: bytes) -> None:
-        self._emit(Packet(self._offset + target, self._edge, self._subtask, receiver.packets, payload))
-        receiver.packets += 1
+    def _sent(self, target: int, receiver: _Receiver, elements: int, payload: bytes) -> None:
+        self._packet(target, payload)
         if not self.unlimited:  # the receiver does not count these either
             receiver.sent += elements

@@ -16,6 +16,7 @@ from millrace.runtime.exchange.held_bytes import HeldBytes, Weigher
 from millrace.runtime.exchange.marks import PlacedMark, add_mark, marks_of_targets, together
 from millrace.runtime.exchange.partitioners import Broadcast, ElementWise, Partitioner, Router
 from millrace.runtime.exchange.scatter import Assigner, parts
+from millrace.runtime.pieces import slice_chunk
 
 FLUSH_AT = 16_384
 """Elements that a sender gathers for one target before it makes a packet of them."""
@@ -236,10 +237,5 @@ def encoded(chunk: Chunk, marks: list[PlacedMark]) -> Iterator[bytes]:
         return
     for start in range(0, length, size):
         end = start + size
-        piece = Chunk(
-            chunk.values[start:end],
-            None if chunk.timestamps is None else chunk.timestamps[start:end],
-            None if chunk.keys is None else chunk.keys[start:end],
-        )
         here = [(at - start, mark) for at, mark in marks if start <= at < end or (at == length and end >= length)]
-        yield encode(piece, here)
+        yield encode(slice_chunk(chunk, start, end), here)

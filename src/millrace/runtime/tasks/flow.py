@@ -22,10 +22,12 @@ from typing import NamedTuple
 from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
 from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators.collect import PrintOperator
 from millrace.runtime.pieces import INTERVAL_MS
 from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
 from millrace.runtime.tasks.member import Member
@@ -39,6 +41,14 @@ _MILLISECOND = 1_000_000
 
 Frame = Packet | EpochMark | Credit
 """What tasks send to each other. Packets and marks go to the task that is their target, credit to the sender."""
+
+
+def destination(job: JobGraph, frame: Frame) -> TaskId:
+    """The task that a frame is for."""
+    if not isinstance(frame, Credit):
+        return job.edge_stages[frame.edge], frame.target
+    sender = job.by_id[job.edges[frame.edge].source]
+    return sender.stage, sender.offset + frame.channel
 
 
 class FlowError(RuntimeError):
@@ -201,8 +211,8 @@ class FlowTask:
         if isinstance(frame, EpochMark):
             inbox.end(frame)
         else:
-            (packet,) = self.manifest.receiving([frame], lambda edge: True)
-            inbox.put(packet)
+            self.manifest.received_one(frame)
+            inbox.put(frame)
 
     def _wake(self, lane: SourceLane) -> None:
         """There is something to read. While a slice is open, what comes until its end is read together; a source that

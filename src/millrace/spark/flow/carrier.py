@@ -65,8 +65,7 @@ class Flow:
 
     def prepared(self, plan: EpochPlan) -> EpochPlan:
         order = plan.order
-        self._at_once = order.restore is not None or order.savepoint is not None or order.checkpoint
-        self._at_once = self._at_once or bool(order.queries)
+        self._at_once = bool(order.restore or order.savepoint or order.checkpoint or order.queries)
         return flowing(plan, self._aligned and order.restore is None)
 
     def run(self, text: str, epoch: int) -> list[TaskAck]:
@@ -91,10 +90,7 @@ class Flow:
         return self._links or self._join(epoch)
 
     def _join(self, epoch: int) -> Links:
-        settings = self._context.getConf()
-        host = settings.get("spark.driver.host") or "127.0.0.1"
-        bind = settings.get("spark.driver.bindAddress") or host
-        reception = Reception([(0, number) for number in range(self._number)], host, bind)
+        reception = Reception.of(self._context, [(0, number) for number in range(self._number)])
         with self._lock:
             if self._broken_off or self._cancelled:
                 reception.close()

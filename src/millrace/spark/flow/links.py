@@ -14,7 +14,7 @@ from millrace.runtime.storage import TaskId
 from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Printed, Wanted
 from millrace.spark.owners.frames import receive, send
 from millrace.spark.owners.pipe import OwnerLostError
-from millrace.spark.resident.rounds import described
+from millrace.spark.resident.rounds import described, lost
 
 _SECRET_BYTES = 32
 LOST_SECONDS = 1.0
@@ -138,12 +138,7 @@ class Links:
 
     def _lost(self, link: socket.socket) -> OwnerLostError:
         number = self._links.index(link)
-        tasks = [task for task in self._tasks if task[1] % len(self._links) == number]
-        return OwnerLostError(
-            f"the process that {described(tasks)} lives in has ended: it was killed, ran out of memory, or crashed in "
-            f"native code",
-            begun=True,
-        )
+        return lost([task for task in self._tasks if task[1] % len(self._links) == number])
 
     def break_off(self) -> None:
         """Let ``run`` raise, from any thread."""

@@ -24,11 +24,10 @@ from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.result_files import TaskResults
 from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.context.context import now_millis
-from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.failure import full_traceback
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import Frame
+from millrace.runtime.tasks.flow import Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.flow.messages import (
     Acked,
@@ -194,7 +193,7 @@ class FlowOwner:
         """From the thread of a task."""
         away: dict[int, list[Frame]] = {}
         for frame in frames:
-            task = self._target(frame)
+            task = destination(self._job, frame)
             owner = self._owner_of(task)
             if owner == self._number:
                 self._tasks[task].deliver(frame)
@@ -207,12 +206,6 @@ class FlowOwner:
                     link.sendall(encoded(gathered))
             except OSError as error:
                 raise ConnectionError(f"the connection to owner {owner} of the job was cut: {error}") from error
-
-    def _target(self, frame: Frame) -> TaskId:
-        if not isinstance(frame, Credit):
-            return self._job.edge_stages[frame.edge], frame.target
-        sender = self._job.by_id[self._job.edges[frame.edge].source]
-        return sender.stage, sender.offset + frame.channel
 
     def _connection(self, owner: int) -> tuple[socket.socket, threading.Lock]:
         found = self._out.get(owner)
@@ -246,4 +239,4 @@ class FlowOwner:
 
     def _deliver(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
-            self._tasks[self._target(frame)].deliver(frame)
+            self._tasks[destination(self._job, frame)].deliver(frame)

@@ -87,11 +87,8 @@ class Residents:
     def _begin(self, epoch: int) -> Residency:
         self._await_room()
         context, job = self._context, self._job
-        settings = context.getConf()
-        host = settings.get("spark.driver.host") or "127.0.0.1"
-        bind = settings.get("spark.driver.bindAddress") or host
         tasks = [(stage, partition) for stage, width in enumerate(job.partitions) for partition in range(width)]
-        reception = Reception(tasks, host, bind)
+        reception = Reception.of(context, tasks)
         posts = Posts(
             job.job_id, job.partitions, epoch, reception.address, self._payload, digest(self._payload), self._owners
         )

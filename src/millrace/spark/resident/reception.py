@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Collection
 
+from pyspark import SparkContext
+
 from millrace.spark.owners.frames import TaskId
 from millrace.spark.resident.proof import Address, admit
 
@@ -31,6 +33,13 @@ class Reception:
         secret = secrets.token_bytes(SECRET_BYTES)
         self.address = Address(host.strip("[]"), self._listener.getsockname()[1], secret)
         threading.Thread(target=self._listen, name="millrace-reception", daemon=True).start()
+
+    @staticmethod
+    def of(context: SparkContext, tasks: Collection[TaskId]) -> Reception:
+        """At the addresses that this Spark has for its driver."""
+        settings = context.getConf()
+        host = settings.get("spark.driver.host") or "127.0.0.1"
+        return Reception(tasks, host, settings.get("spark.driver.bindAddress") or host)
 
     @property
     def missing(self) -> list[TaskId]:

@@ -57,7 +57,7 @@ class Rounds:
         try:
             send(self._links[task], order)
         except OSError:
-            raise _lost(task) from None
+            raise lost([task]) from None
 
     def _answers(self) -> Iterator[Packet]:
         """What the pending tasks send until they have ended."""
@@ -76,7 +76,7 @@ class Rounds:
         try:
             message, _ = receive(self._links[task])
         except (EOFError, OSError):
-            raise _lost(task) from None
+            raise lost([task]) from None
         if isinstance(message, Failed):
             last = message.text.rstrip().rpartition("\n")[2]
             raise OwnerLostError(f"{described([task])} could not be run: {last}\n{message.text}", message.begun)
@@ -96,9 +96,10 @@ def described(tasks: Collection[TaskId]) -> str:
     return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
-def _lost(task: TaskId) -> OwnerLostError:
+def lost(tasks: Collection[TaskId]) -> OwnerLostError:
+    """The process of these tasks has ended."""
     return OwnerLostError(
-        f"the process that {described([task])} lives in has ended: it was killed, ran out of memory, or crashed in "
+        f"the process that {described(tasks)} lives in has ended: it was killed, ran out of memory, or crashed in "
         f"native code",
         begun=True,
     )
