@@ -307,7 +307,8 @@ class JobRunner:
         with contextlib.suppress(Exception):
             self.coordinator.close()
         self._home.fall_silent()
-        if jvm_answers(self._context):
+        # In flow a job may come to its end when its JVM is gone already: no other driver goes on with that one.
+        if self.status is JobStatus.FINISHED or jvm_answers(self._context):
             # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
             recovery_file.record_end(self.job.job_id, self.status.name)
             self._home.close(self.status)
