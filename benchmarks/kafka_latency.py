@@ -1,11 +1,14 @@
 """Kafka: how long a record takes from topic to topic, and how long a job with many partitions takes to start.
 
     python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000] [--way resident:10]
+    python -m benchmarks.kafka_latency --partitions 0 --way flow:1000 --rounds 3 --peers /where/they/are/bin/python
 
-One broker. The job counts by key in between and writes at least once, with a linger of 5 ms. The way is what carries
-its epochs (``millrace.epoch.execution``), and their interval in ms; with --partitions 0 only the latency is measured.
-A record's latency is the time from the call that sends it to the moment at which a consumer has its result; the first
-ten seconds do not count. Wanted: a median of 150 ms (25 ms with ``resident:10``), and 1,000 partitions on 2 subtasks
+One broker. The job counts by key in between and writes at least once, with a checkpoint each second; all producers
+linger for ``LINGER_MS``. The way is what carries its epochs (``millrace.epoch.execution``), and their interval in ms;
+with --partitions 0 only the latency is measured. A record's latency is the time from the call that sends it to the
+moment at which a consumer has its result; the first ten seconds do not count. Beside it stands the share of a core
+that all processes of the job take meanwhile. With --peers an interpreter that has ``bytewax`` and ``quixstreams``
+runs the same with these, in turn. Wanted: see ``BAR_MS`` and ``BAR_CORES``, and 1,000 partitions on 2 subtasks
 5 s after 4 at most. With --seconds 1800 the memory of all processes of the job is compared, too: the last quarter's
 median with the second's.
 """
@@ -13,23 +16,74 @@ median with the second's.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from typing import NamedTuple
 
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.start import processor_seconds
 from millrace.testing.services import Kafka
 
-KEYS = 100
+KEYS, PARTITIONS = 100, 4
 WARM_SECONDS = 10
-BAR_MS = {"spark-jobs": 150, "resident": 25, "flow": 7}
+LINGER_MS = "0"
+"""of all producers"""
+BAR_MS = {"spark-jobs": (150, 1_000), "resident": (25, 200), "flow": (7, 30)}
+"""median, and the 99th of a hundred"""
+BAR_CORES = {"flow": 0.3}
 BAR_SECONDS, BAR_MEMORY = 5.0, 1.05
+
+BYTEWAX = """
+import sys
+import bytewax.operators as op
+from bytewax.connectors.kafka import KafkaSinkMessage, operators as kop
+from bytewax.dataflow import Dataflow
+from bytewax.testing import cluster_main
+
+bootstrap, source, sink, linger = sys.argv[1:]
+
+def count(known, value):
+    known = (known or 0) + 1
+    return known, f"{value},{known}"
+
+flow = Dataflow("latency")
+read = kop.input("read", flow, brokers=[bootstrap], topics=[source])
+keyed = op.map("key", read.oks, lambda message: (message.value.decode().split(",")[0], message.value.decode()))
+counted = op.stateful_map("count", keyed, count)
+written = op.map("text", counted, lambda pair: KafkaSinkMessage(None, pair[1].encode()))
+kop.output("write", written, brokers=[bootstrap], topic=sink, add_config={"linger.ms": linger})
+cluster_main(flow, [], 0, worker_count_per_proc=2)
+"""
+QUIX = """
+import sys, tempfile
+from quixstreams import Application
+
+bootstrap, source, sink, linger = sys.argv[1:]
+with tempfile.TemporaryDirectory() as folder:
+    app = Application(
+        broker_address=bootstrap, consumer_group="quix", auto_offset_reset="earliest", commit_interval=1.0,
+        state_dir=folder, producer_extra_config={"linger.ms": linger}, loglevel="ERROR",
+    )
+
+    def count(value, state):
+        known = state.get("count", 0) + 1
+        state.set("count", known)
+        return f"{value},{known}"
+
+    records = app.dataframe(app.topic(source, value_deserializer="string", key_deserializer="string"))
+    records.apply(count, stateful=True).to_topic(app.topic(sink, value_serializer="string", key_serializer="string"))
+    app.run()
+"""
+PEERS = {"bytewax": BYTEWAX, "quix": QUIX}
 
 
 def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None:
@@ -58,13 +112,16 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None
     execution, _, interval = way.partition(":")
     configuration.set_string("millrace.epoch.execution", execution)
     configuration.set_string("millrace.epoch.interval-ms", interval)
+    folder = tempfile.mkdtemp(prefix="millrace-latency-")
+    configuration.set_string("execution.checkpointing.dir", folder)
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+    env.enable_checkpointing(1_000)
     reading = KafkaSource.builder().set_bootstrap_servers(bootstrap).set_topics(source)
     reading.set_value_only_deserializer(SimpleStringSchema())
     if bounded:
         reading.set_bounded(KafkaOffsetsInitializer.latest())
     schema = KafkaRecordSerializationSchema.builder().set_topic(sink)
-    writing = KafkaSink.builder().set_bootstrap_servers(bootstrap).set_property("linger.ms", "5")
+    writing = KafkaSink.builder().set_bootstrap_servers(bootstrap).set_property("linger.ms", LINGER_MS)
     writing.set_record_serializer(schema.set_value_serialization_schema(SimpleStringSchema()).build())
     writing.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
     records = env.from_source(reading.build(), WatermarkStrategy.no_watermarks(), "source")
@@ -75,8 +132,11 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None
     print("seconds", time.perf_counter() - began, flush=True)
 
 
-def start(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> subprocess.Popen[str]:
+def start(bootstrap: str, source: str, sink: str, bounded: bool, way: str, peers: str) -> subprocess.Popen[str]:
+    """The job, by ``way``; of others than Millrace by the interpreter that has them."""
     command = [sys.executable, "-m", "benchmarks.kafka_latency", "--job", bootstrap, source, sink, str(bounded), way]
+    if way in PEERS:
+        command = [peers, "-c", PEERS[way], bootstrap, source, sink, LINGER_MS]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
@@ -93,50 +153,91 @@ def megabytes(process: subprocess.Popen[str]) -> dict[str, float]:
     return found
 
 
-def produce(bootstrap: str, rate: int, until: float) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+def produce(bootstrap: str, topic: str, rate: int, until: float) -> None:
+    """Records with their key and the time, by ``rate`` a second."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": LINGER_MS})
     begin, number = time.time(), 0
     while (now := time.time()) < until:
         while number < (now - begin) * rate:
-            producer.produce("in", f"{number % KEYS},{time.time():.6f}")
+            producer.produce(topic, f"{number % KEYS},{time.time():.6f}", key=str(number % KEYS))
             number += 1
         producer.poll(0)
         time.sleep(0.001)
     producer.flush()
 
 
-def latency(bootstrap: str, rate: int, seconds: float, way: str) -> None:
-    running = start(bootstrap, "in", "out", False, way)
+class Measured(NamedTuple):
+    """Of one run."""
+
+    took: list[float]
+    """ms, each record's; sorted"""
+    cores: float
+    """the share of a core that the job's processes took"""
+    memory: list[tuple[float, dict[str, float]]]
+    """when (0 to 1), and MB by kind of process"""
+
+    @property
+    def p50(self) -> float:
+        return statistics.median(self.took)
+
+    @property
+    def p99(self) -> float:
+        return self.took[int(len(self.took) * 0.99)]
+
+
+def latency(bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, way: str, peers: str) -> Measured:
+    """One run of one side."""
+    source, sink = topics
+    running = start(bootstrap, source, sink, False, way, peers)
     consumer = Consumer({
-        "bootstrap.servers": bootstrap, "group.id": "oracle", "fetch.wait.max.ms": 5, "enable.auto.commit": False,
+        "bootstrap.servers": bootstrap, "group.id": "oracle", "fetch.wait.max.ms": 100, "enable.auto.commit": False,
     })  # fmt: skip
-    consumer.assign([TopicPartition("out", each, 0) for each in range(4)])
-    Producer({"bootstrap.servers": bootstrap}).produce("in", f"0,{time.time()}")
+    consumer.assign([TopicPartition(sink, each, 0) for each in range(PARTITIONS)])
     begin = time.time() + WARM_SECONDS + 20  # with the start of Spark
     until = begin + seconds
-    sender = threading.Thread(target=produce, args=(bootstrap, rate, until))
+    sender = threading.Thread(target=produce, args=(bootstrap, source, rate, until))
     sender.start()
     took: list[float] = []
     memory: list[tuple[float, dict[str, float]]] = []
+    spent: float | None = None
     while time.time() < until:
         message = consumer.poll(0.5)
         now = time.time()
+        if now > begin and spent is None:
+            spent, measured_from = processor_seconds(running.pid), now
         if message is not None and message.error() is None and now > begin:
             sent = float((message.value() or b"").split(b",")[1])
             if sent > begin:
                 took.append((now - sent) * 1000)
-        if now > begin and (not memory or now > memory[-1][0] + max(1, seconds / 200)):
-            memory.append((now, megabytes(running)))
+        if now > begin and (not memory or now > begin + len(memory) * max(5, seconds / 200)):
+            memory.append(((now - begin) / seconds, megabytes(running)))
+    cores = (processor_seconds(running.pid) - (spent or 0)) / (time.time() - measured_from)
     sender.join()
     for each in psutil.Process(running.pid).children(recursive=True):
         each.kill()
     running.kill()
-    took.sort()
-    p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
-    bar = BAR_MS[way.partition(":")[0]]
-    verdict = "reached" if p50 <= bar else "NOT reached"
-    print(f"{len(took):,} records at {rate:,}/s: p50 {p50:.0f} ms (bar {bar}: {verdict}), p99 {p99:.0f} ms")
-    parts = [[sizes for at, sizes in memory if number <= (at - begin) / seconds * 4 < number + 1] for number in (1, 3)]
+    return Measured(sorted(took), cores, memory)
+
+
+def tell(way: str, rate: int, found: Measured) -> None:
+    """Print what was found, beside what is wanted."""
+    name = way.partition(":")[0]
+    p50, p99 = BAR_MS.get(name, (math.inf, math.inf))
+    cores = BAR_CORES.get(name, math.inf)
+    reached = found.p50 <= p50 and found.p99 <= p99 and found.cores <= cores
+    bars = f" (bars {p50}, {p99} ms, {cores}: {'reached' if reached else 'NOT reached'})" if name in BAR_MS else ""
+    print(
+        f"{way:16} {len(found.took):,} records at {rate:,}/s: p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, "
+        f"{found.cores:.2f} of a core{bars}",
+        flush=True,
+    )
+
+
+def tell_memory(memory: list[tuple[float, dict[str, float]]]) -> None:
+    """Print how it has changed in the second half."""
+    if len(memory) < 8:
+        return  # a short run says nothing of it
+    parts = [[sizes for at, sizes in memory if number <= at * 4 < number + 1] for number in (1, 3)]
     second, last = (statistics.median(sum(each.values()) for each in part) for part in parts)
     print(f"memory: second quarter {second:.0f} MB, last {last:.0f} MB, ratio {last / second:.3f} (bar {BAR_MEMORY})")
     for kind in sorted(memory[-1][1]):
@@ -156,7 +257,7 @@ def partitions(bootstrap: str, many: int, way: str) -> None:
         producer.flush()
         best = []
         for _ in range(3):
-            out, _ = start(bootstrap, topic, "out", True, way).communicate()
+            out, _ = start(bootstrap, topic, "out", True, way, "").communicate()
             best.append(float(out.split()[-1]))
         found.append(statistics.median(best))
     beyond = found[1] - found[0]
@@ -173,19 +274,34 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--partitions", type=int, default=1_000)
     parser.add_argument("--way", default="spark-jobs:100")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--peers", default="", help="an interpreter that has bytewax and quixstreams")
     parser.add_argument("--job", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
         bootstrap, source, sink, bounded, way = given.job
         job(bootstrap, source, sink, bounded == "True", way)
         return
-    with Kafka(java_options=("-Xmx768m",)) as broker:
+    ways = [*([given.way] if given.way else []), *(PEERS if given.peers else ())]
+    found: dict[str, list[Measured]] = {way: [] for way in ways}
+    with Kafka(java_options=("-Xmx768m", "-XX:TieredStopAtLevel=4")) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for each in admin.create_topics([NewTopic("in", 4), NewTopic("out", 4)]).values():
-            each.result()
         if given.partitions:
             partitions(broker.bootstrap, given.partitions, given.way)
-        latency(broker.bootstrap, given.rate, given.seconds, given.way)
+        for number in range(given.rounds):
+            for way in ways:
+                topics = f"in-{way[:4]}-{number}", f"out-{way[:4]}-{number}"
+                for each in admin.create_topics([NewTopic(name, PARTITIONS) for name in topics]).values():
+                    each.result()
+                measured = latency(broker.bootstrap, topics, given.rate, given.seconds, way, given.peers)
+                found[way].append(measured)
+                tell(way, given.rate, measured)
+    if given.rounds > 1:
+        print("medians of the rounds:")
+        for way, rounds in found.items():
+            tell(way, given.rate, sorted(rounds, key=lambda each: each.p50)[len(rounds) // 2])
+    if given.way:
+        tell_memory(found[given.way][-1].memory)
     print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
 
 

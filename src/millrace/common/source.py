@@ -214,9 +214,12 @@ class SourceReader(ABC, Generic[T, SplitT]):
         soon, not only when its epoch would end anyway."""
         return True
 
-    def on_available(self, call: Callable[[], None]) -> bool:
+    def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
         """Call this, from any thread, whenever there may be something to read again after NOTHING_AVAILABLE. Gives
-        whether the reader will; one that does not is asked again every few ms."""
+        whether the reader will; one that does not is asked again every few ms.
+
+        :param pause_ms: how long something that is new may wait, so that more comes together with it.
+        """
         return False
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:

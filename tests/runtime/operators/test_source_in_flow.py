@@ -90,7 +90,7 @@ def test_a_source_at_its_limit_or_at_its_end_ends_the_epoch_by_itself(harness: O
 
 def test_a_reader_that_says_when_it_has_something_is_told_how() -> None:
     class Waking(Telling):
-        def on_available(self, call: Callable[[], None]) -> bool:
+        def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
             self.wake = call
             return True
 
@@ -119,7 +119,7 @@ def test_the_thread_that_fetches_wakes_its_reader() -> None:
     available = threading.Event()
     fetched = SourceReaderBase[str, str](Letters)
     try:
-        assert fetched.on_available(available.set)
+        assert fetched.on_available(available.set, 0)
         assert not fetched.has_splits()
         fetched.add_splits(["split"])
         assert fetched.has_splits()

@@ -12,6 +12,8 @@ from millrace.connectors.kafka.serializing import RecordSerializer
 T = TypeVar("T")
 
 _SERVE_EVERY = 1_000
+"""records"""
+_SERVE_EVERY_MS = 50
 
 
 class PlainWriter(SinkWriter[T], Generic[T]):
@@ -32,6 +34,8 @@ class PlainWriter(SinkWriter[T], Generic[T]):
         self._serializer = serializer
         self._waits = waits
         self._count = 0
+        self._serve_at = 0
+        """ms"""
         serializer.open(*place, self._sending.partitions)
 
     def write(self, element: T, context: SinkWriterContext) -> None:
@@ -42,8 +46,10 @@ class PlainWriter(SinkWriter[T], Generic[T]):
                 self._sending.serve()
 
     def end_slice(self, now: int) -> None:
-        # The producer lets records go by itself, ``linger.ms`` after they have come.
-        self._sending.serve()
+        # Records go by themselves, ``linger.ms`` after they have come; this only hears what became of them.
+        if now >= self._serve_at:
+            self._serve_at = now + _SERVE_EVERY_MS
+            self._sending.serve()
 
     def flush(self, end_of_input: bool) -> None:
         if self._waits or end_of_input:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -16,6 +17,8 @@ SplitT = TypeVar("SplitT")
 Command = Callable[[Any], None]
 
 KEEP_ALIVE_SECONDS = 5.0
+FEW_RECORDS = 256
+"""A fetch that gives less is followed by a pause, so that the next one gives more."""
 
 
 class Fetcher(Generic[T, SplitT]):
@@ -37,6 +40,8 @@ class Fetcher(Generic[T, SplitT]):
         self._thread: threading.Thread | None = None
         self.on_available: Callable[[], None] | None = None
         """is called in the thread when there is something to take"""
+        self.pause_seconds = 0.0
+        """how long the thread leaves the reader alone after a fetch that gave few records"""
 
     def add(self, splits: Sequence[SplitT]) -> None:
         with self._changed:
@@ -70,6 +75,11 @@ class Fetcher(Generic[T, SplitT]):
                 raise self._error
             return None
 
+    @property
+    def is_dry(self) -> bool:
+        """Whether there is nothing to take, and somebody will hear when there is."""
+        return self.on_available is not None and not self._waiting and self._error is None
+
     def close(self) -> None:
         """End the thread; it closes its reader itself."""
         with self._changed:
@@ -93,7 +103,10 @@ class Fetcher(Generic[T, SplitT]):
                     continue
                 for command in self._take_commands():
                     command(reader)
-                self._put(reader.fetch() if self._open and self._has_room() else ())
+                batches = reader.fetch() if self._open and self._has_room() else ()
+                self._put(batches)
+                if batches and self.pause_seconds and sum(len(batch.records) for batch in batches) < FEW_RECORDS:
+                    time.sleep(self.pause_seconds)
         except Cancelled:
             pass
         except BaseException as error:

@@ -59,8 +59,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
     def has_splits(self) -> bool:
         return bool(self._splits)
 
-    def on_available(self, call: Callable[[], None]) -> bool:
-        self._fetcher.on_available = call
+    def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
+        self._fetcher.on_available, self._fetcher.pause_seconds = call, pause_ms / 1000
         return True
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
@@ -87,6 +87,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
             del self._splits[batch.split_id]
         else:
             self._splits[batch.split_id] = batch.left
+            if self._fetcher.is_dry:
+                return InputStatus.NOTHING_AVAILABLE
         return InputStatus.MORE_AVAILABLE
 
     def emitted(self, batch: SplitBatch[T, SplitT]) -> None:

@@ -286,6 +286,8 @@ class ReadingOperator(Operator):
 
     on_available: Callable[[], None] | None = None
     """is called, in any thread, when there is something to read again; to be set before it reads"""
+    pause_ms = 0.0
+    """how long something that is new may wait before that, so that more comes together with it"""
     is_woken = False
     """whether that happens; else it has to be asked"""
 

@@ -219,7 +219,7 @@ class SourceOperator(ReadingOperator):
         context = ReaderContext(self.context, self._operator_state, self._fitting)
         self._live = LiveReader(self._source, context, SourceOutput(self._kept), self._report.splits)
         if self.on_available is not None:
-            self.is_woken = self._live.reader.on_available(self.on_available)
+            self.is_woken = self._live.reader.on_available(self.on_available, self.pause_ms)
         return self._live
 
     def _fitting(self) -> int | None:

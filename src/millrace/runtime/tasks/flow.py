@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from time import perf_counter_ns
+from time import thread_time_ns
 from typing import NamedTuple
 
 from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
@@ -37,6 +37,8 @@ from millrace.runtime.tasks.task import StageTask
 
 SLICE_NANOSECONDS = 5_000_000
 """How long a slice is at most, where nothing else is said."""
+PAUSE_NANOSECONDS = 4_000_000
+"""How long what is new in a source waits for more at most."""
 _MILLISECOND = 1_000_000
 
 Frame = Packet | EpochMark | Credit
@@ -64,6 +66,8 @@ class Next(NamedTuple):
     """else: when it has something to do though nothing comes (ns); None: never"""
     ended: bool = False
     """whether the epoch has ended here, and is to be recorded"""
+    pressed: bool = False
+    """whether credit gives it something to do"""
 
 
 class FlowTask:
@@ -72,14 +76,14 @@ class FlowTask:
     :param task: made with ``FlowWriter``.
     :param most: elements that a channel may bring at any time.
     :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
-    :param nanos: tells what ends of slices cost (ns).
+    :param nanos: tells what ends of slices cost (ns): processor time, so that a busy machine does not make slices long.
     """
 
     def __init__(
         self,
         task: StageTask,
         most: int = MOST_ELEMENTS,
-        nanos: Callable[[], int] = perf_counter_ns,
+        nanos: Callable[[], int] = thread_time_ns,
         call_soon: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self.task = task
@@ -103,6 +107,7 @@ class FlowTask:
         if call_soon is not None:
             for lane in self._sources.values():
                 lane.operator.on_available = partial(call_soon, partial(self._wake, lane))
+                lane.operator.pause_ms = _pause_ms(lane.member.info.buffer_timeout, task.job.buffer_timeout)
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._connect()
         self._at = 0
@@ -259,18 +264,26 @@ class FlowTask:
         if self._closing:
             return self._close()
         # A task that has had all its input only passes marks on; its operators are closed.
-        worked = (not self._over and self._by_the_clock(now)) or self._turn(now)
-        ended = not self._over and self._end_slice(now, not worked)
+        more = (not self._over and self._by_the_clock(now)) or (self._turn(now) and self._has_turn(now))
+        ended = not self._over and self._end_slice(now, not more)
         self._send()
-        if worked or ended:
+        if more or (ended and self._has_turn(now)):
             return Next(True)
         if self._has_all and not self._in_flight:
             self._closing = True
             self.out += self.manifest.sending(self.task.end())
             return self._close()
-        held = any(lane.ready(now) and not lane.clear for lane in self._lanes)
-        self.task.watch.switch(PRESSED if held else READING)
-        return Next(False, self._wake_at(now))
+        tight = [lane for lane in self._lanes if not lane.clear]
+        self.task.watch.switch(PRESSED if any(lane.ready(now) for lane in tight) else READING)
+        return Next(False, self._wake_at(now), pressed=bool(tight) or self._blocked)
+
+    def _may_turn(self, lane: Lane, now: int) -> bool:
+        # Who is at his end only has to say so, and nobody has to have room for that.
+        return lane.ready(now) and (lane.clear or (self._ending and isinstance(lane, SourceLane)))
+
+    def _has_turn(self, now: int) -> bool:
+        """Whether an input can hand on a piece."""
+        return any(self._may_turn(lane, now) for lane in self._lanes)
 
     def _turn(self, now: int) -> bool:
         """Let one input hand on a piece; whether there was one."""
@@ -278,8 +291,7 @@ class FlowTask:
         for _ in range(len(lanes)):
             lane = lanes[self._at]
             self._at = (self._at + 1) % len(lanes)
-            # Who is at his end only has to say so, and nobody has to have room for that.
-            if lane.ready(now) and (lane.clear or (self._ending and isinstance(lane, SourceLane))):
+            if self._may_turn(lane, now):
                 before = self.task.watch.switch(work_slot(lane.member.number))
                 lane.turn(now)
                 self.task.watch.switch(before)
@@ -387,10 +399,14 @@ class FlowTask:
     def _close(self) -> Next:
         """End the epoch as soon as all that was made of it is sent."""
         self._send()
-        if any(writer.blocked for writer in self._writers.values()):
+        if self._blocked:
             self.task.watch.switch(PRESSED)
-            return Next(False)
+            return Next(False, pressed=True)
         return self._ended()
+
+    @property
+    def _blocked(self) -> bool:
+        return any(writer.blocked for writer in self._writers.values())
 
     def _ended(self) -> Next:
         self._aligned, self._closing = None, False
@@ -417,6 +433,15 @@ class FlowTask:
             self.out.append(packet)
             return Next(True)
         return self._ended()
+
+
+def _pause_ms(own: int | None, timeout: int | None) -> float:
+    """How long what is new in a source may wait for more.
+
+    :param own: its buffer timeout (ms), None: that of its job, ``timeout``.
+    """
+    longest = _longest(timeout if own is None else own)
+    return min(SLICE_NANOSECONDS if longest is None else longest, PAUSE_NANOSECONDS) / _MILLISECOND
 
 
 def _longest(timeout: int | None) -> int | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from time import perf_counter_ns
 
+from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.storage import SnapshotFiles
@@ -50,8 +53,11 @@ class Turning:
         self._first = first
         self._wants_end = wants_end
         self._broken = broken
-        self._came: deque[Callable[[], None]] = deque()
-        self._wake = threading.Event()
+        self._came: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._credits: deque[Credit] = deque()
+        """what came beside that: it wakes the task only if that waits for it"""
+        self._pressed = False
+        """whether it does"""
         self._stopped = False
         self._has_read = self._has_asked = False
         self._show_at = 0
@@ -78,19 +84,24 @@ class Turning:
         self._put(self.worker.end)
 
     def deliver(self, frame: Frame) -> None:
-        self._put(lambda: self.worker.deliver(frame))
+        if not isinstance(frame, Credit):
+            self._put(lambda: self.worker.deliver(frame))
+            return
+        # Either the task sees the credit before it waits, or it is seen here that it waits.
+        self._credits.append(frame)
+        if self._pressed:
+            self._put(_nothing)
 
     def stop(self) -> None:
         """At the next piece."""
         self._stopped = True
-        self._wake.set()
+        self._put(_nothing)
 
     def join(self) -> None:
         self._thread.join()
 
     def _put(self, what: Callable[[], None]) -> None:
-        self._came.append(what)
-        self._wake.set()
+        self._came.put(what)
 
     # -- its own thread --------------------------------------------------------------------------------------------
 
@@ -106,26 +117,38 @@ class Turning:
 
     def _turn(self) -> None:
         worker = self.worker
-        self._wake.clear()
-        while self._came:
-            self._came.popleft()()
+        while not self._came.empty():
+            self._came.get()()
+        self._pressed = False
+        while self._credits:
+            worker.deliver(self._credits.popleft())
         done = worker.step(perf_counter_ns())
         if worker.out:
             self._send(worker.out)
             worker.out.clear()
         self._tell()
-        at_rest = not done.more and not self._came
+        at_rest = not done.more and self._came.empty()
         now = perf_counter_ns()
         if at_rest or now >= self._show_at:
             self._show_at = now + SHOW_NANOSECONDS
             if lines := worker.take_printed():
                 self._printed(lines)
         if at_rest:
-            seconds = LONGEST_WAIT
-            if done.until is not None:
-                seconds = min(seconds, max(0.0, (done.until - perf_counter_ns()) / 1e9))
-            self._wake.wait(seconds)
-            worker.waited()
+            self._pressed = done.pressed
+            if not (self._pressed and self._credits):
+                self._wait(done.until)
+
+    def _wait(self, until: int | None) -> None:
+        """For what comes.
+
+        :param until: ns; None: it need not come soon.
+        """
+        seconds = LONGEST_WAIT
+        if until is not None:
+            seconds = min(seconds, max(0.0, (until - perf_counter_ns()) / 1e9))
+        with contextlib.suppress(Empty):
+            self._came.get(timeout=seconds)()
+        self.worker.waited()
 
     def _begin(
         self,
@@ -150,3 +173,7 @@ class Turning:
         if not self._has_asked and worker.wants_end:
             self._has_asked = True
             self._wants_end()
+
+
+def _nothing() -> None:
+    """What comes to a task only so that it looks around."""

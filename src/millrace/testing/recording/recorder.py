@@ -98,8 +98,8 @@ class _RecordingReader(SourceReader[Any, Any]):
     def has_splits(self) -> bool:
         return self._reader.has_splits()
 
-    def on_available(self, call: Callable[[], None]) -> bool:
-        return self._reader.on_available(call)
+    def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
+        return self._reader.on_available(call, pause_ms)
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
         self._reader.pause_or_resume_splits(to_pause, to_resume)
