@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,13 @@ class Watch(PlainListener):
 
     def ended(self, status: JobStatus) -> None:
         self.ends.append(status)
+
+    def wait_for_lines(self) -> None:
+        """Until the job has printed something."""
+        until = time.monotonic() + 60
+        while not self.lines:
+            assert time.monotonic() < until, "nothing was printed"
+            time.sleep(0.001)
 
     def taken_in(self) -> Counter[int]:
         """Operator -> elements that it took in, over all epochs and subtasks."""

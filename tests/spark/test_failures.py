@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Sequence
@@ -92,7 +93,8 @@ def test_a_worker_that_is_killed(environment: MakeEnvironment) -> None:
         env.execute("dies")
     text = str(caught.value)
     assert_short(text)
-    assert text.startswith("job 'dies' failed\n  cause:   a Python worker process died: ")
+    assert text.startswith("job 'dies' failed\n  cause:   the process that task ")
+    assert re.search("task [01] of stage 0 lives in has ended: it was killed", text)
     assert list(environment(2).from_collection([1, 2]).execute_and_collect()) == [1, 2]
 
 

@@ -154,6 +154,14 @@ def test_a_savepoint_of_one_way_is_the_beginning_of_the_other(
     assert printed(watch) == wanted()
 
 
+def test_tasks_that_stay_are_in_flow(environment: MakeEnvironment, spark: SparkSession, watch: Watch) -> None:
+    env = environment(4, **{"millrace.epoch.execution": "resident"})  # more than there are cores
+    numbering(env)
+    done = env.execute("numbers")
+    assert printed(watch) == wanted()
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(str(done.get_job_id()))) == 1
+
+
 def test_a_loop_runs_as_jobs_of_spark_and_says_so(
     environment: MakeEnvironment, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,7 @@ from tests.spark.test_execution import endless, wait_for
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
+from millrace.spark.jobs import carriers
 from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.spark.resident.carrier import NoRoomError
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 RESIDENT = {"millrace.epoch.execution": "resident", "millrace.epoch.max-records": 200}
 RESTARTS = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
+
+
+@pytest.fixture(autouse=True)
+def no_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a cluster: on Spark in one process they would be in flow."""
+    monkeypatch.setattr(carriers, "_why_no_flow", lambda place, job: "this is about tasks that stay at their cores")
 
 
 def counted(env: StreamExecutionEnvironment, odd: Any = lambda value: value) -> DataStream:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.spark.conftest import MakeEnvironment
 
-from millrace.common import Types
+from millrace.common import JobClient, Types
 from millrace.datastream import KeyedProcessFunction
 from millrace.datastream.functions import RuntimeContext
 from millrace.datastream.state import MapStateDescriptor, ValueStateDescriptor
@@ -24,10 +26,19 @@ class Tally(KeyedProcessFunction):
         self.parities.put(value % 2, (self.parities.get(value % 2) or 0) + 1)
 
 
+def wait_for_records(client: JobClient) -> None:
+    """Until an epoch with some is complete."""
+    until = time.monotonic() + 60
+    while not client.get_accumulators().result()["millrace.records-read"]:
+        assert time.monotonic() < until, "nothing was read"
+        time.sleep(0.01)
+
+
 def test_values_of_one_epoch(environment: MakeEnvironment) -> None:
     env = environment(2, **{"millrace.epoch.max-records": 500})
     env.from_sequence(0, 10_000_000).key_by(lambda v: v % KEYS).process(Tally()).name("tally")
     client = env.execute_async("tallies")
+    wait_for_records(client)
     try:
         futures = [client.query_state("tally", "count", key).future() for key in range(KEYS + 1)]
         counts = [future.result(60) for future in futures]

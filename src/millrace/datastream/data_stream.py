@@ -262,8 +262,8 @@ class DataStream(_NodeHandle):
         return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
-        """How long what this operator emits is gathered at most before it is sent, with ``millrace.epoch.execution:
-        flow``; else it is sent when it is enough, and at the end of every epoch.
+        """How long what this operator emits is gathered at most before it is sent, where the job is in flow
+        (docs/guide/latency.md); else it is sent when it is enough, and at the end of every epoch.
 
         :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends.
         """

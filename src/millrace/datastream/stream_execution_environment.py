@@ -207,8 +207,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """How long what operators emit is gathered at most before it is sent, with ``millrace.epoch.execution: flow``;
-        else it is sent when it is enough, and at the end of every epoch.
+        """How long what operators emit is gathered at most before it is sent, where the job is in flow
+        (docs/guide/latency.md); else it is sent when it is enough, and at the end of every epoch.
 
         :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends. In flow 5 unless it is set.
         """
@@ -606,7 +606,10 @@ class StreamExecutionEnvironment(HasOlderNames):
     def _busy_interval_ms(self) -> int:
         return self._no_longer_than_checkpoints(self._option(options.EPOCH_INTERVAL))
 
-    def _flow_epoch_ms(self) -> int:
+    def _flow_epoch_ms(self, job: JobGraph) -> int:
+        cadence = self._cadence_of_checkpoints(job)
+        if cadence is not None:
+            return cadence
         chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
         return self._no_longer_than_checkpoints(
             self._option(options.EPOCH_INTERVAL) if chosen else options.FLOW_EPOCH_MS
@@ -639,7 +642,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
             busy_interval_ms=self._busy_interval_ms(),
-            flow_epoch_ms=self._flow_epoch_ms(),
+            flow_epoch_ms=self._flow_epoch_ms(job),
             epoch_timeout_ms=self._epoch_timeout_ms(batch),
             epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),

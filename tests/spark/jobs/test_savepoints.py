@@ -65,6 +65,7 @@ def saved(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> str:
     env = environment(2, **{"millrace.epoch.max-records": 50})
     numbering(env)
     client = env.execute_async("first")
+    watch.wait_for_lines()
     path = client.stop_with_savepoint(False, str(tmp_path)).result()
     client.get_job_execution_result().result()
     assert watch.ends == [JobStatus.FINISHED]

@@ -52,29 +52,38 @@ class JobResults:
         self._cleaner = cleaner
         self._epochs: list[int] = []
         """those that may have left files"""
+        self._left_files = False
+        """whether they have"""
 
     def begin_epoch(self, epoch: int) -> None:
         self._epochs.append(epoch)
 
-    def take(self, results: Iterable[Result]) -> Iterator[bytes]:
-        """The parts, one after the other; at the end nothing is left of the epochs that have begun.
+    def parts(self, results: Iterable[Result]) -> Iterator[bytes]:
+        """The parts, one after the other.
 
         :raises ResultsLostError: a file is missing or damaged.
         """
-        files = False
         for result in results:
             if isinstance(result, ResultFile):
-                files = True
+                self._left_files = True
                 yield from self._read(result)
                 self._delete(partial(self._folder.delete, result.path), result.path)
             else:
                 yield result
+
+    def take(self, results: Iterable[Result]) -> Iterator[bytes]:
+        """The parts of an epoch that has ended; afterwards nothing is left of the epochs that have begun.
+
+        :raises ResultsLostError: a file is missing or damaged.
+        """
+        yield from self.parts(results)
         # Runs that was never acknowledged, and epochs that failed, may have left some, too.
-        if files or len(self._epochs) > 1:
+        if self._left_files or len(self._epochs) > 1:
             for epoch in self._epochs:
                 path = f"{RESULTS}/{epoch}"
                 self._delete(partial(self._folder.delete_tree, path), path)
         self._epochs.clear()
+        self._left_files = False
 
     def close(self) -> None:
         """Nothing is taken any more."""

@@ -58,8 +58,8 @@ RULES = (
     works(
         "execution.buffer-timeout.*",
         _ENVIRONMENT,
-        "with `millrace.epoch.execution: flow` how long what operators emit is gathered at most; else buffers are sent "
-        "at the end of every epoch",
+        "in flow how long what operators emit is gathered at most, 5 ms unless it is set; else buffers are sent at the "
+        "end of every epoch",
     ),
     ignored(
         "pipeline.force-* pipeline.generic-types pipeline.closure-cleaner-level pipeline.serialization-config "

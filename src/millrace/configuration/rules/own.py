@@ -22,7 +22,8 @@ RULES = (
     works(
         "millrace.epoch.execution",
         _OPTIONS,
-        "how epochs get to the tasks: each a job of Spark, or over connections to tasks that stay (streaming mode)",
+        "how epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the same time, "
+        "on Spark in one process without loops; each as a job of Spark; or over connections to tasks that stay",
     ),
     works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
     works("millrace.match-recognize.semantics", "table.sessions.session", "what MATCH_RECOGNIZE means: see its guide"),
@@ -62,7 +63,7 @@ FACTS = (
     Fact("millrace.epoch.max-records", "int", "1000000"),
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),
-    Fact("millrace.epoch.execution", "enum:spark-jobs|resident|flow", "spark-jobs"),
+    Fact("millrace.epoch.execution", "enum:spark-jobs|resident|flow", "flow"),
     Fact("millrace.log.max-file-size", "memory", "64 mb"),
     Fact("millrace.output.level", "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL", "INFO"),
     Fact("millrace.output.lines-per-second", "int", "100"),

@@ -82,7 +82,12 @@ RULES = (
     ),
     ignored("table.catalog-store.file.*", "catalogs are kept for a session"),
     ignored("table.catalog-modification.listeners", "there is no Java class to load"),
-    ignored("table.exec.mini-batch.*", "each epoch is a mini batch: results change once an epoch", "false"),
+    works(
+        "table.exec.mini-batch.enabled table.exec.mini-batch.allow-latency",
+        _PLANNER,
+        "how long changes are gathered at least; some ms of them are gathered in any case",
+    ),
+    ignored("table.exec.mini-batch.*", "changes are gathered by time alone"),
     ignored("table.exec.deduplicate.* table.exec.rank.*", "changes are brought together within an epoch anyway"),
     ignored("table.exec.async-lookup.*", "rows of look-ups, and those of each key, keep their order in any case"),
     ignored("table.exec.async-*", "calls are made as options of the table or of the function say"),

@@ -28,9 +28,10 @@ as those of a batch job with a single epoch, stand still when Spark tells of no 
 unless it is set. Batch mode: no limit unless it is set."""
 STREAMING_EPOCH_TIMEOUT_MS = 600_000
 
-EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("spark-jobs")
-"""How an epoch gets to the tasks (streaming mode): each a job of Spark, or over connections to tasks that stay at their
-cores, which takes a few ms and suits small epochs."""
+EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("flow")
+"""How epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the same time, where
+Spark is one process and the job has no loops; each as a job of Spark; or over connections to tasks that stay at their
+cores."""
 SPARK_JOBS = "spark-jobs"
 RESIDENT = "resident"
 FLOW = "flow"

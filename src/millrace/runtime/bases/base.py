@@ -141,6 +141,9 @@ class Operator:
         up by the clock need not say so: the next epoch is early enough."""
         return None
 
+    least_slice = 0
+    """how long slices are at least (ms), unless their epoch ends"""
+
     def end_slice(self) -> None:
         """A slice of the epoch has arrived: emit the answers that were held back to bring them together, and whatever
         else is ready. Wait for nothing."""

@@ -40,6 +40,11 @@ class CollectOperator(Operator):
 
     def __init__(self) -> None:
         self._results = Results(None)
+        self.most: int | None = None
+        """so many results at most wait to be taken before it wants no more elements; None: any number"""
+
+    def fitting(self, elements: int) -> int:
+        return elements if self.most is None or len(self._results) < self.most else 0
 
     def begin_epoch(self, files: ResultFiles | None) -> None:
         """:param files: of this run of the task."""

@@ -60,6 +60,10 @@ class Results:
             self._done.append(self._files.write(self._parts))
             self._parts, self._size = [], 0
 
+    def __len__(self) -> int:
+        """How many there are to take, about."""
+        return len(self._done) + len(self._parts)
+
     def take(self) -> tuple[Result, ...]:
         """All of them."""
         if self._size > INLINE_BYTES:

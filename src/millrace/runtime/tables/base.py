@@ -40,6 +40,8 @@ class TableConfig(ABC):
     """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
     state_ttl: int = 0
     """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
+    least_slice: int = 0
+    """how long changes are gathered at least (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch ends"""
 
     @abstractmethod
     def operator(self) -> TableOperator[Any]:
@@ -73,6 +75,7 @@ class TableOperator(Operator, Generic[C]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
+        self.least_slice = config.least_slice
         self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
         self.calls_for_each = self.looks_up or not all(wrapper.vectorized for wrapper in config.wrappers())
 

@@ -23,10 +23,10 @@ from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
 from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
 from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.operators.collect import PrintOperator
+from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.pieces import INTERVAL_MS
 from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
-from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
@@ -75,6 +75,8 @@ class FlowTask:
 
     :param task: made with ``FlowWriter``.
     :param most: elements that a channel may bring at any time.
+    :param ahead: so many collected results wait to be taken, while an epoch goes on, before no more are wanted; 0: all
+        are taken at its end.
     :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
     :param nanos: tells what ends of slices cost (ns): processor time, so that a busy machine does not make slices long.
     """
@@ -85,6 +87,7 @@ class FlowTask:
         most: int = MOST_ELEMENTS,
         nanos: Callable[[], int] = thread_time_ns,
         call_soon: Callable[[Callable[[], None]], None] | None = None,
+        ahead: int = 0,
     ) -> None:
         self.task = task
         self._nanos = nanos
@@ -112,7 +115,8 @@ class FlowTask:
         self._connect()
         self._at = 0
         """the lane that has its turn next"""
-        self._answers = Beat(_longest(task.job.buffer_timeout))
+        least = max((member.operator.least_slice for member in task.members), default=0)
+        self._answers = Beat(_longest(task.job.buffer_timeout), least * _MILLISECOND)
         """the ends of slices of operators that gather"""
         self._parcels = self._by_timeout()
         """the ends of slices of what operators have sent, by how long they may be"""
@@ -121,6 +125,8 @@ class FlowTask:
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
         self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
         self._printing = [each.operator for each in task.members if isinstance(each.operator, PrintOperator)]
+        self._collecting = [each.operator for each in task.members if isinstance(each.operator, CollectOperator)]
+        self._ahead = ahead
         self._next_tick = 0
         self._order: EpochOrder | None = None
         self._aligned: Iterator[Packet] | None = None
@@ -176,6 +182,7 @@ class FlowTask:
             gate_lane.gate.fitting = None if order.aligned else gate_lane.fitting
         for member in self._calling:
             member.gate.holds = not order.aligned
+        self._limit_results(self._ahead if self._ahead and not order.aligned else None)
         early, self._early = self._early, []
         for frame in early:
             self._put(frame)
@@ -228,6 +235,7 @@ class FlowTask:
     def end(self) -> None:
         """The driver ends the epoch: sources read no more."""
         self._ending = True
+        self._limit_results(None)  # the end of an epoch need not wait for whom they are for
         for lane in self._sources.values():
             lane.again_at = 0
 
@@ -241,6 +249,16 @@ class FlowTask:
         if self._order is None or self._order.aligned:
             return ()
         return tuple(line for operator in self._printing for line in operator.take_lines())
+
+    def take_collected(self) -> tuple[Result, ...]:
+        """What has been collected since the last time, if that shall be taken before the epoch ends."""
+        if self._order is None or self._order.aligned or not self._ahead:
+            return ()
+        return tuple(result for operator in self._collecting for result in operator.take_results())
+
+    def _limit_results(self, most: int | None) -> None:
+        for operator in self._collecting:
+            operator.most = most
 
     @property
     def wants_end(self) -> bool:

@@ -9,7 +9,7 @@ from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.failure import Failure
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
-from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, Next
@@ -79,6 +79,10 @@ class FlowWorker:
     def take_printed(self) -> tuple[str, ...]:
         """See ``FlowTask.take_printed``."""
         return () if self.flow is None else self.flow.take_printed()
+
+    def take_collected(self) -> tuple[Result, ...]:
+        """See ``FlowTask.take_collected``."""
+        return () if self.flow is None else self.flow.take_collected()
 
     def waited(self) -> None:
         """Nothing was to be done for a while."""

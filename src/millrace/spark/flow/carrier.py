@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
 
 from millrace.runtime.coordination.flowing import flowing
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
-from millrace.spark.flow.links import Links
+from millrace.spark.flow.links import Given, Links
 from millrace.spark.flow.placing import Placing
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.reception import Reception
@@ -29,7 +28,7 @@ class Flow:
 
     :param seconds: how long an epoch takes from its first record on.
     :param bounded: whether the job comes to an end by itself: then its first epoch is aligned.
-    :param printed: takes lines of ``DataStream.print`` before their epoch ends.
+    :param given: takes what tasks have to show before their epoch ends.
     :param python: the interpreter of the workers, None for that of the session.
     """
 
@@ -42,7 +41,7 @@ class Flow:
         python: str | None,
         seconds: float,
         bounded: bool,
-        printed: Callable[[tuple[str, ...]], None],
+        given: Given,
     ) -> None:
         self._session = place.session
         self._context = place.session.sparkContext
@@ -54,7 +53,7 @@ class Flow:
         self._python = python
         self._seconds = seconds
         self._aligned = bounded
-        self._printed = printed
+        self._given = given
         self._at_once = False
         self._runs = itertools.count(1)
         self._lock = threading.Lock()
@@ -111,7 +110,7 @@ class Flow:
         found = reception.wait()
         if found is None:
             raise OwnerLostError("the job was broken off before its owners were there")
-        links = Links([found[0, number] for number in range(self._number)], self._tasks, self._printed)
+        links = Links([found[0, number] for number in range(self._number)], self._tasks, self._given)
         with self._lock:
             self._links, self._reception = links, None
             broken_off = self._broken_off or self._cancelled

@@ -8,17 +8,47 @@ import select
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.protocol.results import Result
 from millrace.runtime.storage import TaskId
-from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Printed, Wanted
+from millrace.spark.flow.messages import (
+    Acked,
+    Begin,
+    Broken,
+    Collected,
+    End,
+    First,
+    Listening,
+    Peers,
+    Printed,
+    Taken,
+    Wanted,
+)
 from millrace.spark.owners.frames import receive, send
 from millrace.spark.owners.pipe import OwnerLostError
 from millrace.spark.resident.rounds import described, lost
 
 _SECRET_BYTES = 32
+AHEAD_OF_TASK = 64
+"""So many parts of collected elements that the program has not taken a task gives before it takes no more elements."""
+LOOK_SECONDS = 0.02
+"""How often the driver looks whether the program has taken what is there."""
 LOST_SECONDS = 1.0
 """How long the driver waits for the cause when an owner can't go on."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Who takes what tasks have to show while their epoch goes on. None of it waits."""
+
+    printed: Callable[[tuple[str, ...]], None]
+    """lines of ``DataStream.print``"""
+    collected: Callable[[tuple[Result, ...]], None] | None
+    """elements for the program; None: it gets them when their epoch is complete, since that may be tried again"""
+    has_room: Callable[[], bool]
+    """whether the program takes its elements as fast as they come"""
 
 
 class Links:
@@ -26,16 +56,18 @@ class Links:
 
     :param links: to each owner, by its number.
     :param tasks: all of the job.
-    :param printed: takes lines as they come.
+    :param given: takes what the tasks show.
     """
 
     def __init__(
-        self, links: Sequence[socket.socket], tasks: Sequence[TaskId], printed: Callable[[tuple[str, ...]], None]
+        self, links: Sequence[socket.socket], tasks: Sequence[TaskId], given: Given
     ) -> None:
         self._links = links
         self._by_file = {link.fileno(): link for link in links}
         self._tasks = frozenset(tasks)
-        self._printed = printed
+        self._given = given
+        self._untaken: list[tuple[socket.socket, Taken]] = []
+        """credit that those get who have collected, as soon as the program has taken what is there"""
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
         self._poller = select.poll()
@@ -49,7 +81,8 @@ class Links:
             listening = self._heard(link)
             assert isinstance(listening, Listening)
             paths.append(listening.path)
-        self._say(Peers(tuple(paths), secrets.token_bytes(_SECRET_BYTES)))
+        ahead = 0 if given.collected is None else AHEAD_OF_TASK
+        self._say(Peers(tuple(paths), secrets.token_bytes(_SECRET_BYTES), ahead))
 
     def run(self, run: int, text: str, at_once: bool, seconds: float, idle_seconds: float) -> list[TaskAck]:
         """One epoch: what the tasks acknowledge, all of them if none has failed.
@@ -71,7 +104,8 @@ class Links:
             if end is not None and (self._finish or now >= end):
                 end = None
                 self._say(End(run))
-            for message in self._hear(None if end is None else end - now):
+            self._give_credit()
+            for link, message in self._hear(None if end is None else end - now):
                 if isinstance(message, Acked):
                     ack = TaskAck.decode(message.ack)
                     acks.append(ack)
@@ -79,13 +113,23 @@ class Links:
                     if ack.failure is not None:
                         return acks
                 elif isinstance(message, Printed):
-                    self._printed(message.lines)
+                    self._given.printed(message.lines)
+                elif isinstance(message, Collected):
+                    assert self._given.collected is not None
+                    self._given.collected(message.results)
+                    self._untaken.append((link, Taken(message.task, len(message.results))))
                 elif isinstance(message, First) and message.run == run and not first and end is not None:
                     first = True
                     end = min(end, time.monotonic() + seconds)
                 elif isinstance(message, Wanted) and message.run == run and end is not None:
                     end = 0.0
         return acks
+
+    def _give_credit(self) -> None:
+        if self._untaken and self._given.has_room():
+            untaken, self._untaken = self._untaken, []
+            for link, taken in untaken:
+                self._tell(link, taken)
 
     def finish(self) -> None:
         """Let the epoch that runs end, from any thread."""
@@ -100,13 +144,16 @@ class Links:
     def waits_for(self) -> str:
         return described(set(self.pending))
 
-    def _hear(self, seconds: float | None) -> list[object]:
-        found = []
+    def _hear(self, seconds: float | None) -> list[tuple[socket.socket, object]]:
+        if self._untaken:
+            seconds = LOOK_SECONDS if seconds is None else min(seconds, LOOK_SECONDS)
+        found: list[tuple[socket.socket, object]] = []
         for file, _ in self._poller.poll(None if seconds is None else max(0.0, seconds * 1000)):
             if file == self._woken.fileno():
                 self._woken.recv(1024)
             else:
-                found.append(self._heard(self._by_file[file]))
+                link = self._by_file[file]
+                found.append((link, self._heard(link)))
         return found
 
     def _heard(self, link: socket.socket) -> object:
@@ -131,10 +178,13 @@ class Links:
 
     def _say(self, message: object) -> None:
         for link in self._links:
-            try:
-                send(link, message)
-            except OSError:
-                raise self._lost(link) from None
+            self._tell(link, message)
+
+    def _tell(self, link: socket.socket, message: object) -> None:
+        try:
+            send(link, message)
+        except OSError:
+            raise self._lost(link) from None
 
     def _lost(self, link: socket.socket) -> OwnerLostError:
         number = self._links.index(link)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark
+from millrace.runtime.protocol.results import Result
+from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import Frame
 
 # -- driver to owner ---------------------------------------------------------------------------------------------------
@@ -25,6 +27,8 @@ class Peers:
     paths: tuple[str, ...]
     secret: bytes
     """of this life of the connections: who connects shows it"""
+    ahead: int
+    """parts of collected elements that a task gives, before those are taken, while an epoch goes on; 0: none"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class End:
     """It ends: sources read no more."""
 
     run: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """So many parts of what a task has collected are on their way to the program."""
+
+    task: TaskId
+    parts: int
 
 
 # -- owner to driver ---------------------------------------------------------------------------------------------------
@@ -65,6 +77,14 @@ class Printed:
     """What a task has printed so far, of an epoch that goes on."""
 
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a task has collected so far, of an epoch that goes on."""
+
+    task: TaskId
+    results: tuple[Result, ...]
 
 
 @dataclass(frozen=True)

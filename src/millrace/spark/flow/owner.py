@@ -27,18 +27,20 @@ from millrace.runtime.context.context import now_millis
 from millrace.runtime.failure import full_traceback
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import Frame, destination
+from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.flow.messages import (
     Acked,
     Begin,
     Broken,
+    Collected,
     Decoder,
     End,
     First,
     Listening,
     Peers,
     Printed,
+    Taken,
     Wanted,
     encoded,
 )
@@ -82,7 +84,7 @@ class FlowOwner:
         self._storage = FolderStorage(self._folder, self._shipped.key_groups)
         self._job = self._shipped.load()
         self._selector = selectors.DefaultSelector()
-        self._peers = Peers((), b"")
+        self._peers = Peers((), b"", 0)
         self._out: dict[int, tuple[socket.socket, threading.Lock]] = {}
         """number of an owner -> the connection to it"""
         self._tasks: dict[TaskId, Turning] = {}
@@ -148,16 +150,24 @@ class FlowOwner:
 
     def _make_task(self, task: TaskId) -> Turning:
         worker = FlowWorker(
-            task, self._shipped.load, self._storage, now_millis, process=self._process, worker=worker_report
+            task,
+            self._shipped.load,
+            self._storage,
+            now_millis,
+            partial(FlowTask, ahead=self._peers.ahead),
+            process=self._process,
+            worker=worker_report,
         )
         return Turning(
             worker,
             self._send,
             self._acknowledge,
             lambda lines: self._say(Printed(lines)),
+            lambda results: self._say(Collected(task, results)),
             lambda: self._say(First(self._run)),
             lambda: self._say(Wanted(self._run)),
             self._broken,
+            self._peers.ahead,
         )
 
     def _acknowledge(self, ack: TaskAck) -> None:
@@ -179,6 +189,8 @@ class FlowOwner:
         elif isinstance(message, End):
             for task in self._tasks.values():
                 task.end()
+        elif isinstance(message, Taken):
+            self._tasks[message.task].taken(message.parts)
 
     def _begin(self, begin: Begin) -> None:
         run = self._run = begin.run

@@ -11,7 +11,7 @@ from time import perf_counter_ns
 
 from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
-from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.storage import SnapshotFiles
 from millrace.runtime.tasks.flow import Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
@@ -30,9 +30,11 @@ class Turning:
     :param send: takes what the task sends, which belongs to it only until it returns.
     :param acknowledge: takes the acknowledgement of an epoch.
     :param printed: takes lines that the task has printed.
+    :param collected: takes what the task has collected for the program.
     :param first: is called once an epoch, when the task has read its first record.
     :param wants_end: is called once an epoch, when a source of the task can't go on before the epoch has ended.
     :param broken: takes what has gone wrong with the thread itself.
+    :param ahead: parts of what was collected that are given before they are taken.
     """
 
     def __init__(
@@ -41,15 +43,21 @@ class Turning:
         send: Callable[[list[Frame]], None],
         acknowledge: Callable[[TaskAck], None],
         printed: Callable[[tuple[str, ...]], None],
+        collected: Callable[[tuple[Result, ...]], None],
         first: Callable[[], None],
         wants_end: Callable[[], None],
         broken: Callable[[BaseException], None],
+        ahead: int = 0,
     ) -> None:
         self.worker = worker
         worker.call_soon = self._put
         self._send = send
         self._acknowledge = acknowledge
         self._printed = printed
+        self._collected = collected
+        self._ahead = ahead
+        self._untaken = 0
+        """parts of what it has collected that were given and not taken"""
         self._first = first
         self._wants_end = wants_end
         self._broken = broken
@@ -61,7 +69,7 @@ class Turning:
         self._stopped = False
         self._has_read = self._has_asked = False
         self._show_at = 0
-        """when it tells what it has printed (ns)"""
+        """when it tells what it has printed and collected (ns)"""
         stage, partition = worker.task_id
         self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
 
@@ -91,6 +99,10 @@ class Turning:
         self._credits.append(frame)
         if self._pressed:
             self._put(_nothing)
+
+    def taken(self, parts: int) -> None:
+        """So many parts of what was collected are taken."""
+        self._put(lambda: self._taken(parts))
 
     def stop(self) -> None:
         """At the next piece."""
@@ -129,14 +141,25 @@ class Turning:
         self._tell()
         at_rest = not done.more and self._came.empty()
         now = perf_counter_ns()
-        if at_rest or now >= self._show_at:
-            self._show_at = now + SHOW_NANOSECONDS
-            if lines := worker.take_printed():
-                self._printed(lines)
-        if at_rest:
+        shown = (at_rest or now >= self._show_at) and self._show(now)
+        if at_rest and not shown:
             self._pressed = done.pressed
             if not (self._pressed and self._credits):
                 self._wait(done.until)
+
+    def _show(self, now: int) -> bool:
+        """What has been printed and collected; whether there is room for more of it now."""
+        self._show_at = now + SHOW_NANOSECONDS
+        if lines := self.worker.take_printed():
+            self._printed(lines)
+        if self._untaken >= self._ahead or not (results := self.worker.take_collected()):
+            return False
+        self._untaken += len(results)
+        self._collected(results)
+        return True
+
+    def _taken(self, parts: int) -> None:
+        self._untaken -= parts
 
     def _wait(self, until: int | None) -> None:
         """For what comes.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from millrace.datastream.settings import options
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Iterate
 from millrace.spark.flow.carrier import Flow
+from millrace.spark.flow.links import Given
 from millrace.spark.jobs.carrier import Carrier
 from millrace.spark.jobs.spark_jobs import SparkJobs
 from millrace.spark.resident.carrier import Residents
@@ -32,7 +32,7 @@ def make_carrier(
     cancel_ms: int,
     epoch_seconds: float,
     bounded: bool,
-    printed: Callable[[tuple[str, ...]], None],
+    given: Given,
 ) -> Carrier:
     """The carrier that ``millrace.epoch.execution`` names. A job of which nothing lasts beyond its only epoch, in batch
     mode, is a job of Spark in any case.
@@ -41,23 +41,27 @@ def make_carrier(
     :param cancel_ms: how long a run may go on when a newer one of its task has begun; 0: no limit.
     :param epoch_seconds: how long an epoch in flow takes from its first record on.
     :param bounded: whether the job comes to an end by itself.
-    :param printed: takes lines that tasks in flow have printed, while their epoch goes on.
+    :param given: takes what tasks in flow have to show while their epoch goes on.
     :raises ValueError: it cannot be had on this Spark.
     """
     if not lasting:
         return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
     if execution == options.FLOW:
-        return Flow(place, job, shipped, owners, python, epoch_seconds, bounded, printed)
+        return Flow(place, job, shipped, owners, python, epoch_seconds, bounded, given)
     if execution == options.RESIDENT:
         return Residents(place, job, shipped, owners, python)
     return SparkJobs(place, job, shipped, owners, python)
 
 
 def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
-    """What carries the epochs of a job for which ``execution`` is wanted."""
-    why = _why_no_flow(place, job) if execution == options.FLOW else None
+    """What carries the epochs of a job, where ``execution`` is wanted. Who stays is in flow if that is possible."""
+    if execution == options.SPARK_JOBS:
+        return execution
+    why = _why_no_flow(place, job)
     if why is None:
+        return options.FLOW
+    if execution == options.RESIDENT:
         return execution
     key, instead = options.EPOCH_EXECUTION.key, options.SPARK_JOBS
     logger.warning("job %r: its epochs are %s, not %s (%s): %s", job.name, instead, options.FLOW, key, why)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import threading
 import time
 from concurrent.futures import Future
@@ -30,11 +29,14 @@ from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.jobs import specs
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.runtime.protocol.results import Result
 from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
+from millrace.spark.flow.links import Given
 from millrace.spark.jobs.carriers import chosen, make_carrier
 from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
+from millrace.spark.jobs.collected import CollectedParts
 from millrace.spark.jobs.hearing import Hearing
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
@@ -60,8 +62,6 @@ _NOT_SHARED = NotSharedError.__name__ + ":"
 """In the text of an error that a task has raised."""
 
 EXCEPTIONS = "web.exception-history-size"
-COLLECT_AHEAD = 256
-"""Parts of collected elements that wait for a slow reader before the job waits too."""
 
 
 class JobRunner:
@@ -82,7 +82,7 @@ class JobRunner:
         self.history = coordinator.history
         if EXCEPTIONS in settings.configuration:
             self.history.keep_failures(int(settings.configuration[EXCEPTIONS]))
-        self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
+        self.collected = CollectedParts()
         self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
         self.queries = Queries(coordinator, self._hurry)
         self.checkpoint_requests = CheckpointRequests(coordinator, settings.batch, self._hurry)
@@ -170,7 +170,11 @@ class JobRunner:
             cancel_ms=settings.cancellation_timeout_ms,
             epoch_seconds=settings.flow_epoch_ms / 1000,
             bounded=settings.bounded,
-            printed=self._listener.printed,
+            given=Given(
+                self._listener.printed,
+                self._collect_early if settings.restart.most_restarts == 0 else None,
+                lambda: self.collected.has_room,
+            ),
         )
         self._tasks = Tasks(
             place,
@@ -450,10 +454,13 @@ class JobRunner:
         if result.printed:
             self._listener.printed(result.printed)
         for part in self._results.take(result.collected):
-            while not self._cancelled.is_set():
-                with contextlib.suppress(queue.Full):
-                    self.collected.put(part, timeout=0.1)
-                    break
+            self.collected.wait_for_room(self._cancelled.is_set)
+            self.collected.add(part)
+
+    def _collect_early(self, results: tuple[Result, ...]) -> None:
+        """What is collected of an epoch that goes on."""
+        for part in self._results.parts(results):
+            self.collected.add(part)
 
     def _named(self, error: BaseException) -> BaseException:
         """The error that the user sees; the pages behind it go to the log file."""

@@ -241,14 +241,15 @@ class SparkJobClient(LocalJobClient):
         return self.runner.coordinator.report()
 
     def collected(self) -> Iterator[Any]:
-        """The values of the job's collect sink as epochs complete; raises the job's error at its end."""
+        """The values of the job's collect sink: as they come where a failure would end the job, else as epochs
+        complete. Raises the job's error at its end."""
         parts = self.runner.collected
         while True:
             try:
                 with self.ended_by_ctrl_c():
-                    part = parts.get(timeout=POLL_SECONDS)
+                    part = parts.take(POLL_SECONDS)
             except queue.Empty:
-                if self._result.done() and parts.empty():
+                if self._result.done() and not parts:
                     break
                 continue
             yield from pickle.loads(part)

@@ -35,13 +35,15 @@ class Options:
     """ms; ``table.exec.source.idle-timeout``"""
     split_distinct: bool = False
     """``table.optimizer.distinct-agg.split.enabled``"""
+    least_slice: int = 0
+    """ms; ``table.exec.mini-batch.allow-latency``, where mini-batch is enabled"""
     every_change: bool = False
     """``millrace.table.aggregate.every-change``"""
 
     @property
     def common(self) -> dict[str, Any]:
         """What every ``TableConfig`` takes."""
-        return {"environment": self.environment, "state_ttl": self.state_ttl}
+        return {"environment": self.environment, "state_ttl": self.state_ttl, "least_slice": self.least_slice}
 
 
 @dataclass(frozen=True)

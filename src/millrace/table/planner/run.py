@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
 
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
+MINI_BATCH, MINI_BATCH_LATENCY = "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency"
 PHASES = "table.optimizer.agg-phase-strategy"
 EVERY_CHANGE = "millrace.table.aggregate.every-change"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
@@ -143,12 +144,14 @@ def options_of(session: Session) -> Options:
     """The settings of the session that operators know."""
     settings = session.config.to_map()
     around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
+    gathers = settings.get(MINI_BATCH, "false").lower() == "true"
     every = settings.get(EVERY_CHANGE, "false").lower() == "true"
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
         two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE" and not every,
         idle_timeout=_millis(settings, IDLE_TIMEOUT),
+        least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
         split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true" and not every,
         every_change=every,
     )
