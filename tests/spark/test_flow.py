@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
-from tests.spark.jobs.test_savepoints import COUNT, numbering, printed, wanted
+from tests.spark.jobs.test_savepoints import COUNT, KEYS, numbering, printed, wanted
 from tests.spark.test_execution import endless, wait_for
 from tests.spark.test_residents import all_counts, counted
 
@@ -20,7 +21,10 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
 from millrace.runtime.failure import JobFailedError
+from millrace.spark.flow.links import AHEAD_OF_TASK
+from millrace.spark.jobs.collected import AHEAD
 from millrace.spark.jobs.deadline import EpochTimeoutError
+from millrace.spark.jobs.submit import SparkJobClient
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +48,27 @@ def test_owners_are_placed_by_one_small_job_of_spark(
     assert len(watch.epochs) >= COUNT // 400
     assert watch.ends == [JobStatus.FINISHED]
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(str(done.get_job_id()))) == 1
+
+
+def test_what_is_collected_shows_while_its_epoch_goes_on(environment: MakeEnvironment, watch: Watch) -> None:
+    env = environment(2, **FLOW, **{"millrace.epoch.interval-ms": 600_000})
+    with endless(env).key_by(lambda value: value % KEYS).map(lambda value: value).execute_and_collect() as found:
+        taken = sorted(value for value, _ in zip(found, range(600)))
+    assert all(epoch.records == 0 for epoch in watch.epochs), "none with a record is complete"
+    assert len(set(taken)) == 600
+
+
+def test_a_client_that_takes_nothing_slows_its_job(environment: MakeEnvironment, watch: Watch) -> None:
+    numbers = environment(2, **FLOW).from_sequence(0, 100_000_000).map(lambda value: (value, "x" * 100))
+    found = numbers.execute_and_collect()
+    assert next(found)[1] == "x" * 100
+    clients = [each for each in gc.get_objects() if isinstance(each, SparkJobClient)]
+    (parts,) = [each.runner.collected for each in clients if not each.get_job_status().result().is_terminal_state()]
+    wait_for(lambda: not parts.has_room)
+    time.sleep(1.0)  # whatever would go on does so
+    assert len(parts._parts) <= AHEAD + 2 * 2 * AHEAD_OF_TASK
+    found.close()
+    assert watch.ends == [JobStatus.CANCELED]
 
 
 def test_more_subtasks_than_cores(environment: MakeEnvironment) -> None:

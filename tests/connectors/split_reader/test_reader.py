@@ -218,3 +218,20 @@ def test_a_thread_that_does_not_listen_ends_all_the_same() -> None:
         patch.setattr(threads, "GRACE_SECONDS", 0.05)
         fetcher.close()
     assert not fetchers()
+
+
+@pytest.mark.parametrize("pause_ms", [0.0, 2.0])
+def test_who_is_woken_misses_nothing(pause_ms: float) -> None:
+    """It is told that there is nothing more as soon as that is so, and hears of what comes after that."""
+    server, output, available = Server(batch=3), Collected(), threading.Event()
+    reader = counting(server, [Counted("a", 0, 200), Counted("b", 200, 400)], records_ahead=6)
+    assert reader.on_available(available.set, pause_ms)
+    waits = 0
+    while (status := reader.poll_next(output)) is not InputStatus.END_OF_INPUT:
+        if status is InputStatus.NOTHING_AVAILABLE:
+            waits += 1
+            assert available.wait(60)
+            available.clear()
+    reader.close()
+    assert sorted(output.records) == list(range(400))
+    assert waits

@@ -27,6 +27,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators import source
 from millrace.runtime.pieces import PieceSize
 from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskAck, TaskOrder
+from millrace.runtime.protocol.results import Result, parts_of
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.tasks.flow import FlowError, FlowTask, Frame, Next
@@ -198,6 +199,53 @@ def test_a_timeout_of_some_ms_ends_when_there_is_nothing_to_do_or_it_is_over() -
     flow = buffered(1_000)
     settle(flow)
     assert sent(flow, 1) == [1, 2], "nothing is left to do"
+
+
+# -- what is collected -------------------------------------------------------------------------------------------------
+
+
+def collecting(ahead: int) -> FlowTask:
+    """The last one of three stages, which has got four elements, a packet each."""
+    job = job_of(three_stages)
+    task = StageTask(LocalEngine(job, lambda: 0)._load(), 2, 0, lambda: 0, 0, FlowWriter)
+    task.open()
+    flow = FlowTask(task, nanos=lambda: 0, ahead=ahead)
+    flow.begin(FIRST, TaskOrder(), 1)
+    for number in range(4):
+        flow.deliver(packet(number, number, edge=OUT))
+    return flow
+
+
+def unpickled(results: tuple[Result, ...]) -> list[Any]:
+    return [value for part in parts_of(results) for value in pickle.loads(part)]
+
+
+def test_what_is_collected_can_be_taken_while_the_epoch_goes_on() -> None:
+    flow = collecting(ahead=2)
+    assert settle(flow).pressed
+    assert unpickled(flow.take_collected()) == [0, 1], "it wants no more before these are taken"
+    assert settle(flow).pressed
+    assert unpickled(flow.take_collected()) == [2, 3]
+    assert not settle(flow).pressed
+    assert flow.take_collected() == ()
+
+
+def test_the_end_of_an_epoch_waits_for_nobody_who_takes() -> None:
+    flow = collecting(ahead=1)
+    settle(flow)
+    flow.deliver(mark(4, edge=OUT))
+    assert not settle(flow).ended
+    flow.end()
+    assert settle(flow).ended
+    assert flow.take_collected() == (), "the rest is in what the task tells of the epoch"
+    reports = [report for report in flow.task.reports() if report.collected]
+    assert [unpickled(report.collected) for report in reports] == [[0, 1, 2, 3]]
+
+
+def test_what_is_collected_stays_where_nobody_takes_it_early() -> None:
+    flow = collecting(ahead=0)
+    assert not settle(flow).pressed
+    assert flow.take_collected() == ()
 
 
 # -- epochs and runs --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,9 +13,22 @@ import pytest
 
 from millrace.runtime.failure import Failure
 from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.protocol.results import Result
 from millrace.spark.flow import links as links_module
-from millrace.spark.flow.links import Links
-from millrace.spark.flow.messages import Acked, Begin, Broken, End, First, Listening, Peers, Printed, Wanted
+from millrace.spark.flow.links import AHEAD_OF_TASK, Given, Links
+from millrace.spark.flow.messages import (
+    Acked,
+    Begin,
+    Broken,
+    Collected,
+    End,
+    First,
+    Listening,
+    Peers,
+    Printed,
+    Taken,
+    Wanted,
+)
 from millrace.spark.owners.frames import receive, send
 from millrace.spark.owners.pipe import OwnerLostError
 
@@ -26,15 +40,20 @@ LONG = 1_000.0
 class Owners:
     """Two owners: what they are told, and what they say."""
 
-    def __init__(self) -> None:
+    def __init__(self, early: bool = True) -> None:
         pairs = [socket.socketpair(), socket.socketpair()]
         self.drivers = [driver for driver, _ in pairs]
         self.ends = [end for _, end in pairs]
         self.lines: list[str] = []
+        self.collected: list[Result] = []
+        self.has_room = True
         for number, end in enumerate(self.ends):
             send(end, Listening(f"/path/{number}"))
-        self.links = Links(self.drivers, TASKS, self.lines.extend)
-        self.secrets = {self.told(number, Peers).secret for number in (0, 1)}
+        given = Given(self.lines.extend, self.collected.extend if early else None, lambda: self.has_room)
+        self.links = Links(self.drivers, TASKS, given)
+        peers = [self.told(number, Peers) for number in (0, 1)]
+        self.secrets = {each.secret for each in peers}
+        self.ahead = {each.ahead for each in peers}
 
     def told(self, number: int, kind: type[Any]) -> Any:
         message, _ = receive(self.ends[number])
@@ -124,6 +143,35 @@ def test_lines_are_shown_as_they_come(owners: Owners) -> None:
         owners.acknowledge()
         result()
     assert owners.lines == ["a", "b"]
+
+
+def test_what_is_collected_is_given_and_credited_when_it_is_taken(owners: Owners) -> None:
+    assert owners.ahead == {AHEAD_OF_TASK}
+    with owners.epoch() as result:
+        owners.has_room = False
+        owners.say(1, Collected((0, 1), (b"a", b"b")))
+        owners.say(1, Printed(("after",)))
+        until = time.monotonic() + 60
+        while not owners.lines:
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        assert owners.collected == [b"a", b"b"]
+        owners.ends[1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            owners.ends[1].recv(1)  # the program has not taken what was there before
+        owners.ends[1].setblocking(True)
+        owners.has_room = True
+        assert owners.told(1, Taken) == Taken((0, 1), 2)
+        owners.acknowledge()
+        result()
+
+
+def test_a_job_that_restarts_collects_nothing_ahead() -> None:
+    owners = Owners(early=False)
+    assert owners.ahead == {0}
+    owners.links.end()
+    for end in owners.ends:
+        end.close()
 
 
 def test_a_task_that_fails_ends_the_epoch(owners: Owners) -> None:

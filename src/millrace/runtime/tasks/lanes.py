@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from millrace.runtime.bases.base import ReadingOperator
+from millrace.runtime.bases.base import Operator, ReadingOperator
 from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.member import Member
@@ -26,6 +26,8 @@ class Lane(ABC):
         self.member = member
         self._writers: Sequence[FlowWriter] = ()
         self._below: Sequence[GateLane] = ()
+        self._limited: Sequence[Operator] = ()
+        """operators below that do not always want elements"""
 
     def leads_to(self, writers: Iterable[FlowWriter], below: Iterable[GateLane]) -> None:
         """What can be reached from here within the task.
@@ -34,11 +36,15 @@ class Lane(ABC):
         :param below: the gates, but for its own.
         """
         self._writers, self._below = tuple(writers), tuple(below)
+        operators = [lane.gate.operator for lane in self._below]
+        self._limited = [each for each in operators if type(each).fitting is not Operator.fitting]
 
     @property
     def clear(self) -> bool:
         """Whether there is room for what comes of a piece."""
-        return self.fitting(1) > 0 and not any(lane.busy for lane in self._below)
+        if self.fitting(1) <= 0 or any(lane.busy for lane in self._below):
+            return False
+        return all(operator.fitting(1) for operator in self._limited)
 
     def fitting(self, elements: int) -> int:
         """For how many of so many elements there is room, if each of them becomes one."""

@@ -120,7 +120,7 @@ class Links:
                     self._untaken.append((link, Taken(message.task, len(message.results))))
                 elif isinstance(message, First) and message.run == run and not first and end is not None:
                     first = True
-                    end = min(end, time.monotonic() + seconds)
+                    end = time.monotonic() + seconds
                 elif isinstance(message, Wanted) and message.run == run and end is not None:
                     end = 0.0
         return acks
