@@ -58,3 +58,18 @@ def test_a_function_goes_on_when_there_is_room(monkeypatch: pytest.MonkeyPatch) 
         assert 1 <= len(events) <= 2
         taken += len(events)
     thread.join()
+
+
+def test_who_takes_is_woken_by_the_first_element_and_by_the_end() -> None:
+    handover, calls = Handover(1, 10), []
+    handover.on_available = lambda: calls.append(len(handover.take()))
+    handover.put(Event(ELEMENT, 1))
+    assert calls == [], "it was read in an earlier life"
+    handover.put(Event(ELEMENT, 2))
+    assert calls == [1]
+    handover.on_available = lambda: calls.append(0)
+    for value in range(3):
+        handover.put(Event(ELEMENT, value))
+    assert calls == [1, 0], "the others are taken with the first one"
+    handover.finish(None)
+    assert calls == [1, 0, 0]

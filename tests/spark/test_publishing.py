@@ -82,6 +82,9 @@ def test_a_stream_that_runs(environment: MakeEnvironment) -> None:
         assert sum(s.records_in for s in second.subtasks) == sum(s.records_out for s in first.subtasks) > 0
         # They are looked at every so often.
         eventually(lambda: {key.key for key in steering.document().vertices[1].heavy_keys} == set(map(str, range(7))))
+        of_slow, of_source = ({each.name: each.value for each in v.subtasks[0].metrics} for v in (second, first))
+        assert 0 < of_slow["buffers.inPoolUsage"] <= 1, "what there is no time for waits before it"
+        assert 0 < of_source["buffers.outPoolUsage"] <= 1
         metrics = {metric.name: metric.value for metric in document.metrics}
         assert metrics["numWorkers"] >= 1
         assert metrics["workerMemory"] > 10_000_000

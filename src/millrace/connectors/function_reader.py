@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -51,6 +51,8 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         self._no_more_splits = False
         self._polled = False
         """whether it was asked for elements in this epoch"""
+        self._call: Callable[[], None] | None = None
+        """wakes the task when there is something to read"""
 
     def add_splits(self, splits: Sequence[FunctionSplit]) -> None:
         for split in splits:
@@ -59,10 +61,17 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
     def notify_no_more_splits(self) -> None:
         self._no_more_splits = True
 
+    def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
+        self._call = call
+        if self._handover is not None:
+            self._handover.on_available = call
+        return True
+
     def _start_running(self, split: FunctionSplit) -> Handover:
         from millrace.common.functions import FunctionInitializationContext
 
         handover = Handover(0 if split.saved else split.emitted, self._capacity())
+        handover.on_available = self._call
         if self._checkpointed:
             store = self._context.get_operator_state_store()
             self._function.initialize_state(FunctionInitializationContext(split.saved, store))  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from millrace.common.source import ReaderOutput
@@ -45,6 +46,8 @@ class Handover:
         self._capacity = capacity
         self._cancelled = False
         self._done = False
+        self.on_available: Callable[[], None] | None = None
+        """is called, in the function's thread, when there is something to take again"""
 
     def put(self, event: Event) -> None:
         """Waits for room. Raises ``Cancelled`` when it is not wanted any more."""
@@ -58,8 +61,15 @@ class Handover:
                 return
             self._events.append(event)
             self._bytes += self._weight(event.value)
-            if len(self._events) == 1:
+            first = len(self._events) == 1
+            if first:
                 self._changed.notify_all()
+        if first:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.on_available is not None:
+            self.on_available()
 
     @property
     def has_room(self) -> bool:
@@ -96,6 +106,7 @@ class Handover:
             if not self._cancelled:
                 self.error, self._done = error, True
                 self._changed.notify_all()
+        self._tell()
 
     def cancel(self) -> None:
         """Let the function end as soon as it emits something, or takes the lock."""

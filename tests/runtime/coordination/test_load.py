@@ -62,7 +62,7 @@ WRITE = {("middle", 1): 3.0}
 def test_a_vertex_is_backpressured_by_those_that_take_its_elements() -> None:
     job = three_stages()
     names = {vertex.id: vertex.name for vertex in job.vertices}
-    found = {(names[id], n): tuple(load) for (id, n), load in Loads(job).of(acks(job, WORK, WRITE)).items()}
+    found = {(names[id], n): load[:2] for (id, n), load in Loads(job).of(acks(job, WORK, WRITE)).items()}
     # Each waits for the slowest subtask of each stage below, for its own packets, and for who works in the same task.
     assert found == {
         ("Source: source", 0): (10, 100 + 7 + 5),
@@ -81,10 +81,13 @@ def test_tasks_in_flow_have_measured_what_they_wait_for() -> None:
     names = {vertex.id: vertex.name for vertex in job.vertices}
     pressed = {(0, 0): 30, (0, 1): 40, (1, 0): 0, (1, 1): 5, (2, 0): 0, (2, 1): 0}
     in_flow = [
-        replace(ack, times=ack.times._replace(pressed=pressed[ack.stage, ack.partition] * MS))
+        replace(ack, times=ack.times._replace(pressed=pressed[place] * MS, pools=(0.25, ack.stage / 2)))
         for ack in acks(job, WORK, WRITE)
+        for place in [(ack.stage, ack.partition)]
     ]
-    found = {(names[id], n): tuple(load) for (id, n), load in Loads(job).of(in_flow).items()}
+    loads = {(names[id], n): load for (id, n), load in Loads(job).of(in_flow).items()}
+    assert (loads["middle", 1].pools, loads["last", 0].pools) == ((0.25, 0.5), (0.25, 1.0))
+    found = {place: load[:2] for place, load in loads.items()}
     assert found == {
         ("Source: source", 0): (10, 30),
         ("Source: source", 1): (20, 40),

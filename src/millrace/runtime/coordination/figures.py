@@ -57,6 +57,8 @@ class SubtaskFigures:
     """when it was heard of last (ms)"""
     worker: WorkerReport | None = None
     """the process that it ran in last"""
+    pools: tuple[float, float] | None = None
+    """how full what comes in and what goes out was in the last epoch, 0 to 1; None: nothing waits there"""
 
 
 class _Counted:
@@ -71,6 +73,7 @@ class _Counted:
         "finished",
         "heavy_keys",
         "idle_ms",
+        "pools",
         "recent",
         "records_in",
         "records_out",
@@ -89,6 +92,7 @@ class _Counted:
         self.state_sizes: dict[str, int] = {}
         self.changed = -1
         self.worker: WorkerReport | None = None
+        self.pools: tuple[float, float] | None = None
         self.recent: deque[tuple[int, tuple[float, ...]]] = deque([(began, self._moving())])
         """(ms, what moves at that time): the last ``RECENT_MS`` and the one before"""
 
@@ -103,6 +107,7 @@ class _Counted:
         self.busy_ms += busy
         self.backpressured_ms += backpressured
         self.idle_ms += span - busy - backpressured
+        self.pools = load.pools
 
     def remember(self, now: int) -> None:
         """Shares and rates are computed up to this moment (ms)."""
@@ -140,6 +145,7 @@ class _Counted:
             dict(self.state_sizes),
             self.changed,
             self.worker,
+            self.pools,
         )
 
 

@@ -28,6 +28,8 @@ class Load(NamedTuple):
 
     busy: float = 0.0
     backpressured: float = 0.0
+    pools: tuple[float, float] | None = None
+    """how full what comes in and what goes out was, 0 to 1; None: nothing waits there"""
 
 
 class Loads:
@@ -78,12 +80,14 @@ class Loads:
         """Of tasks that work at the same time: what a task waits for it has measured itself."""
         busy: dict[Place, float] = defaultdict(float)
         pressed: dict[Place, float] = defaultdict(float)
+        pools: dict[Place, tuple[float, float] | None] = {}
         for ack in acks:
             for report in ack.reports:
                 place = self._of_operator[report.operator].id, report.subtask
                 busy[place] += (report.times.work + report.times.sort) / 1000
                 pressed[place] = (ack.times.pressed or 0) / 1000
-        return {place: Load(spent, pressed[place]) for place, spent in busy.items()}
+                pools[place] = ack.times.pools
+        return {place: Load(spent, pressed[place], pools[place]) for place, spent in busy.items()}
 
     def _held(self, acks: Sequence[TaskAck]) -> set[Place]:
         """The subtasks of sources that could have read, or have read more than they could hand on."""

@@ -156,6 +156,8 @@ def task_metrics(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]
     for name, (share, millis) in shares.items():
         found[f"{name}TimeMsPerSecond"] = GaugeSnapshot(round(share * 1000))
         found[f"accumulate{name[0].upper()}{name[1:]}TimeMs"] = GaugeSnapshot(round(millis))
+    for name, usage in zip(("inPoolUsage", "outPoolUsage"), figures.pools or ()):
+        found[f"buffers.{name}"] = GaugeSnapshot(round(usage, 3))
     watermark = figures.watermark
     found["currentInputWatermark"] = GaugeSnapshot(watermark)
     if MIN_TIMESTAMP < watermark < MAX_WATERMARK:

@@ -116,6 +116,12 @@ class FlowWriter(Writer):
         return sum(known) + FIRST_CREDIT * others - self._gathered
 
     @property
+    def fill(self) -> float:
+        """How much of what its receivers have room for waits here, 0 to 1."""
+        waiting = self._gathered + self.backlog
+        return waiting / (waiting + max(0, self.room)) if waiting else 0.0
+
+    @property
     def full(self) -> bool:
         """Whether so much is gathered that it has to go before there can be more."""
         return self._gathered > 0 and self.room <= 0

@@ -30,3 +30,5 @@ class TaskTimes(NamedTuple):
     other: int = 0
     pressed: int | None = None
     """of a task in flow: waiting for credit"""
+    pools: tuple[float, float] | None = None
+    """of a task in flow: how full its inboxes and its outboxes were, 0 to 1"""

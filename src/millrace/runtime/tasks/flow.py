@@ -31,6 +31,7 @@ from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
 from millrace.runtime.tasks.member import Member
+from millrace.runtime.tasks.pools import Pools
 from millrace.runtime.tasks.slices import Beat
 from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, work_slot
 from millrace.runtime.tasks.task import StageTask
@@ -113,6 +114,7 @@ class FlowTask:
                 lane.operator.pause_ms = _pause_ms(lane.member.info.buffer_timeout, task.job.buffer_timeout)
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._connect()
+        self.pools = Pools(self._inboxes.values(), self._writers.values())
         self._at = 0
         """the lane that has its turn next"""
         least = max((member.operator.least_slice for member in task.members), default=0)
@@ -285,7 +287,9 @@ class FlowTask:
         more = (not self._over and self._by_the_clock(now)) or (self._turn(now) and self._has_turn(now))
         ended = not self._over and self._end_slice(now, not more)
         self._send()
-        if more or (ended and self._has_turn(now)):
+        more = more or (ended and self._has_turn(now))
+        self.pools.look(now, waits=not more)
+        if more:
             return Next(True)
         if self._has_all and not self._in_flight:
             self._closing = True

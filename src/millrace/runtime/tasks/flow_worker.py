@@ -154,7 +154,7 @@ class FlowWorker:
         assert live is not None and flow is not None
         pressed = live.task.watch.spent[PRESSED] // 1000
         ack = finish_epoch(live, self.task_id, order, self._own, run, self._replayed, self._storage, self._snapshots)
-        ack = replace(ack, times=ack.times._replace(pressed=pressed))
+        ack = replace(ack, times=ack.times._replace(pressed=pressed, pools=flow.pools.take()))
         self.ack = self._told(replace(ack, sent=flow.manifest.sent, received=flow.manifest.received))
         self._replayed = 0
         if live.task.finished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
-from millrace.runtime.exchange.flow_writer import FIRST_CREDIT, EpochMark
+from millrace.runtime.exchange.flow_writer import FIRST_CREDIT, PARTS, EpochMark
 from millrace.runtime.tasks.waiting import Channel
 
 SPAN_NANOSECONDS = 100_000_000
@@ -72,6 +72,11 @@ class Inbox:
 
     def __bool__(self) -> bool:
         return bool(self._packets)
+
+    @property
+    def fill(self) -> float:
+        """How much of its room is taken, 0 to 1: so many packets make it full."""
+        return min(1.0, len(self._packets) / PARTS)
 
     @property
     def bytes(self) -> int:

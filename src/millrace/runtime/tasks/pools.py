@@ -1,0 +1,49 @@
+"""How full a task's inboxes and outboxes were: Flink's ``inPoolUsage`` and ``outPoolUsage``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from millrace.runtime.exchange.flow_writer import FlowWriter
+from millrace.runtime.tasks.inbox import Inbox
+
+LOOK_NANOSECONDS = 10_000_000
+"""How often a task that has always something to do is looked at."""
+
+
+class Pools:
+    """Means over an epoch, 0 to 1 each."""
+
+    def __init__(self, inboxes: Collection[Inbox], writers: Collection[FlowWriter]) -> None:
+        self._inboxes = inboxes
+        self._writers = writers
+        self._seen = (0.0, 0.0)
+        self._at: int | None = None
+        """when (ns)"""
+        self._span = 0
+        self._sums = (0.0, 0.0)
+
+    def look(self, now: int, waits: bool) -> None:
+        """See how full they are, if it is time for that.
+
+        :param waits: whether nothing will change soon.
+        """
+        at = self._at
+        if not waits and at is not None and now < at + LOOK_NANOSECONDS:
+            return
+        if at is not None and now > at:
+            self._span += now - at
+            (came, went), (inward, outward) = self._sums, self._seen
+            self._sums = came + inward * (now - at), went + outward * (now - at)
+        self._at = now
+        self._seen = _mean([each.fill for each in self._inboxes]), _mean([each.fill for each in self._writers])
+
+    def take(self) -> tuple[float, float]:
+        """The means since the last time, of what comes in and of what goes out."""
+        span, sums = self._span, self._sums
+        self._span, self._sums = 0, (0.0, 0.0)
+        return (sums[0] / span, sums[1] / span) if span else self._seen
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
