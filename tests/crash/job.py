@@ -77,7 +77,7 @@ def save(client: JobClient, directory: str, stop: bool) -> str:
     for _ in range(SAVEPOINT_TRIES):
         while len(client.get_checkpoints()) < SAVEPOINT_AFTER:
             assert not client.get_job_status().result().is_globally_terminal_state(), "too short for a savepoint"
-            time.sleep(0.02)
+            time.sleep(0.002)
         try:
             if stop:
                 return client.stop_with_savepoint(False, directory).result()

@@ -20,42 +20,32 @@ def filled(packets: int) -> Inbox:
 
 
 def test_the_mean_is_that_of_the_time() -> None:
-    inbox = filled(0)
+    inbox, look = filled(0), LOOK_NANOSECONDS
     pools = Pools([inbox, filled(PARTS)], [])
-    pools.look(0, waits=True)
+    pools.look(0)
     for number in range(PARTS):
         inbox.put(Packet(0, 0, 0, number, b"x", 1))
-    pools.look(3_000, waits=True)
-    pools.look(4_000, waits=True)
+    pools.look(look - 1)
+    pools.look(3 * look)
+    pools.look(4 * look)
     came, went = pools.take()
     assert came == pytest.approx((0.5 * 3 + 1.0) / 4)
     assert went == 0.0
     assert pools.take() == (1.0, 0.0), "what was seen last, where no time has passed"
 
 
-def test_who_has_always_something_to_do_is_looked_at_now_and_then() -> None:
-    inbox = filled(PARTS)
-    pools = Pools([inbox], [])
-    pools.look(0, waits=False)
-    while inbox:
-        inbox.take()
-    pools.look(LOOK_NANOSECONDS - 1, waits=False)
-    pools.look(LOOK_NANOSECONDS, waits=False)
-    assert pools.take() == (1.0, 0.0)
-    assert pools.take() == (0.0, 0.0)
-
-
 def test_what_there_is_no_credit_for_fills_the_other_side() -> None:
     packets: list[Packet] = []
     writer = FlowWriter(0, Forward(), 0, 1, 1, 0, packets.append)
     pools = Pools([], [writer])
-    pools.look(0, waits=True)
+    pools.look(0)
     assert pools.take() == (0.0, 0.0)
     writer.credit(Credit(0, 0, 0, 4, 4))
     writer.write(Chunk([1, 2, 3]))
-    pools.look(0, waits=True)
-    assert pools.take() == (0.0, 3 / 4)
+    assert writer.fill == 3 / 4
     writer.write(Chunk([4, 5, 6]))
     writer.flush()
-    pools.look(0, waits=True)
-    assert pools.take() == (0.0, 1.0)
+    assert writer.fill == 1.0
+    pools.look(LOOK_NANOSECONDS)
+    pools.look(2 * LOOK_NANOSECONDS)
+    assert pools.take() == (0.0, 0.5)

@@ -89,10 +89,17 @@ class FlowWriter(Writer):
         self._behind: set[int] = set()
         """targets with a backlog"""
         self._copies = isinstance(partitioner, Broadcast)
+        self._free = FIRST_CREDIT * len(self._targets)
+        """elements that all receivers together have room for; as many of them as there are, this costs nothing"""
         self._gathered = 0
         """elements that were not divided among the targets yet, about"""
         self.unlimited = False
         """whether everything goes at once, credit or not"""
+
+    @property
+    def width(self) -> int:
+        """How many receivers there are."""
+        return len(self._targets)
 
     @property
     def blocked(self) -> bool:
@@ -109,11 +116,11 @@ class FlowWriter(Writer):
         """About how many elements there is room for, beyond what is gathered."""
         if self._behind:
             return 0
-        known = [max(0, receiver.granted - receiver.sent) for receiver in self._receivers.values()]
+        if not self._copies:
+            return self._free - self._gathered
+        known = [receiver.granted - receiver.sent for receiver in self._receivers.values()]
         others = len(self._targets) - len(known)
-        if self._copies:
-            return min([*known, *([FIRST_CREDIT] if others else [])], default=0) - self._gathered
-        return sum(known) + FIRST_CREDIT * others - self._gathered
+        return min([*known, *([FIRST_CREDIT] if others else [])], default=0) - self._gathered
 
     @property
     def fill(self) -> float:
@@ -150,7 +157,9 @@ class FlowWriter(Writer):
         """A receiver has room for more; what waits for that goes."""
         target = credit.target - self._offset
         receiver = self._receivers[target]
-        receiver.granted = max(receiver.granted, credit.granted)
+        granted = max(receiver.granted, credit.granted)
+        self._free += granted - receiver.granted
+        receiver.granted = granted
         receiver.most = max(1, min(credit.room // PARTS, FLUSH_AT))
         if target in self._behind:
             self._release(target)
@@ -189,3 +198,4 @@ class FlowWriter(Writer):
         self._packet(target, payload)
         if not self.unlimited:  # the receiver does not count these either
             receiver.sent += elements
+            self._free -= elements

@@ -38,6 +38,8 @@ from millrace.runtime.tasks.task import StageTask
 
 SLICE_NANOSECONDS = 5_000_000
 """How long a slice is at most, where nothing else is said."""
+WIDE, WIDE_NANOSECONDS = 64, 100_000_000
+"""With more receivers than this a slice takes so long at least."""
 PAUSE_NANOSECONDS = 4_000_000
 """How long what is new in a source waits for more at most."""
 _MILLISECOND = 1_000_000
@@ -148,7 +150,9 @@ class FlowTask:
         for member in self.task.members:
             own = member.info.buffer_timeout
             found.setdefault(self.task.job.buffer_timeout if own is None else own, []).append(member)
-        return [(Beat(_longest(timeout)), members) for timeout, members in found.items()]
+        # A slice may make a packet for each receiver.
+        least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
+        return [(Beat(_longest(timeout), least), members) for timeout, members in found.items()]
 
     def _inboxes_of(self, operator: int) -> Iterator[Inbox]:
         edges = self.task.job.edges
@@ -288,7 +292,7 @@ class FlowTask:
         ended = not self._over and self._end_slice(now, not more)
         self._send()
         more = more or (ended and self._has_turn(now))
-        self.pools.look(now, waits=not more)
+        self.pools.look(now)
         if more:
             return Next(True)
         if self._has_all and not self._in_flight:

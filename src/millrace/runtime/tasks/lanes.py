@@ -13,7 +13,9 @@ from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
-"""How long a source is left alone that had nothing."""
+"""How long a source is left alone that had nothing, and twice as long each time that it has nothing again,"""
+DRIEST_NANOSECONDS = 40_000_000
+"""but not longer than this."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
 _END = object()
@@ -139,6 +141,10 @@ class SourceLane(Lane):
         """whether nothing comes from here in this epoch"""
         self.again_at = 0
         """when it is asked again (ns)"""
+        self._dry = DRY_NANOSECONDS
+        """how long it is left alone the next time that it has nothing (ns)"""
+        self._records = 0
+        """that it had given when it had nothing the last time"""
 
     def begin(self, reading: Iterator[None], is_held: bool) -> None:
         """An epoch: what is to be read.
@@ -165,5 +171,10 @@ class SourceLane(Lane):
         if self._reading is not None and next(self._reading, _END) is _END:
             self._reading = None
         self.again_at = 0
+        records = self.member.fork.records
         if self.operator.is_dry:
-            self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else DRY_NANOSECONDS)
+            if records != self._records:
+                self._dry = DRY_NANOSECONDS
+            self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
+            self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
+            self._records = records

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 
-LOOK_NANOSECONDS = 10_000_000
-"""How often a task that has always something to do is looked at."""
+LOOK_NANOSECONDS = 20_000_000
+"""How often they are looked at."""
 
 
 class Pools:
@@ -23,13 +23,10 @@ class Pools:
         self._span = 0
         self._sums = (0.0, 0.0)
 
-    def look(self, now: int, waits: bool) -> None:
-        """See how full they are, if it is time for that.
-
-        :param waits: whether nothing will change soon.
-        """
+    def look(self, now: int) -> None:
+        """See how full they are, if it is time for that."""
         at = self._at
-        if not waits and at is not None and now < at + LOOK_NANOSECONDS:
+        if at is not None and now < at + LOOK_NANOSECONDS:
             return
         if at is not None and now > at:
             self._span += now - at

@@ -112,8 +112,7 @@ class FlowOwner:
         except (EOFError, ConnectionError):
             raise
         except Exception as error:
-            self._broken(error)
-            raise
+            self._broken(error)  # the driver says so, if it still wants to know
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)

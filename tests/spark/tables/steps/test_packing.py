@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql import types as s
 
@@ -60,6 +60,7 @@ def unpacked(call: PackedCall, batches: list[pa.RecordBatch], place: int) -> dic
 
 
 @given(ROWS, st.integers(1, 4), st.integers(1, 9))
+@example([((zero, None), number, None, number) for number, zero in enumerate([-0.0, 0.0, -0.0])], 3, 9)
 def test_rows_stay_with_their_keys_in_their_order(rows: list[Any], size: int, lot: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(packing, "MOST_ROWS", lot)

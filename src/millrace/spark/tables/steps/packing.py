@@ -125,6 +125,8 @@ def _by_key(keys: Sequence[pa.Array], count: int) -> tuple[list[pa.Array], pa.Ar
     if not keys:
         return [], places, np.array([0, count])
     by = names(len(keys))
+    # Spark has one key for both zeros, Arrow would have two, and their rows not in order.
+    keys = [pc.add(key, pa.scalar(0.0, key.type)) if pa.types.is_floating(key.type) else key for key in keys]
     grouped = pa.table([*keys, places], [*by, "at"]).group_by(by, use_threads=False)
     found = grouped.aggregate([("at", "list")]).combine_chunks()
     lists = found["at_list"].chunk(0)
