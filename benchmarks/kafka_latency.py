@@ -2,13 +2,17 @@
 
     python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000] [--way resident:10]
     python -m benchmarks.kafka_latency --partitions 0 --way flow:1000 --rounds 3 --peers /where/they/are/bin/python
+    python -m benchmarks.kafka_latency --partitions 0 --way flow:1000 --kind windows,exactly-once,group-by
 
 One broker. The job counts by key in between and writes at least once, with a checkpoint each second; all producers
 linger for ``LINGER_MS``. The way is what carries its epochs (``millrace.epoch.execution``), and their interval in ms;
 with --partitions 0 only the latency is measured. A record's latency is the time from the call that sends it to the
 moment at which a consumer has its result; the first ten seconds do not count. Beside it stands the share of a core
 that all processes of the job take meanwhile. With --peers an interpreter that has ``bytewax`` and ``quixstreams``
-runs the same with these, in turn. Wanted: see ``BAR_MS`` and ``BAR_CORES``, and 1,000 partitions on 2 subtasks
+runs the same with these, in turn. ``windows`` counts by key in
+windows of 100 ms, in SQL: a result's latency is the time since the end of its window. ``exactly-once`` is the first
+job with transactions and a checkpoint every 100 ms, read by a consumer that sees what is committed. ``group-by`` counts
+by key in SQL, into an upsert topic. Wanted: see ``BARS``, and 1,000 partitions on 2 subtasks
 5 s after 4 at most. With --seconds 1800 the memory of all processes of the job is compared, too: the last quarter's
 median with the second's.
 """
@@ -37,9 +41,15 @@ KEYS, PARTITIONS = 100, 4
 WARM_SECONDS = 10
 LINGER_MS = "0"
 """of all producers"""
-BAR_MS = {"spark-jobs": (150, 1_000), "resident": (25, 200), "flow": (7, 30)}
-"""median, and the 99th of a hundred"""
-BAR_CORES = {"flow": 0.3}
+BARS = {
+    ("stream", "spark-jobs"): (150, 1_000, math.inf),
+    ("stream", "resident"): (25, 200, math.inf),
+    ("stream", "flow"): (7, 30, 0.3),
+    ("windows", "flow"): (20, 60, 0.5),
+    ("exactly-once", "flow"): (120, 250, math.inf),
+    ("group-by", "flow"): (math.inf, math.inf, 0.35),
+}
+"""median and the 99th of a hundred (ms), share of a core"""
 BAR_SECONDS, BAR_MEMORY = 5.0, 1.05
 
 BYTEWAX = """
@@ -86,8 +96,51 @@ with tempfile.TemporaryDirectory() as folder:
 PEERS = {"bytewax": BYTEWAX, "quix": QUIX}
 
 
-def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None:
+def sql_job(bootstrap: str, source: str, sink: str, kind: str, way: str) -> None:
+    """The jobs of SQL, in a process of its own."""
+    from millrace.table import EnvironmentSettings, TableEnvironment
+
+    tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    execution, _, interval = way.partition(":")
+    for key, value in {
+        "millrace.epoch.execution": execution,
+        "millrace.epoch.interval-ms": interval,
+        "parallelism.default": "2",
+        "execution.checkpointing.interval": "1 s",
+        "execution.checkpointing.dir": tempfile.mkdtemp(prefix="millrace-latency-"),
+    }.items():
+        tables.get_config().set(key, value)
+    kafka = f"'properties.bootstrap.servers' = '{bootstrap}', 'properties.linger.ms' = '{LINGER_MS}'"
+    tables.execute_sql(
+        f"CREATE TABLE source (k STRING, sent DOUBLE, at AS TO_TIMESTAMP_LTZ(CAST(sent * 1000 AS BIGINT), 3), "
+        f"WATERMARK FOR at AS at) WITH ('connector' = 'kafka', 'topic' = '{source}', "
+        f"'scan.startup.mode' = 'earliest-offset', 'format' = 'csv', {kafka})"
+    )
+    if kind == "windows":
+        tables.execute_sql(
+            f"CREATE TABLE sink (k STRING, sent DOUBLE, n BIGINT) WITH ('connector' = 'kafka', 'topic' = '{sink}', "
+            f"'format' = 'csv', {kafka})"
+        )
+        query = (
+            "SELECT k, CAST(UNIX_TIMESTAMP(CAST(window_end AS STRING)) AS DOUBLE) "
+            "+ EXTRACT(MILLISECOND FROM window_end) / 1000e0, n FROM "
+            "(SELECT k, window_end, COUNT(*) AS n FROM TUMBLE(TABLE source, DESCRIPTOR(at), "
+            "INTERVAL '0.1' SECOND) GROUP BY k, window_start, window_end)"
+        )
+    else:
+        tables.execute_sql(
+            f"CREATE TABLE sink (k STRING, sent DOUBLE, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ("
+            f"'connector' = 'upsert-kafka', 'topic' = '{sink}', 'key.format' = 'csv', 'value.format' = 'csv', {kafka})"
+        )
+        query = "SELECT k, MAX(sent), COUNT(*) FROM source GROUP BY k"
+    tables.execute_sql(f"INSERT INTO sink {query}").wait()
+
+
+def job(bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: str) -> None:
     """What is measured, in a process of its own."""
+    if kind in ("windows", "group-by"):
+        sql_job(bootstrap, source, sink, kind, way)
+        return
     from millrace.common import Configuration, SimpleStringSchema, Types, WatermarkStrategy
     from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
     from millrace.datastream.connectors.base import DeliveryGuarantee
@@ -115,7 +168,7 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None
     folder = tempfile.mkdtemp(prefix="millrace-latency-")
     configuration.set_string("execution.checkpointing.dir", folder)
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
-    env.enable_checkpointing(1_000)
+    env.enable_checkpointing(100 if kind == "exactly-once" else 1_000)
     reading = KafkaSource.builder().set_bootstrap_servers(bootstrap).set_topics(source)
     reading.set_value_only_deserializer(SimpleStringSchema())
     if bounded:
@@ -123,7 +176,10 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None
     schema = KafkaRecordSerializationSchema.builder().set_topic(sink)
     writing = KafkaSink.builder().set_bootstrap_servers(bootstrap).set_property("linger.ms", LINGER_MS)
     writing.set_record_serializer(schema.set_value_serialization_schema(SimpleStringSchema()).build())
-    writing.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
+    if kind == "exactly-once":
+        writing.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).set_transactional_id_prefix("latency")
+    else:
+        writing.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
     records = env.from_source(reading.build(), WatermarkStrategy.no_watermarks(), "source")
     counted = records.key_by(lambda value: value.partition(",")[0]).process(Count(), Types.STRING())
     counted.sink_to(writing.build())
@@ -132,9 +188,12 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, way: str) -> None
     print("seconds", time.perf_counter() - began, flush=True)
 
 
-def start(bootstrap: str, source: str, sink: str, bounded: bool, way: str, peers: str) -> subprocess.Popen[str]:
+def start(
+    bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: str, peers: str
+) -> subprocess.Popen[str]:
     """The job, by ``way``; of others than Millrace by the interpreter that has them."""
-    command = [sys.executable, "-m", "benchmarks.kafka_latency", "--job", bootstrap, source, sink, str(bounded), way]
+    arguments = [bootstrap, source, sink, str(bounded), kind, way]
+    command = [sys.executable, "-m", "benchmarks.kafka_latency", "--job", *arguments]
     if way in PEERS:
         command = [peers, "-c", PEERS[way], bootstrap, source, sink, LINGER_MS]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -185,10 +244,12 @@ class Measured(NamedTuple):
         return self.took[int(len(self.took) * 0.99)]
 
 
-def latency(bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, way: str, peers: str) -> Measured:
+def latency(
+    bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, kind: str, way: str, peers: str
+) -> Measured:
     """One run of one side."""
     source, sink = topics
-    running = start(bootstrap, source, sink, False, way, peers)
+    running = start(bootstrap, source, sink, False, kind, way, peers)
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "oracle", "fetch.wait.max.ms": 100, "enable.auto.commit": False,
     })  # fmt: skip
@@ -206,7 +267,7 @@ def latency(bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, 
         if now > begin and spent is None:
             spent, measured_from = processor_seconds(running.pid), now
         if message is not None and message.error() is None and now > begin:
-            sent = float((message.value() or b"").split(b",")[1])
+            sent = float((message.value() or b"0,0").split(b",")[1])
             if sent > begin:
                 took.append((now - sent) * 1000)
         if now > begin and (not memory or now > begin + len(memory) * max(5, seconds / 200)):
@@ -219,15 +280,14 @@ def latency(bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, 
     return Measured(sorted(took), cores, memory)
 
 
-def tell(way: str, rate: int, found: Measured) -> None:
+def tell(kind: str, way: str, rate: int, found: Measured) -> None:
     """Print what was found, beside what is wanted."""
-    name = way.partition(":")[0]
-    p50, p99 = BAR_MS.get(name, (math.inf, math.inf))
-    cores = BAR_CORES.get(name, math.inf)
-    reached = found.p50 <= p50 and found.p99 <= p99 and found.cores <= cores
-    bars = f" (bars {p50}, {p99} ms, {cores}: {'reached' if reached else 'NOT reached'})" if name in BAR_MS else ""
+    wanted = BARS.get((kind, way.partition(":")[0]), (math.inf, math.inf, math.inf))
+    reached = found.p50 <= wanted[0] and found.p99 <= wanted[1] and found.cores <= wanted[2]
+    bars = ", ".join(f"{bar:g}" for bar in wanted)
+    bars = f" (bars {bars}: {'reached' if reached else 'NOT reached'})" if any(map(math.isfinite, wanted)) else ""
     print(
-        f"{way:16} {len(found.took):,} records at {rate:,}/s: p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, "
+        f"{kind:12} {way:16} {len(found.took):,} records at {rate:,}/s: p50 {found.p50:.1f}, p99 {found.p99:.1f} ms, "
         f"{found.cores:.2f} of a core{bars}",
         flush=True,
     )
@@ -257,7 +317,7 @@ def partitions(bootstrap: str, many: int, way: str) -> None:
         producer.flush()
         best = []
         for _ in range(3):
-            out, _ = start(bootstrap, topic, "out", True, way, "").communicate()
+            out, _ = start(bootstrap, topic, "out", True, "stream", way, "").communicate()
             best.append(float(out.split()[-1]))
         found.append(statistics.median(best))
     beyond = found[1] - found[0]
@@ -276,32 +336,35 @@ def main() -> None:
     parser.add_argument("--way", default="spark-jobs:100")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--peers", default="", help="an interpreter that has bytewax and quixstreams")
-    parser.add_argument("--job", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--kind", default="stream", help="stream, windows, exactly-once, group-by")
+    parser.add_argument("--job", nargs=6, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        bootstrap, source, sink, bounded, way = given.job
-        job(bootstrap, source, sink, bounded == "True", way)
+        bootstrap, source, sink, bounded, kind, way = given.job
+        job(bootstrap, source, sink, bounded == "True", kind, way)
         return
-    ways = [*([given.way] if given.way else []), *(PEERS if given.peers else ())]
-    found: dict[str, list[Measured]] = {way: [] for way in ways}
+    kinds = given.kind.split(",")
+    sides = [(kind, given.way) for kind in kinds if given.way]
+    sides += [("stream", peer) for peer in PEERS if given.peers]
+    found: dict[tuple[str, str], list[Measured]] = {side: [] for side in sides}
     with Kafka(java_options=("-Xmx768m", "-XX:TieredStopAtLevel=4")) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         if given.partitions:
             partitions(broker.bootstrap, given.partitions, given.way)
         for number in range(given.rounds):
-            for way in ways:
-                topics = f"in-{way[:4]}-{number}", f"out-{way[:4]}-{number}"
+            for place, (kind, way) in enumerate(sides):
+                topics = f"in-{place}-{number}", f"out-{place}-{number}"
                 for each in admin.create_topics([NewTopic(name, PARTITIONS) for name in topics]).values():
                     each.result()
-                measured = latency(broker.bootstrap, topics, given.rate, given.seconds, way, given.peers)
-                found[way].append(measured)
-                tell(way, given.rate, measured)
+                measured = latency(broker.bootstrap, topics, given.rate, given.seconds, kind, way, given.peers)
+                found[kind, way].append(measured)
+                tell(kind, way, given.rate, measured)
     if given.rounds > 1:
         print("medians of the rounds:")
-        for way, rounds in found.items():
-            tell(way, given.rate, sorted(rounds, key=lambda each: each.p50)[len(rounds) // 2])
+        for (kind, way), rounds in found.items():
+            tell(kind, way, given.rate, sorted(rounds, key=lambda each: each.p50)[len(rounds) // 2])
     if given.way:
-        tell_memory(found[given.way][-1].memory)
+        tell_memory(found[kinds[0], given.way][-1].memory)
     print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
 
 

@@ -229,19 +229,25 @@ class FlowCluster:
     def _haunt(self, life: Life, mine: list[TaskId]) -> None:
         """What the tasks of an owner still do takes effect at any time."""
         zombie = Task(f"tasks {mine}", zombie=True)
-        for _ in range(HAUNTED_STEPS):
-            self._now += STEP
-            name = self._random.choice(mine)
-            with self._at_work(name, zombie):
-                life.tasks[name].step(self._now)
-            self._take(life, name)
-            ways = [way for way, frames in life.network.items() if frames and {*way} <= {*mine}]
-            if ways:
-                way = self._random.choice(sorted(ways))
-                with self._at_work(name, zombie):
-                    life.tasks[way[1]].deliver(life.network[way].popleft())
+        try:
+            for _ in range(HAUNTED_STEPS):
+                self._now += STEP
+                self._go_on(life, mine, zombie)
+        except WorkerDied as death:
+            self._world.note(f"an owner that was lost dies, too: {death}")
         if zombie.effects:
             self._world.zombies.append(zombie)
+
+    def _go_on(self, life: Life, mine: list[TaskId], zombie: Task) -> None:
+        name = self._random.choice(mine)
+        with self._at_work(name, zombie):
+            life.tasks[name].step(self._now)
+        self._take(life, name)
+        ways = [way for way, frames in life.network.items() if frames and {*way} <= {*mine}]
+        if ways:
+            way = self._random.choice(sorted(ways))
+            with self._at_work(name, zombie):
+                life.tasks[way[1]].deliver(life.network[way].popleft())
 
     def lose_workers(self) -> None:
         """All that is only in memory is gone."""

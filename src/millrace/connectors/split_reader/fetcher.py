@@ -77,7 +77,7 @@ class Fetcher(Generic[T, SplitT]):
 
     @property
     def is_dry(self) -> bool:
-        """Whether there is nothing to take, and somebody will hear when there is."""
+        """Whether there is nothing to take, and ``on_available`` is called when there is."""
         return self.on_available is not None and not self._waiting and self._error is None
 
     def close(self) -> None:

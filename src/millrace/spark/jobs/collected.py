@@ -24,7 +24,7 @@ class CollectedParts:
 
     @property
     def has_room(self) -> bool:
-        """Whether whoever reads keeps up."""
+        """Whether the reader keeps up."""
         return len(self._parts) < AHEAD
 
     def add(self, part: bytes) -> None:
