@@ -70,7 +70,7 @@ def main() -> None:
         client.cancel().result()
     good = cores <= BAR and min(read) >= 0.9 * given.rate * (given.seconds - 2)
     verdict = "reached" if good else "NOT reached"
-    print(f"{given.jobs} jobs ({given.way}), {min(read):,} records at least: {cores:.2f} of a core (bar {BAR}: {verdict})")
+    print(f"{given.jobs} jobs ({given.way}), {min(read):,} records each: {cores:.2f} of a core (bar {BAR}: {verdict})")
     sys.exit(not good)
 
 
