@@ -87,6 +87,8 @@ class _Reader(SourceReader[Numbered, NumberedSplit]):
         self._source = source
         self._splits: list[NumberedSplit] = []
         self._no_more_splits = False
+        self._has_given = False
+        """whether this epoch has its records"""
 
     def add_splits(self, splits: Sequence[NumberedSplit]) -> None:
         self._splits += splits
@@ -95,7 +97,10 @@ class _Reader(SourceReader[Numbered, NumberedSplit]):
         self._no_more_splits = True
 
     def poll_next(self, output: ReaderOutput[Numbered]) -> InputStatus:
+        if self._has_given and self._splits:
+            return InputStatus.NOTHING_AVAILABLE
         source = self._source
+        self._has_given = True
         records = []
         for index, split in enumerate(self._splits):
             end = min(split.position + source.per_epoch, source.records)
@@ -108,4 +113,5 @@ class _Reader(SourceReader[Numbered, NumberedSplit]):
         return InputStatus.END_OF_INPUT if done else InputStatus.NOTHING_AVAILABLE
 
     def snapshot_state(self, checkpoint_id: int) -> list[NumberedSplit]:
+        self._has_given = False
         return self._splits

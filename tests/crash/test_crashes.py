@@ -36,7 +36,7 @@ NTH = {
 SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
 """Where there are more crashes to come."""
 
-WAYS = ("spark-jobs", "resident", "flow")
+WAYS = ("spark-jobs", "flow")
 """What carries the epochs."""
 CRASHES = 3
 SEED = seed_of("MILLRACE_CRASH_SEED")
@@ -70,7 +70,7 @@ def crash(place: Place, crashes: Sequence[Crash], way: str, halfway: Path | None
     assert len(happened(place.crashes)) == len(crashes), f"not all happened\n{ended}"
     place.check()
     assert_nothing_left(place)
-    assert_plain(ended, crashes)
+    assert_plain(ended, crashes, way)
     return ended
 
 
@@ -95,13 +95,14 @@ def _processes(place: Place) -> list[str]:
     return found
 
 
-def assert_plain(ended: Ended, crashes: Sequence[Crash]) -> None:
+def assert_plain(ended: Ended, crashes: Sequence[Crash], way: str) -> None:
     """A line for each restart (of the driver, or of the job in it), two more when the driver lost its JVM, and nothing
-    of Spark's insides. A driver may be killed before it has noticed that its JVM was: that is one restart."""
+    of Spark's insides. A driver may be killed before it has noticed that its JVM was: that is one restart. A job in flow
+    may come to its end without the JVM."""
     victims = [crash.victim for crash in crashes]
     jvms, drivers = victims.count(Victim.JVM), victims.count(Victim.DRIVER)
-    together = min(jvms, drivers)
-    assert jvms + drivers - together <= sum("; restart " in line for line in ended.err) <= jvms + drivers, str(ended)
+    noticed = drivers if way == "flow" else max(jvms, drivers)
+    assert noticed <= sum("; restart " in line for line in ended.err) <= jvms + drivers, str(ended)
     assert len(ended.err) <= len(victims) + 2 * victims.count(Victim.JVM), str(ended)
     assert not any(noise in line for noise in NOISE for line in (*ended.err, *ended.out)), str(ended)
 

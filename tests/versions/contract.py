@@ -76,6 +76,7 @@ def counts(session: SparkSession, folder: Path, waits_at: int = -1) -> list[tupl
         "restart-strategy.fixed-delay.delay": "10 ms",
     }
     configuration = Configuration()
+    configuration.set_string("millrace.epoch.execution", "spark-jobs")
     for key, value in settings.items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration, session).set_parallelism(2)
