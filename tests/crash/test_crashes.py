@@ -97,8 +97,8 @@ def _processes(place: Place) -> list[str]:
 
 def assert_plain(ended: Ended, crashes: Sequence[Crash], way: str) -> None:
     """A line for each restart (of the driver, or of the job in it), two more when the driver lost its JVM, and nothing
-    of Spark's insides. A driver may be killed before it has noticed that its JVM was: that is one restart. A job in flow
-    may come to its end without the JVM."""
+    of Spark's insides. A driver may be killed before it has noticed that its JVM was: that is one restart. In flow a
+    job may come to its end without the JVM."""
     victims = [crash.victim for crash in crashes]
     jvms, drivers = victims.count(Victim.JVM), victims.count(Victim.DRIVER)
     noticed = drivers if way == "flow" else max(jvms, drivers)

@@ -19,6 +19,9 @@ Command = Callable[[Any], None]
 KEEP_ALIVE_SECONDS = 5.0
 FEW_RECORDS = 256
 """A fetch that gives less is followed by a pause, so that the next one gives more."""
+PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 10, 0.1
+"""The pause is so many times as long as the processor was needed for the fetch: some formats take a ms to decode one
+record or a thousand."""
 
 
 class Fetcher(Generic[T, SplitT]):
@@ -103,10 +106,12 @@ class Fetcher(Generic[T, SplitT]):
                     continue
                 for command in self._take_commands():
                     command(reader)
+                began = time.thread_time()
                 batches = reader.fetch() if self._open and self._has_room() else ()
                 self._put(batches)
                 if batches and self.pause_seconds and sum(len(batch.records) for batch in batches) < FEW_RECORDS:
-                    time.sleep(self.pause_seconds)
+                    worth = PAUSE_FACTOR * (time.thread_time() - began)
+                    time.sleep(max(self.pause_seconds, min(worth, LONGEST_PAUSE_SECONDS)))
         except Cancelled:
             pass
         except BaseException as error:

@@ -236,7 +236,8 @@ class FlowTask:
         """There is something to read. While a slice is open, what comes until its end is read together; a source that
         has not waited has it already."""
         ends = [beat.end_at(True) for beat, _ in self._parcels]
-        lane.again_at = min(lane.again_at, min((end for end in ends if end is not None), default=0))
+        end = min((end for end in ends if end is not None), default=0)
+        lane.again_at = min(lane.again_at, max(end, lane.not_before))
 
     def end(self) -> None:
         """The driver ends the epoch: sources read no more."""
@@ -319,7 +320,12 @@ class FlowTask:
             self._at = (self._at + 1) % len(lanes)
             if self._may_turn(lane, now):
                 before = self.task.watch.switch(work_slot(lane.member.number))
-                lane.turn(now)
+                if isinstance(lane, SourceLane):
+                    began = self._nanos()
+                    lane.turn(now)
+                    lane.took(self._nanos() - began, now)
+                else:
+                    lane.turn(now)
                 self.task.watch.switch(before)
                 if isinstance(lane, GateLane):
                     self._give_credit(lane)

@@ -18,6 +18,9 @@ DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
+PACE_FACTOR, PACE_NANOSECONDS = 10, 100_000_000
+"""A source that has nothing any more is left alone for so many times what its turns have cost, but not longer than this:
+a few rows cost nearly as much as many."""
 _END = object()
 
 
@@ -141,6 +144,10 @@ class SourceLane(Lane):
         """whether nothing comes from here in this epoch"""
         self.again_at = 0
         """when it is asked again (ns)"""
+        self.not_before = 0
+        """what is woken is not asked again before (ns)"""
+        self._cost = 0
+        """what its turns have cost since it had nothing (ns)"""
         self._dry = DRY_NANOSECONDS
         """how long it is left alone the next time that it has nothing (ns)"""
         self._records = 0
@@ -178,3 +185,10 @@ class SourceLane(Lane):
             self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
             self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
             self._records = records
+
+    def took(self, cost: int, now: int) -> None:
+        """The turn has cost so much (ns)."""
+        self._cost += cost
+        if self.operator.is_dry:
+            self.not_before = now + min(PACE_FACTOR * self._cost, PACE_NANOSECONDS)
+            self._cost = 0
