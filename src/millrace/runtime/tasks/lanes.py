@@ -19,7 +19,7 @@ DRIEST_NANOSECONDS = 40_000_000
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
 PACE_FACTOR, PACE_NANOSECONDS = 10, 100_000_000
-"""A source that has nothing any more is left alone for so many times what its turns have cost, but not longer than this:
+"""A source that has nothing any more is left alone for so many times what its turns have cost, not longer than this:
 a few rows cost nearly as much as many."""
 _END = object()
 
