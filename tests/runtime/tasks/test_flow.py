@@ -32,6 +32,7 @@ from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.tasks.flow import FlowError, FlowTask, Frame, Next
 from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.runtime.tasks.lanes import PACE_FACTOR
 from millrace.runtime.tasks.task import StageTask
 from millrace.testing.flow import FlowEngine
 from millrace.testing.local import LocalEngine
@@ -155,6 +156,25 @@ def test_a_source_that_is_woken_is_read_at_the_end_of_the_open_slice() -> None:
     lane.again_at = 10**9
     wake()
     assert lane.again_at == 1_000 + 20 * 50
+
+
+def test_a_source_that_is_woken_rests_for_what_it_has_cost() -> None:
+    soon: list[Callable[[], None]] = []
+    clock = iter(range(0, 10**12, 1_000))  # each reading is 1,000 ns behind the one before
+    job = replace(job_of(three_stages), buffer_timeout=0)
+    task = StageTask(LocalEngine(job, lambda: 0)._load(), 0, 0, lambda: 0, 0, FlowWriter)
+    task.open()
+    flow = FlowTask(task, nanos=lambda: next(clock), call_soon=soon.append)
+    plan = plan_of(job)
+    flow.begin(plan.order, plan.of((0, 0)), 1)
+    (lane,) = flow._sources.values()
+    lane.turn(7)
+    assert lane.not_before == 0, "it has more"
+    lane._rest(100)
+    assert lane.not_before == 100 + PACE_FACTOR * 1_000
+    lane.again_at = 10**9
+    flow._wake(lane)
+    assert lane.again_at == lane.not_before
 
 
 # -- buffer timeouts --------------------------------------------------------------------------------------------------

@@ -184,6 +184,8 @@ def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
             group, size = [], 0
     if group:
         yield group
+
+
 class Writer(ABC):
     """The sending side of one edge in one subtask.
 

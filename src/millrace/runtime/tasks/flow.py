@@ -81,7 +81,8 @@ class FlowTask:
     :param ahead: so many collected results wait to be taken, while an epoch goes on, before no more are wanted; 0: all
         are taken at its end.
     :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
-    :param nanos: tells what ends of slices cost (ns): processor time, so that a busy machine does not make slices long.
+    :param nanos: tells what ends of slices and turns of sources cost (ns): processor time, so that a busy machine does
+        not make slices long.
     """
 
     def __init__(
@@ -106,14 +107,16 @@ class FlowTask:
         }
         self._gates = {member.info.id: GateLane(member, self._inboxes_of(member.info.id)) for member in task.members}
         self._sources = {
-            member.info.id: SourceLane(member)
+            member.info.id: SourceLane(member, nanos)
             for member in task.members
             if isinstance(member.operator, ReadingOperator)
         }
         if call_soon is not None:
             for lane in self._sources.values():
                 lane.operator.on_available = partial(call_soon, partial(self._wake, lane))
-                lane.operator.pause_ms = _pause_ms(lane.member.info.buffer_timeout, task.job.buffer_timeout)
+                longest = _longest(self._timeout(lane.member))
+                pause = PAUSE_NANOSECONDS if longest is None else min(longest, PAUSE_NANOSECONDS)
+                lane.operator.pause_ms = pause / _MILLISECOND
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._connect()
         self.pools = Pools(self._inboxes.values(), self._writers.values())
@@ -145,11 +148,15 @@ class FlowTask:
         self._early: list[Packet | EpochMark] = []
         """of the next epoch, which has not begun here"""
 
+    def _timeout(self, member: Member) -> int | None:
+        """The buffer timeout (ms) of an operator: its own, or that of its job; None: nothing was chosen."""
+        own = member.info.buffer_timeout
+        return self.task.job.buffer_timeout if own is None else own
+
     def _by_timeout(self) -> list[tuple[Beat, list[Member]]]:
         found: dict[int | None, list[Member]] = {}
         for member in self.task.members:
-            own = member.info.buffer_timeout
-            found.setdefault(self.task.job.buffer_timeout if own is None else own, []).append(member)
+            found.setdefault(self._timeout(member), []).append(member)
         # A slice may make a packet for each receiver.
         least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
         return [(Beat(_longest(timeout), least), members) for timeout, members in found.items()]
@@ -320,12 +327,7 @@ class FlowTask:
             self._at = (self._at + 1) % len(lanes)
             if self._may_turn(lane, now):
                 before = self.task.watch.switch(work_slot(lane.member.number))
-                if isinstance(lane, SourceLane):
-                    began = self._nanos()
-                    lane.turn(now)
-                    lane.took(self._nanos() - began, now)
-                else:
-                    lane.turn(now)
+                lane.turn(now)
                 self.task.watch.switch(before)
                 if isinstance(lane, GateLane):
                     self._give_credit(lane)
@@ -465,15 +467,6 @@ class FlowTask:
             self.out.append(packet)
             return Next(True)
         return self._ended()
-
-
-def _pause_ms(own: int | None, timeout: int | None) -> float:
-    """How long what is new in a source may wait for more.
-
-    :param own: its buffer timeout (ms), None: that of its job, ``timeout``.
-    """
-    longest = _longest(timeout if own is None else own)
-    return min(SLICE_NANOSECONDS if longest is None else longest, PAUSE_NANOSECONDS) / _MILLISECOND
 
 
 def _longest(timeout: int | None) -> int | None:

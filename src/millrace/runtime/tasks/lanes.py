@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from millrace.runtime.bases.base import Operator, ReadingOperator
 from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.member import Member
+from millrace.runtime.tasks.slices import LONGEST_NANOSECONDS
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
@@ -18,9 +19,9 @@ DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
-PACE_FACTOR, PACE_NANOSECONDS = 10, 100_000_000
-"""A source that has nothing any more is left alone for so many times what its turns have cost, not longer than this:
-a few rows cost nearly as much as many."""
+PACE_FACTOR = 10
+"""A source that has nothing any more is left alone for so many times what its turns have cost, at most as long as what a
+slice may be made longer for its cost: a few rows cost nearly as much as many."""
 _END = object()
 
 
@@ -133,10 +134,14 @@ class GateLane(Lane):
 
 
 class SourceLane(Lane):
-    """A source, for one epoch."""
+    """A source, for one epoch.
 
-    def __init__(self, member: Member) -> None:
+    :param nanos: tells what its turns cost (ns).
+    """
+
+    def __init__(self, member: Member, nanos: Callable[[], int]) -> None:
         super().__init__(member)
+        self._nanos = nanos
         assert isinstance(member.operator, ReadingOperator)
         self.operator: ReadingOperator = member.operator
         self._reading: Iterator[None] | None = None
@@ -175,20 +180,21 @@ class SourceLane(Lane):
         return self._reading is not None and now >= self.again_at
 
     def turn(self, now: int) -> None:
+        began = self._nanos()
         if self._reading is not None and next(self._reading, _END) is _END:
             self._reading = None
+        self._cost += self._nanos() - began
         self.again_at = 0
-        records = self.member.fork.records
         if self.operator.is_dry:
-            if records != self._records:
-                self._dry = DRY_NANOSECONDS
-            self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
-            self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
-            self._records = records
+            self._rest(now)
 
-    def took(self, cost: int, now: int) -> None:
-        """The turn has cost so much (ns)."""
-        self._cost += cost
-        if self.operator.is_dry:
-            self.not_before = now + min(PACE_FACTOR * self._cost, PACE_NANOSECONDS)
-            self._cost = 0
+    def _rest(self, now: int) -> None:
+        """It has nothing any more."""
+        records = self.member.fork.records
+        if records != self._records:
+            self._dry = DRY_NANOSECONDS
+        self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
+        self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
+        self._records = records
+        self.not_before = now + min(PACE_FACTOR * self._cost, LONGEST_NANOSECONDS)
+        self._cost = 0

@@ -55,7 +55,7 @@ def make_carrier(
 
 
 def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
-    """What carries the epochs of a job, where ``execution`` is wanted. Who stays is in flow if that is possible."""
+    """What carries the epochs of a job for which ``execution`` is wanted: ``resident`` is flow where that can be."""
     if execution == options.SPARK_JOBS:
         return execution
     why = _why_no_flow(place, job)
