@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from tests.connectors.kafka.topics import Topics
 
 from millrace.common.serialization import SimpleStringSchema
@@ -237,10 +238,27 @@ def test_ids_are_used_again_and_old_commits_may_still_be_repeated(topics: Topics
         committables += prepared(writer, str(number))
         if number:
             committer.commit(committables[-2:-1])
-    assert len({each.transactional_id for each in committables}) <= 4
+    ids = {each.transactional_id for each in committables}
+    assert len(ids) <= 4
+    assert len({(each.transactional_id, each.epoch) for each in committables}) == len(ids), "new producers"
     # The driver does not know any more which of them it has committed.
     committer.commit(committables)
     topics.expect(target, sorted(map(str, range(8))))
+    writer.close()
+
+
+def test_a_producer_that_is_fenced_is_replaced(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, _ = exactly
+    writer = sink.create_writer(Init())
+    committables = []
+    for number in range(4):
+        made = prepared(writer, str(number))
+        committer.commit(made)
+        fencing = Producer({"bootstrap.servers": topics.bootstrap, "transactional.id": made[0].transactional_id})
+        fencing.init_transactions(30)
+        committables += made
+    committer.commit(committables)
+    topics.expect(target, ["0", "1", "2", "3"])
     writer.close()
 
 

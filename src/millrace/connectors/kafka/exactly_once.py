@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,8 @@ from millrace.connectors.kafka.serializing import RecordSerializer
 from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Described, Transactions
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,21 @@ class _Open:
     records: int = 0
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A transaction that the driver commits, and the producer that wrote it."""
+
+    committable: KafkaCommittable
+    sending: Sending
+
+
 class TransactionalWriter(SinkWriter[T], Generic[T]):
-    """Every epoch's records are a transaction with a producer of its own: what is prepared is committed by the driver,
-    and a producer can't go on after that.
+    """Every epoch's records are a transaction; what is prepared is committed by the driver, while another producer
+    writes the next one.
 
     Its transactional ids are no other writer's, so that nothing that still runs of an earlier one can get in the way.
-    An id is used again when its transaction is committed, so there are as many as transactions wait.
+    An id and its producer are used again when their transaction is committed, so there are as many as transactions
+    wait: a new producer takes half a second before it may begin.
 
     :param prefix: what its transactional ids begin with; subtask, epoch, a random part and a number follow.
     :param epoch: in which it is made.
@@ -79,7 +91,7 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         self._transactions = transactions
         self._prefix = f"{prefix}{place[0]}-{epoch}-{uuid.uuid4().hex[:8]}"
         self._ids = 0
-        self._waiting: list[KafkaCommittable] = []
+        self._waiting: list[_Prepared] = []
         """what the driver commits, as far as is known here"""
         self._thread = ThreadPoolExecutor(1, "millrace-kafka-transactions")
         self._next: Future[_Open] = self._thread.submit(self._make)
@@ -88,7 +100,22 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
 
     def _make(self) -> _Open:
         """A producer that may begin: it takes some round trips, which nothing waits for as a rule."""
-        name = self._free_id()
+        over = self._committed()
+        if over is None:
+            self._ids += 1
+            return self._new(f"{self._prefix}-{self._ids}")
+        name, sending = over.committable.transactional_id, over.sending
+        try:
+            # The driver has ended it, which this producer does not know. To end it once more in the same way is no
+            # error for the brokers, and it is ready for the next one.
+            sending.check()
+            sending.producer.commit_transaction(self._deadline)
+        except (ConnectionError, confluent_kafka().KafkaException) as error:
+            logger.info("the producer of %s is not used again: %s", name, error)
+            return self._new(name)
+        return _Open(name, sending)
+
+    def _new(self, name: str) -> _Open:
         sending = Sending({**self._settings, "transactional.id": name}, self._deadline)
         library = confluent_kafka()
         try:
@@ -102,15 +129,16 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
             raise ConnectionError(f"no transaction can begin under the id {name}: {error}") from error
         return _Open(name, sending)
 
-    def _free_id(self) -> str:
-        known = self._transactions.describe(each.transactional_id for each in self._waiting)
+    def _committed(self) -> _Prepared | None:
+        """One of those that waited and are over by now; it waits no more."""
+        known = self._transactions.describe(each.committable.transactional_id for each in self._waiting)
         for waiting in list(self._waiting):
-            found = known.get(waiting.transactional_id)
-            if found is not None and (found.state, found.begun) == (COMMITTED, waiting.begun):
+            made = waiting.committable
+            found = known.get(made.transactional_id)
+            if found is not None and (found.state, found.begun) == (COMMITTED, made.begun):
                 self._waiting.remove(waiting)
-                return waiting.transactional_id
-        self._ids += 1
-        return f"{self._prefix}-{self._ids}"
+                return waiting
+        return None
 
     def _begun(self) -> _Open:
         if self._open is None:
@@ -150,7 +178,7 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         )
         # Not closed: that would abort what is prepared.
         self._open = None
-        self._waiting.append(made)
+        self._waiting.append(_Prepared(made, opened.sending))
         self._next = self._thread.submit(self._make)
         return [made]
 
