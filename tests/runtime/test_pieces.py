@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import Row, RowKind
-from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
-from millrace.runtime.elements import Chunk, count
+from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, count, record_batch
+from millrace.runtime.elements import Chunk
 from millrace.runtime.pieces import (
     FIRST_ROWS,
     INTERVAL_MS,

@@ -82,3 +82,10 @@ def concat(parts: Sequence[Rows]) -> Rows:
     if all(part.kinds is None for part in parts):
         return Rows(batch)
     return Rows(batch, np.concatenate([part.kind_values() for part in parts]))
+
+
+def count(values: list[Any]) -> int:
+    """How many elements these are in metrics: of batches of rows it is the rows."""
+    if values and values[0].__class__ is Rows:
+        return sum(map(len, values))
+    return len(values)

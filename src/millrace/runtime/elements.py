@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
-from millrace.relational.rows import Rows
-
 MIN_TIMESTAMP = -(2**63)
 """The watermark before the first one (ms), Flink's Long.MIN_VALUE."""
 MAX_WATERMARK = 2**63 - 1
@@ -59,10 +57,3 @@ class Chunk:
 
     def __repr__(self) -> str:
         return f"Chunk(values={self.values!r}, timestamps={self.timestamps!r}, keys={self.keys!r})"
-
-
-def count(values: list[Any]) -> int:
-    """How many elements these are in metrics: of batches of rows it is the rows."""
-    if values and values[0].__class__ is Rows:
-        return sum(map(len, values))
-    return len(values)

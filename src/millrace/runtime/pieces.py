@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from millrace.common.types import Row, RowKind
-from millrace.relational.rows import UPDATE_AFTER, UPDATE_BEFORE, Rows
-from millrace.runtime.elements import Chunk, count
+from millrace.relational.rows import UPDATE_AFTER, UPDATE_BEFORE, Rows, count
+from millrace.runtime.elements import Chunk
 
 PIECE_NANOSECONDS = 10_000_000
 """How long a piece shall take."""

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import Row, RowKind
-from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
-from millrace.runtime.elements import Chunk, Status, count
+from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, count, record_batch
+from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.exchange import flow_writer, outbox
 from millrace.runtime.exchange.codec import Mark, decode
 from millrace.runtime.exchange.exchange import ChannelWriter, Packet

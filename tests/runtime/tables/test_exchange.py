@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.runtime.tables.table_runs import Change, changes_of, rows_of
 
 from millrace.relational import types as t
-from millrace.relational.rows import INSERT, Rows
-from millrace.runtime.elements import Chunk, Status, count
+from millrace.relational.rows import INSERT, Rows, count
+from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.exchange import outbox
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.exchange.exchange import ChannelWriter, Packet

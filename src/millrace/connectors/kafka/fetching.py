@@ -31,6 +31,8 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
     :param pace: None: as fast as possible.
     """
 
+    any_order = True
+
     def __init__(self, settings: Mapping[str, Any], decoder: RecordDecoder[T], pace: Pace | None = None) -> None:
         self._pace = pace
         self._library = confluent_kafka()

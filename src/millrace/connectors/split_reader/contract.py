@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from millrace.relational.rows import count
+
 __all__ = ["SplitBatch", "SplitReader"]
 
 T = TypeVar("T")
@@ -31,9 +33,37 @@ class SplitBatch(Generic[T, SplitT]):
     skipped: int = field(default=0, kw_only=True)
     """how many records among them could not be read and are left out, see ``millrace.util.skipped``"""
 
+    @property
+    def elements(self) -> int:
+        """How many records; of batches of rows it is the rows."""
+        return count(self.records)
+
+    def and_then(self, later: SplitBatch[T, SplitT]) -> SplitBatch[T, SplitT]:
+        """Both as one.
+
+        :param later: what follows in the same split.
+        """
+        times, after = self.timestamps, later.timestamps
+        return SplitBatch(
+            self.split_id,
+            [*self.records, *later.records],
+            later.left,
+            None if times is None or after is None else [*times, *after],
+            self.size + later.size,
+            skipped=self.skipped + later.skipped,
+        )
+
+    def goes_with(self, later: SplitBatch[T, SplitT]) -> bool:
+        """Whether they can be one."""
+        same = self.split_id == later.split_id and self.left is not None
+        return same and (self.timestamps is None) == (later.timestamps is None)
+
 
 class SplitReader(ABC, Generic[T, SplitT]):
     """Fetches records of the splits that it was given."""
+
+    any_order = False
+    """whether records of one split may be read before those of another that were fetched earlier"""
 
     @abstractmethod
     def fetch(self) -> Sequence[SplitBatch[T, SplitT]]:

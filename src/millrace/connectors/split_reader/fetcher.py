@@ -69,14 +69,32 @@ class Fetcher(Generic[T, SplitT]):
             if not self._waiting and self._error is None:
                 self._changed.wait(seconds)
             if self._waiting:
-                batch = self._waiting.popleft()
-                self._records -= len(batch.records)
-                self._size -= batch.size
+                batch = self._next()
                 self._changed.notify_all()
                 return batch
             if self._error is not None:
                 raise self._error
             return None
+
+    def _next(self) -> SplitBatch[T, SplitT]:
+        """The first one that waits; while little comes, together with what has come later of its split."""
+        batch = self._pop(0)
+        at = 0
+        while self.pause_seconds and at < len(self._waiting) and batch.elements < FEW_RECORDS:
+            if batch.goes_with(self._waiting[at]):
+                batch = batch.and_then(self._pop(at))
+            elif self._reader is not None and self._reader.any_order and batch.split_id != self._waiting[at].split_id:
+                at += 1
+            else:
+                break
+        return batch
+
+    def _pop(self, at: int) -> SplitBatch[T, SplitT]:
+        batch = self._waiting[at]
+        del self._waiting[at]
+        self._records -= len(batch.records)
+        self._size -= batch.size
+        return batch
 
     @property
     def is_dry(self) -> bool:
@@ -109,7 +127,7 @@ class Fetcher(Generic[T, SplitT]):
                 began = time.thread_time()
                 batches = reader.fetch() if self._open and self._has_room() else ()
                 self._put(batches)
-                if batches and self.pause_seconds and sum(len(batch.records) for batch in batches) < FEW_RECORDS:
+                if batches and self.pause_seconds and sum(batch.elements for batch in batches) < FEW_RECORDS:
                     worth = PAUSE_FACTOR * (time.thread_time() - began)
                     time.sleep(max(self.pause_seconds, min(worth, LONGEST_PAUSE_SECONDS)))
         except Cancelled:

@@ -20,14 +20,19 @@ def _merge(node: n.Rel) -> n.Rel:
     if not isinstance(node, n.Project):
         return node
     below = node.input
-    if isinstance(below, n.Project) and _may_merge(node.expressions, below.expressions):
+    if isinstance(below, n.Project) and may_merge(node.expressions, below.expressions):
         merged = tuple(substitute(each, below.expressions) for each in node.expressions)
         return _merge(replace(node, input=below.input, expressions=merged))
-    unchanged = tuple(Ref(column.type, index) for index, column in enumerate(below.schema))
-    return below if node.expressions == unchanged and node.columns == below.schema else node
+    return below if is_all_of(node.expressions, below.schema) and node.columns == below.schema else node
 
 
-def _may_merge(upper: tuple[Rex, ...], lower: tuple[Rex, ...]) -> bool:
+def is_all_of(expressions: tuple[Rex, ...], schema: n.Schema) -> bool:
+    """Whether they are the columns of a schema, in their order."""
+    return expressions == tuple(Ref(column.type, index) for index, column in enumerate(schema))
+
+
+def may_merge(upper: tuple[Rex, ...], lower: tuple[Rex, ...]) -> bool:
+    """Whether expressions over the results of others may be computed from what those are computed from."""
     uses = Counter(part.index for each in upper for part in walk(each) if isinstance(part, Ref))
     return all(
         uses[index] <= 1 or (is_deterministic(each) and not is_expensive(each)) for index, each in enumerate(lower)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from millrace.runtime.elements import Chunk, count
+from millrace.relational.rows import count
+from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.marks import PlacedMark
 from millrace.runtime.exchange.outbox import Gathered

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from millrace.runtime.elements import Chunk, count
+from millrace.relational.rows import count
+from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.backlog import Backlog
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.exchange import Packet, Writer

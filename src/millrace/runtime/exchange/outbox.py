@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from millrace.runtime.elements import Chunk, count
+from millrace.relational.rows import count
+from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Mark, encode
 from millrace.runtime.exchange.held_bytes import HeldBytes, Weigher
 from millrace.runtime.exchange.marks import PlacedMark, add_mark, marks_of_targets, together

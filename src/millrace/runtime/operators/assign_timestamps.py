@@ -77,9 +77,12 @@ class EventTime:
             self._emit(values, timestamps)
             return
         known: list[Any] = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
-        on_batch = getattr(generator, "on_batch", None)
+        on_batch, on_values = getattr(generator, "on_batch", None), getattr(generator, "on_values", None)
         try:
-            if on_batch is not None:
+            if on_values is not None:
+                marks.position = len(values)
+                on_values(values, marks)
+            elif on_batch is not None:
                 on_batch(known if None not in known else [MIN_TIMESTAMP if ts is None else ts for ts in known])
             else:
                 for position, (value, timestamp) in enumerate(zip(values, known)):

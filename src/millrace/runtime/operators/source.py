@@ -27,6 +27,8 @@ from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
+FEW = 256
+"""Records of several splits that are handed on together."""
 MUCH = 1_000
 """Records of a poll that let a reader count as one that is behind."""
 _NEWER: tuple[Any, ...] = (None, None, (), (), {})
@@ -157,7 +159,9 @@ class SourceOperator(ReadingOperator):
             self._skipped.inc(skipped.number)
             given += self._kept.polled
             single = status is InputStatus.MORE_AVAILABLE and given and not self._kept
-            if not single or given >= budget.fitting(self._size.size) or perf_counter_ns() >= until:
+            # Few of a split, and maybe few of the next one: what follows costs nearly as much for one as for both.
+            few = status is InputStatus.MORE_AVAILABLE and budget.stays and given < FEW
+            if not (single or few) or given >= budget.fitting(self._size.size) or perf_counter_ns() >= until:
                 output.flush_all()
                 return status, given
 
@@ -203,7 +207,14 @@ class SourceOperator(ReadingOperator):
     def _hand_on_piece(self, budget: Budget) -> None:
         kept, midst, now = self._kept, self.context.midst, self.context.clock()
         size = self._rows_size if kept.first.content[0][0].__class__ is Rows else self._size
-        piece, more = kept.take(budget.fitting(size.size, size is self._rows_size))
+        most = budget.fitting(size.size, size is self._rows_size)
+        if budget.stays and (several := kept.take_several(min(most, FEW))):
+            with self._times.together():
+                for each in several:
+                    hand_on(each, self._times, now)
+            budget.took(sum(each.records for each in several))
+            return
+        piece, more = kept.take(most)
         if more:
             midst.enter()
         began = perf_counter_ns()

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from millrace.common.source import PATIENCE_SECONDS, ReaderOutput
-from millrace.relational.rows import Rows
-from millrace.runtime.elements import Chunk, Status, count
+from millrace.relational.rows import Rows, count
+from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.operators.split_times import SplitTimes
 from millrace.runtime.pieces import Cutter
 
@@ -107,6 +107,16 @@ class Kept:
     def next(self) -> Given:
         """All of what comes next, none of which has been taken."""
         return self._items.popleft()
+
+    def take_several(self, most: int) -> list[Given]:
+        """Batches that come next and have together so many elements at most; none, unless there are two of them."""
+        found, elements = 0, 0
+        for given in self._items if self._cutter is None else ():
+            elements += given.elements
+            if given.kind is not Kind.ELEMENTS or elements > most:
+                break
+            found += 1
+        return [self.next() for _ in range(found)] if found > 1 else []
 
     def take(self, most: int) -> tuple[Given, bool]:
         """So many of the elements that come next, and whether more of the same batch follows."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -45,8 +46,13 @@ class SplitTimes:
         self, strategy: WatermarkStrategy, emit: Emit, output: Output, midst: Midst | None = None
     ) -> None:
         marks = _Marks(self._combine)
-        self._new = partial(EventTime, strategy, emit, marks, midst)
-        self._stamping = partial(EventTime, strategy, emit, _Marks(lambda: None), midst)
+        self._new = partial(EventTime, strategy, self._send, marks, midst)
+        self._stamping = partial(EventTime, strategy, self._send, _Marks(lambda: None), midst)
+        self._emit = emit
+        self._together: list[tuple[list[Any], list[int | None] | None]] | None = None
+        """what is gathered, to go on as one"""
+        self._shown = MIN_TIMESTAMP
+        """the watermark that has gone on, while something is gathered"""
         self._output = output
         self._rest = self._new()
         self._rest_counts = False
@@ -54,6 +60,39 @@ class SplitTimes:
         self.watermark = MIN_TIMESTAMP
         self.idle = False
         """whether this subtask no longer holds watermarks back"""
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """The elements of several splits go on as one batch, and what follows from them in event time behind it."""
+        self._together, self._shown = [], self.watermark
+        try:
+            yield
+            self._show()
+        finally:
+            self._together = None
+
+    def _send(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        if self._together is None:
+            self._emit(values, timestamps)
+            return
+        if self._together and (self._together[0][1] is None) != (timestamps is None):
+            self._emit_gathered()
+        self._together.append((values, timestamps))
+
+    def _show(self) -> None:
+        """What is gathered goes on."""
+        self._emit_gathered()
+        if self.watermark > self._shown:
+            self._shown = self.watermark
+            self._output.mark(self.watermark)
+
+    def _emit_gathered(self) -> None:
+        parts, self._together = self._together or [], []
+        if not parts:
+            return
+        times = [times for _, times in parts if times is not None]
+        known = [each for some in times for each in some] if times else None
+        self._emit([value for values, _ in parts for value in values], known)
 
     def elements(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
         """Elements of no split."""
@@ -125,10 +164,13 @@ class SplitTimes:
     def _advance(self, watermark: int) -> None:
         if watermark > self.watermark:
             self.watermark = watermark
-            self._output.mark(watermark)
+            if self._together is None:
+                self._output.mark(watermark)
 
     def _set_idle(self, idle: bool) -> None:
         if idle != self.idle:
+            if self._together is not None:
+                self._show()
             self.idle = idle
             self._output.mark(Status.IDLE if idle else Status.ACTIVE)
 

@@ -18,7 +18,7 @@ from millrace.common.watermark import WatermarkGenerator, WatermarkOutput
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex
-from millrace.relational.rows import Rows
+from millrace.relational.rows import Rows, concat
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.pieces import Pause
 from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
@@ -118,6 +118,11 @@ class RowsWatermarks(WatermarkGenerator):
     def __call__(self) -> RowsWatermarks:
         """A generator for one more split."""
         return self
+
+    def on_values(self, values: list[Rows], output: WatermarkOutput) -> None:
+        """Batches that have come together: one watermark follows them, since to compute one costs as much for few rows
+        as for many."""
+        self.on_event(concat(values), MIN_TIMESTAMP, output)
 
     def on_event(self, event: Rows, timestamp: int, output: WatermarkOutput) -> None:
         if not len(event):

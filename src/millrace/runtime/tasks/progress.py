@@ -9,8 +9,9 @@ from time import perf_counter_ns
 from typing import NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
+from millrace.relational.rows import count
 from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import Chunk, count
+from millrace.runtime.elements import Chunk
 from millrace.runtime.tasks.waiting import Waiting
 
 

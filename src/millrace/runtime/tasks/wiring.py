@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from operator import methodcaller
 from time import perf_counter_ns
 
+from millrace.relational.rows import count
 from millrace.runtime.bases.ahead import Ahead, Times
 from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status
 from millrace.runtime.exchange.codec import Mark, decode
 from millrace.runtime.exchange.exchange import Writer
 from millrace.runtime.exchange.partitioners import Partitioner, PartitioningError

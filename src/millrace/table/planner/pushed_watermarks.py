@@ -14,12 +14,21 @@ from millrace.runtime.tables.watermark import RowsWatermarks
 from millrace.table.planner.plan import Plan
 
 
-def watermark_of_scan(plan: Plan, node: n.Watermark) -> tuple[n.Scan, WatermarkStrategy] | None:
-    """The scan below, and its strategy; None: it stays an operator of its own.
+def push_watermark(plan: Plan, node: n.Watermark) -> bool:
+    """Let the source of a watermark make it; False: it stays an operator of its own.
 
     That is so where the source makes none for its splits, where others read the same scan without a watermark or with
     another one, and where functions of the user or the time of the day say what time a row has.
     """
+    found = _watermark_of_scan(plan, node)
+    if found is None:
+        return False
+    scan, strategy = found
+    plan.strategies[id(scan)] = strategy
+    return True
+
+
+def _watermark_of_scan(plan: Plan, node: n.Watermark) -> tuple[n.Scan, WatermarkStrategy] | None:
     found = _scan_below(node)
     if found is None:
         return None

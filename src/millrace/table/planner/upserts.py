@@ -19,9 +19,9 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
     """
     changes = plan.changes(input)
     known_by = ordered_keys(input, plan.changes)
-    by_key = changes.append_only or key is None or _is_by(known_by, key)
-    below = through(plan.add(input, not by_key))
-    if not by_key:
+    materialized = key is not None and needs_materializer(plan, input, key)
+    below = through(plan.add(input, materialized))
+    if materialized:
         assert key is not None
         types = tuple(column.type for column in input.schema)
         unique = min(known_by, key=len, default=None)
@@ -31,6 +31,11 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
         drop = DropUpdateBefore(**plan.options.common)
         return plan.step("DropUpdateBefore", drop, [(below, None)], input.schema, changes)
     return below
+
+
+def needs_materializer(plan: Plan, input: n.Rel, key: Key) -> bool:
+    """Whether the changes of a node's rows do not come in the order that a primary key needs."""
+    return not plan.changes(input).append_only and not _is_by(ordered_keys(input, plan.changes), key)
 
 
 def _is_by(known_by: Iterable[Key], key: Key) -> bool:

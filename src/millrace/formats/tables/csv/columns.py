@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.csv_values import parse_boolean
-from millrace.formats.tables import times
+from millrace.formats.tables import pieces, times
 from millrace.formats.tables.lists import list_column
 from millrace.formats.tables.numbers import number_parser, parse_whole
 from millrace.formats.tables.problems import NoForm
@@ -68,6 +68,8 @@ class CsvColumn:
             return self._array(texts) if self._family is Family.ARRAY else self._row(texts)
         texts = pc.utf8_trim_whitespace(texts)
         texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        if len(texts) <= pieces.FEW:
+            return self._one_by_one(texts)
         try:
             return values_of_texts(texts, self._kind, SQL)
         except (pa.ArrowException, ValueError):

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
-from millrace.relational.rex import Ref, Rex
+from millrace.relational.rex import Ref, Rex, substitute
 from millrace.relational.rules.determinism import is_expensive
+from millrace.relational.rules.merge_projections import is_all_of, may_merge
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.expand import Expand
 from millrace.runtime.tables.joins.correlate import Correlate
@@ -15,7 +16,7 @@ from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.changes import Changes, moved, same, without_keys
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned
-from millrace.table.planner.pushed_watermarks import watermark_of_scan
+from millrace.table.planner.pushed_watermarks import push_watermark
 
 
 def _changes_of_project(node: Any, inputs: list[Changes]) -> Changes:
@@ -34,8 +35,28 @@ def project(plan: Plan, node: n.Project, before: bool) -> Planned:
         below, condition = node.input.input, node.input.condition
     else:
         below, condition = node.input, None
+    expressions, condition, below = _through_watermarks(plan, node.expressions, condition, below)
     # Without its old row an update that no longer passes the filter could not be taken back.
-    return _calc(plan, node, plan.add(below, before or condition is not None), condition, node.expressions)
+    planned = plan.add(below, before or condition is not None)
+    if condition is None and is_all_of(expressions, below.schema):
+        return replace(planned, schema=node.schema, changes=plan.changes(node))
+    return _calc(plan, node, planned, condition, expressions)
+
+
+def _through_watermarks(
+    plan: Plan, expressions: tuple[Rex, ...], condition: Rex | None, below: n.Rel
+) -> tuple[tuple[Rex, ...], Rex | None, n.Rel]:
+    """The same rows from further down: a watermark that is made in the source divides two projections in the plan, but
+    no operators; a time that only the watermark needs is then not computed once more."""
+    while isinstance(below, n.Watermark) and not plan.is_shared(below) and push_watermark(plan, below):
+        below = below.input
+        if isinstance(below, n.Project) and not plan.is_shared(below):
+            over = below.expressions
+            if may_merge((*expressions, *([] if condition is None else [condition])), over):
+                expressions = tuple(substitute(each, over) for each in expressions)
+                condition = None if condition is None else substitute(condition, over)
+                below = below.input
+    return expressions, condition, below
 
 
 @streaming_form(n.Filter, changes=same)
@@ -59,10 +80,7 @@ def hinted(plan: Plan, node: n.Hinted, before: bool) -> Planned:
 
 @streaming_form(n.Watermark, changes=same)
 def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
-    pushed = watermark_of_scan(plan, node)
-    if pushed is not None:
-        scan, strategy = pushed
-        plan.strategies[id(scan)] = strategy
+    if push_watermark(plan, node):
         return plan.add(node.input, before)
     config = WatermarkAssigner(
         column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common

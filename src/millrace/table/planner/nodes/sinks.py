@@ -14,8 +14,9 @@ from millrace.runtime.jobs import specs
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key, same
 from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by
-from millrace.table.planner.upserts import upserts
+from millrace.table.planner.upserts import needs_materializer, upserts
 
 
 @streaming_form(n.Sink, changes=same)
@@ -34,13 +35,26 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
         plan.of_sinks |= _read_as_it_is(node.input)
         below = upserts(plan, node.input, key, lambda rows: _enforced(plan, node, rows))
     spec = specs.Sink(node.sink.stream())
-    # Changes of a row must not overtake each other.
-    together = by(key) if key is not None and not changes.append_only else None
+    together = None if key is None or _comes_together(plan, node, key) else by(key)
     if together is None and node.sink.together:
         together = by([node.input.names.index(name) for name in node.sink.together])
     edges = tuple(Edge(id, together) for id in below.ids)
     added = plan.program.add(f"Sink({table})", spec, edges, **_width(plan, node, below, together))
     return Planned((added.id,), node.schema, changes)
+
+
+def _comes_together(plan: Plan, node: n.Sink, key: Key) -> bool:
+    """Whether changes of a row can't overtake each other on their way to the tasks of the sink, though nothing is
+    exchanged: one task makes them, and it hands them to one."""
+    changes = plan.changes(node.input)
+    if changes.append_only:
+        return True
+    if node.sink.parallelism is not None:
+        return False
+    ordered = ordered_keys(node.input, plan.changes)
+    if any(set(each) <= set(key) for each in ordered):
+        return True
+    return RowKind.UPDATE_BEFORE not in node.sink.kinds and needs_materializer(plan, node.input, key)
 
 
 def _read_as_it_is(node: n.Rel) -> set[int]:
