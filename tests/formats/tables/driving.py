@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from millrace.common.types import RowKind
+from millrace.formats.tables import pieces
 from millrace.formats.tables.registry import format_factory, format_options
 from millrace.relational import types as t
 from millrace.relational.formats import Decoded, FormatContext
@@ -40,6 +42,40 @@ def decoded(
     messages: Iterable[bytes | str | None],
     options: dict[str, str] | None = None,
     metadata: Sequence[str] = (),
+) -> Decoded:
+    """What a format makes of messages: the same, be they read one by one, as few are, or all at once."""
+    given = list(messages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "FEW", -1)
+        at_once = _tried(identifier, columns, given, options, metadata)
+    few = _tried(identifier, columns, given, options, metadata)
+    assert _plain(few) == _plain(at_once)
+    if isinstance(few, Exception):
+        raise few
+    return few
+
+
+def _tried(*args: Any) -> Decoded | Exception:
+    try:
+        return _decoded(*args)
+    except Exception as error:
+        return error
+
+
+def _plain(found: Decoded | Exception) -> str:
+    if isinstance(found, Exception):
+        return f"{type(found).__name__}: {found}"
+    kinds, origins = found.rows.kinds, found.messages
+    parts = [found.rows.batch.schema, found.rows.batch.to_pylist(), found.skipped]
+    return repr([*parts, *(None if each is None else list(map(int, each)) for each in (kinds, origins))])
+
+
+def _decoded(
+    identifier: str,
+    columns: Schema,
+    messages: Sequence[bytes | str | None],
+    options: dict[str, str] | None,
+    metadata: Sequence[str],
 ) -> Decoded:
     factory = format_factory(identifier, "shop")
     options = format_options(

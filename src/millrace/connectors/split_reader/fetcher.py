@@ -19,7 +19,7 @@ Command = Callable[[Any], None]
 KEEP_ALIVE_SECONDS = 5.0
 FEW_RECORDS = 256
 """A fetch that gives less is followed by a pause, so that the next one gives more."""
-PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 10, 0.1
+PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 20, 0.1
 """The pause is so many times as long as the processor was needed for the fetch: some formats take a ms to decode one
 record or a thousand."""
 

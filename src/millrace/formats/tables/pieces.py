@@ -29,24 +29,29 @@ class Piece:
     """whether they were read all at once"""
 
 
+def is_few(count: int) -> bool:
+    """Whether so many are read one by one."""
+    return count <= FEW
+
+
 def in_pieces(
     messages: pa.Array,
     numbers: Numbers,
     at_once: Callable[[pa.Array], list[pa.Array] | None],
-    one_by_one: Callable[[pa.Array, Numbers], Piece],
+    one_by_one: Callable[[list[bytes], Numbers], Piece],
 ) -> list[Piece]:
     """The columns of messages.
 
     :param numbers: of the messages.
     :param at_once: None if a message needs a closer look.
     """
-    if len(messages) <= FEW:
-        return [one_by_one(messages, numbers)]
+    if is_few(len(messages)):
+        return [one_by_one(messages.to_pylist(), numbers)]
     columns = at_once(messages)
     if columns is not None:
         return [Piece(columns, numbers, at_once=True)]
     if len(messages) <= _PIECE:
-        return [one_by_one(messages, numbers)]
+        return [one_by_one(messages.to_pylist(), numbers)]
     starts = range(0, len(messages), _PIECE)
     pieces = [in_pieces(messages.slice(at, _PIECE), numbers[at : at + _PIECE], at_once, one_by_one) for at in starts]
     return [piece for several in pieces for piece in several]

@@ -161,7 +161,8 @@ class SourceOperator(ReadingOperator):
             single = status is InputStatus.MORE_AVAILABLE and given and not self._kept
             # Few of a split, and maybe few of the next one: what follows costs nearly as much for one as for both.
             few = status is InputStatus.MORE_AVAILABLE and budget.stays and given < FEW
-            if not (single or few) or given >= budget.fitting(self._size.size) or perf_counter_ns() >= until:
+            enough = given >= budget.fitting(FEW if few else self._size.size)
+            if not (single or few) or enough or perf_counter_ns() >= until:
                 output.flush_all()
                 return status, given
 

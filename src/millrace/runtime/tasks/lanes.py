@@ -19,7 +19,7 @@ DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
-PACE_FACTOR = 10
+PACE_FACTOR = 20
 """A source that has nothing any more rests for so many times what its turns have cost, at most as long as a slice
 is made longer for its cost: a few rows cost nearly as much as many."""
 _END = object()

@@ -23,7 +23,8 @@ def columns_of(dialect: CsvDialect, messages: list[str]) -> tuple[Any, Any]:
     fields = CsvFields("shop", WIDTH, dialect, lenient=False)
     encoded = pa.array([message.encode() for message in messages], pa.binary())
     try:
-        one_by_one = [column.to_pylist() for column in fields._one_by_one(encoded, np.arange(len(messages))).columns]
+        found = fields._one_by_one(encoded.to_pylist(), np.arange(len(messages)))
+        one_by_one = [column.to_pylist() for column in found.columns]
     except ValueError:
         one_by_one = None
     at_once = fields._at_once(encoded)

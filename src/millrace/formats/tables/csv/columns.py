@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.csv_values import parse_boolean
-from millrace.formats.tables import pieces, times
+from millrace.formats.tables import times
 from millrace.formats.tables.lists import list_column
 from millrace.formats.tables.numbers import number_parser, parse_whole
+from millrace.formats.tables.pieces import is_few
 from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.text_columns import values_of_texts
 from millrace.formats.tables.times import SQL
@@ -66,21 +67,21 @@ class CsvColumn:
             return texts
         if self._family in _WITH_PARTS:
             return self._array(texts) if self._family is Family.ARRAY else self._row(texts)
+        if is_few(len(texts)):
+            return self._one_by_one([each and (each.strip() or None) for each in texts.to_pylist()])
         texts = pc.utf8_trim_whitespace(texts)
         texts = pc.if_else(pc.equal(texts, ""), None, texts)
-        if len(texts) <= pieces.FEW:
-            return self._one_by_one(texts)
         try:
             return values_of_texts(texts, self._kind, SQL)
         except (pa.ArrowException, ValueError):
-            return self._one_by_one(texts)
+            return self._one_by_one(texts.to_pylist())
 
-    def _one_by_one(self, texts: pa.Array) -> pa.Array:
+    def _one_by_one(self, texts: list[str | None]) -> pa.Array:
         assert self._parse is not None
         values: list[Any] = []
-        for row, text in enumerate(texts.to_pylist()):
+        for row, text in enumerate(texts):
             try:
-                values.append(None if text is None else self._parse(text))
+                values.append(None if not text else self._parse(text))
             except ValueError as error:
                 if not self._lenient:
                     raise BadValue(row, error) from error

@@ -13,7 +13,7 @@ from pyarrow import csv as arrow_csv
 
 from millrace.formats.csv_schema import CsvDialect
 from millrace.formats.csv_text import reader_options
-from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, joined, turned
+from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, is_few, joined, turned
 from millrace.formats.tables.problems import LENIENCE, malformed
 
 _LINE_ENDS = "\r\n"
@@ -37,6 +37,8 @@ class CsvFields:
 
         :raises ValueError: for a malformed message.
         """
+        if is_few(len(messages)):
+            return self._few(messages.to_pylist())
         numbers = np.arange(len(messages))
         empty = pc.equal(pc.binary_length(messages), 0).fill_null(True)
         if pc.any(empty).as_py():
@@ -96,10 +98,15 @@ class CsvFields:
         proper = pc.match_substring_regex(texts.filter(quoted), f"^{field}(?:{separator}{field})*$")
         return not pc.all(proper).as_py()
 
-    def _one_by_one(self, messages: pa.Array, numbers: Numbers) -> Piece:
+    def _few(self, messages: list[bytes | None]) -> Piece:
+        comments = self._dialect.allow_comments
+        numbers = [at for at, each in enumerate(messages) if each and not (comments and each.startswith(b"#"))]
+        return self._one_by_one([messages[at] or b"" for at in numbers], np.array(numbers, np.int64))
+
+    def _one_by_one(self, messages: list[bytes], numbers: Numbers) -> Piece:
         rows: list[list[Any]] = []
         origins: list[int] = []
-        for message, number in zip(messages.to_pylist(), numbers.tolist()):
+        for message, number in zip(messages, numbers.tolist()):
             try:
                 record = self._record(message)
             except (ValueError, standard_csv.Error) as error:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from millrace.formats.tables.json.columns import JsonColumns
 from millrace.formats.tables.json.values import BadField, JsonValues, decoded
-from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, joined
+from millrace.formats.tables.pieces import Numbers, Piece, in_pieces, is_few, joined
 from millrace.formats.tables.problems import LENIENCE, malformed
 from millrace.formats.tables.times import TimeForm
 from millrace.relational.types import DataType
@@ -62,6 +62,8 @@ class JsonReader:
 
         :raises ValueError: for a malformed message.
         """
+        if is_few(len(messages)) and None not in (few := messages.to_pylist()) and b"" not in few:
+            return self._one_by_one(few, np.arange(len(few)))
         present = pc.greater(pc.binary_length(messages), 0).fill_null(False)
         numbers, given = np.flatnonzero(np.asarray(present)), messages
         if len(numbers) < len(messages):
@@ -80,11 +82,10 @@ class JsonReader:
             return [Piece(completion.columns(piece.columns), piece.numbers)]
         sure = pc.invert(unsure)
         columns = completion.columns([column.filter(sure) for column in piece.columns])
-        closer = self._one_by_one(messages.filter(unsure), piece.numbers[np.asarray(unsure)])
+        closer = self._one_by_one(messages.filter(unsure).to_pylist(), piece.numbers[np.asarray(unsure)])
         return [Piece(columns, piece.numbers[np.asarray(sure)]), closer]
 
-    def _one_by_one(self, messages: pa.Array, numbers: Numbers) -> Piece:
-        given = messages.to_pylist()
+    def _one_by_one(self, given: list[bytes], numbers: Numbers) -> Piece:
         rows: list[dict[str, Any]] = []
         origins: list[int] = []
         skipped = 0
