@@ -30,6 +30,7 @@ from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
+from millrace.runtime.tasks.leading import lead_of
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.pools import Pools
 from millrace.runtime.tasks.slices import Beat
@@ -105,7 +106,7 @@ class FlowTask:
             for channel in member.gate.channels
             if not task.job.edges[channel[0]].local
         }
-        self._gates = {member.info.id: GateLane(member, self._inboxes_of(member.info.id)) for member in task.members}
+        self._gates = {member.info.id: self._gate_lane(member) for member in task.members}
         self._sources = {
             member.info.id: SourceLane(member, nanos)
             for member in task.members
@@ -161,9 +162,10 @@ class FlowTask:
         least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
         return [(Beat(_longest(timeout), least), members) for timeout, members in found.items()]
 
-    def _inboxes_of(self, operator: int) -> Iterator[Inbox]:
-        edges = self.task.job.edges
-        return (inbox for (edge, _), inbox in self._inboxes.items() if edges[edge].target == operator)
+    def _gate_lane(self, member: Member) -> GateLane:
+        edges, id = self.task.job.edges, member.info.id
+        inboxes = [inbox for (edge, _), inbox in self._inboxes.items() if edges[edge].target == id]
+        return GateLane(member, inboxes, lead_of(self.task.job, id, inboxes))
 
     def _connect(self) -> None:
         """Let each lane know what it leads to."""
@@ -449,6 +451,8 @@ class FlowTask:
             self.out += writer.epoch_marks(run)
         for inbox in self._inboxes.values():
             inbox.next_epoch()
+        for lane in self._gates.values():
+            lane.lead.end()
         self._order = None
         self.task.watch.switch(OTHER)
         return Next(False, ended=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from millrace.runtime.bases.base import Operator, ReadingOperator
 from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
+from millrace.runtime.tasks.leading import Lead
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.slices import LONGEST_NANOSECONDS
 from millrace.runtime.tasks.wiring import Gate
@@ -76,8 +77,9 @@ class Lane(ABC):
 class GateLane(Lane):
     """The gate of an operator, and what has come for it from other tasks."""
 
-    def __init__(self, member: Member, inboxes: Iterable[Inbox]) -> None:
+    def __init__(self, member: Member, inboxes: Iterable[Inbox], lead: Lead | None = None) -> None:
         super().__init__(member)
+        self.lead = Lead() if lead is None else lead
         self.gate: Gate = member.gate
         self._inboxes = deque(inboxes)
         """the first one has its turn"""
@@ -92,13 +94,20 @@ class GateLane(Lane):
 
     @property
     def busy(self) -> bool:
-        return self._going_on is not None or bool(self.gate.waiting)
+        return self._going_on is not None or bool(self.gate.waiting) or bool(self.lead.aside)
+
+    @property
+    def leads(self) -> bool:
+        """Whether its broadcast side goes first."""
+        return not self.lead.over(self.gate.open_channels)
 
     def ready(self, now: int) -> bool:
         operator = self.gate.operator
         if operator.has_calls_in_flight and not operator.fitting(1):
             return False
-        return self.busy or any(self._inboxes)
+        if self._going_on is not None or self.gate.waiting or any(self._inboxes):
+            return True
+        return bool(self.lead.aside) and not self.leads
 
     def turn(self, now: int) -> None:
         if self._going_on is None:
@@ -115,14 +124,31 @@ class GateLane(Lane):
 
     def _take(self) -> None:
         """The next packet: the channels take turns."""
+        leads = self.leads
+        if self.lead.aside and not leads:
+            self.gate.waiting.extend(self.lead.take_back())
+            return
+        inbox = self._next_inbox(leads)
+        if inbox is None:
+            return
+        packet = inbox.take()
+        items, elements = self.gate.decoded(inbox.channel, packet.payload)
+        if leads and inbox.channel not in self.lead.channels:
+            self.lead.put_aside(items, len(packet.payload))
+        else:
+            self.gate.waiting.extend(items)
+        self._taken = inbox, elements, len(packet.payload)
+
+    def _next_inbox(self, leads: bool) -> Inbox | None:
+        other = None
         for _ in range(len(self._inboxes)):
             inbox = self._inboxes[0]
             self._inboxes.rotate(-1)
+            if inbox and (not leads or inbox.channel in self.lead.channels):
+                return inbox
             if inbox:
-                packet = inbox.take()
-                elements = self.gate.put(inbox.channel, packet.payload)
-                self._taken = inbox, elements, len(packet.payload)
-                return
+                other = inbox
+        return other
 
     def _done(self, now: int) -> None:
         if self._taken is not None:
@@ -166,6 +192,12 @@ class SourceLane(Lane):
         self._reading = reading
         self._rests = is_held or self.operator.finished
         self.again_at = 0
+
+    @property
+    def clear(self) -> bool:
+        # What goes to an operator in the same task can't be put aside there: it is not read.
+        led = any(lane.leads and self.member.info.id not in lane.lead.sources for lane in self._below)
+        return not led and super().clear
 
     @property
     def busy(self) -> bool:

@@ -100,13 +100,13 @@ class Gate:
         if len(self.waiting) == 1:
             yield from self.resume()
 
-    def put(self, channel: Channel, payload: bytes) -> int:
-        """A packet, which waits for ``resume``; how many elements it has."""
+    def decoded(self, channel: Channel, payload: bytes) -> tuple[list[Waiting], int]:
+        """What a packet has, to wait for ``resume``, and how many elements these are."""
         self.bytes += len(payload)
         input = self._inputs[channel]
         items = list(decode(payload))
-        self.waiting.extend(Waiting(input, channel, item) for item in items)
-        return sum(count(item.values) for item in items if isinstance(item, Chunk))
+        elements = sum(count(item.values) for item in items if isinstance(item, Chunk))
+        return [Waiting(input, channel, item) for item in items], elements
 
     def resume(self) -> Iterator[None]:
         """Hand on what waits, as far as there is time; control comes back after each piece."""
@@ -251,6 +251,11 @@ class Gate:
     def channels(self) -> Collection[Channel]:
         """All that lead here."""
         return self._inputs.keys()
+
+    @property
+    def open_channels(self) -> Collection[Channel]:
+        """Those that have not finished."""
+        return self._open
 
     @property
     def finished(self) -> bool:

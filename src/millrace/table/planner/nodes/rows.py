@@ -35,10 +35,10 @@ def project(plan: Plan, node: n.Project, before: bool) -> Planned:
         below, condition = node.input.input, node.input.condition
     else:
         below, condition = node.input, None
-    expressions, condition, below = _through_watermarks(plan, node.expressions, condition, below)
+    expressions, condition, lower = _through_watermarks(plan, node.expressions, condition, below)
     # Without its old row an update that no longer passes the filter could not be taken back.
-    planned = plan.add(below, before or condition is not None)
-    if condition is None and is_all_of(expressions, below.schema):
+    planned = plan.add(lower, before or condition is not None)
+    if lower is not below and condition is None and is_all_of(expressions, lower.schema):
         return replace(planned, schema=node.schema, changes=plan.changes(node))
     return _calc(plan, node, planned, condition, expressions)
 
