@@ -116,6 +116,10 @@ class KeyedStateBackend(KeyedStates):
         self.event_timers.wipe()
         self.processing_timers.wipe()
 
+    def pending(self) -> int:
+        """How many entries have changed since the last delta, as far as tables know."""
+        return sum(table.pending() for table in self._tables.values())
+
     def delta(self) -> KeyedDelta:
         """What changed since the last call; names without changes are left out."""
         changed: KeyedDelta = {}

@@ -39,6 +39,10 @@ class Table(ABC):
     def delta(self) -> dict[Any, Any]:
         """The changes since the last call (address -> change); forgets them."""
 
+    def pending(self) -> int:
+        """How many entries have changed since the last delta, as far as that is known without counting them."""
+        return 0
+
     @abstractmethod
     def apply(self, changes: dict[Any, Any]) -> None:
         """Do the changes of a delta."""
@@ -101,6 +105,9 @@ class ValueTable(Table):
         self.rows.clear()
         self.touched.clear()
 
+    def pending(self) -> int:
+        return len(self.touched)
+
     def delta(self) -> dict[Any, Any]:
         get = self.rows.get
         changes = {at: get(at, ABSENT) for at in self.touched}
@@ -149,6 +156,9 @@ class ListTable(Table):
     def wipe(self) -> None:
         self.rows.clear()
         self.touched.clear()
+
+    def pending(self) -> int:
+        return len(self.touched)
 
     def delta(self) -> dict[Any, Any]:
         changes = {}
@@ -238,6 +248,9 @@ class MapTable(Table):
         self.rows.clear()
         self.touched.clear()
         self.cleared.clear()
+
+    def pending(self) -> int:
+        return len(self.touched) + len(self.cleared)
 
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}

@@ -57,6 +57,9 @@ class _ByWindow(Table):
         self._fresh.clear()
         self._whole.clear()
 
+    def pending(self) -> int:
+        return sum(map(len, self.touched.values()))
+
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}
         for end, touched in self.touched.items():

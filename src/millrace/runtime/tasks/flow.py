@@ -28,6 +28,7 @@ from millrace.runtime.pieces import INTERVAL_MS
 from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.storage import TaskId
+from millrace.runtime.tasks.changed import Changed
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
 from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
 from millrace.runtime.tasks.leading import lead_of
@@ -132,6 +133,7 @@ class FlowTask:
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
         self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
+        self._changed = Changed(task.members)
         self._printing = [each.operator for each in task.members if isinstance(each.operator, PrintOperator)]
         self._collecting = [each.operator for each in task.members if isinstance(each.operator, CollectOperator)]
         self._ahead = ahead
@@ -204,6 +206,7 @@ class FlowTask:
         if order.aligned:
             return
         self.task.begin_flow(order, results)
+        self._changed.begin()
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
             reading = self.task.reading(lane.member, order.epoch, reads, self._limits(lane))
@@ -278,10 +281,10 @@ class FlowTask:
 
     @property
     def wants_end(self) -> bool:
-        """Whether a source can't go on before the epoch has ended."""
+        """Whether the epoch should end: a source can't go on before, or much has changed."""
         if self._order is None or self._order.aligned or self._ending:
             return False
-        return any(lane.wants_end for lane in self._sources.values())
+        return self._changed.much or any(lane.wants_end for lane in self._sources.values())
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
@@ -303,6 +306,7 @@ class FlowTask:
         self._send()
         more = more or (ended and self._has_turn(now))
         self.pools.look(now)
+        self._changed.look(now)
         if more:
             return Next(True)
         if self._has_all and not self._in_flight:
