@@ -120,6 +120,7 @@ class FlowTask:
                 pause = PAUSE_NANOSECONDS if longest is None else min(longest, PAUSE_NANOSECONDS)
                 lane.operator.pause_ms = pause / _MILLISECOND
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
+        self._by_edge = {edge: self._gates[task.job.edges[edge].target] for edge, _ in self._inboxes}
         self._connect()
         self.pools = Pools(self._inboxes.values(), self._writers.values())
         self._at = 0
@@ -242,7 +243,7 @@ class FlowTask:
             inbox.end(frame)
         else:
             self.manifest.received_one(frame)
-            inbox.put(frame)
+            self._by_edge[frame.edge].came(inbox, frame)
 
     def _wake(self, lane: SourceLane) -> None:
         """There is something to read. While a slice is open, what comes until its end is read together; a source that
@@ -433,7 +434,7 @@ class FlowTask:
         """Whether everything of the epoch is here, and done."""
         if (self._sources or not self._inboxes) and not self._ending:
             return False
-        arrived = all(inbox.mark is not None and not inbox for inbox in self._inboxes.values())
+        arrived = all(lane.has_all for lane in self._gates.values())
         return arrived and not any(lane.busy for lane in self._lanes)
 
     def _close(self) -> Next:
@@ -453,10 +454,8 @@ class FlowTask:
         run = self.manifest.run
         for writer in self._writers.values():
             self.out += writer.epoch_marks(run)
-        for inbox in self._inboxes.values():
-            inbox.next_epoch()
         for lane in self._gates.values():
-            lane.lead.end()
+            lane.next_epoch()
         self._order = None
         self.task.watch.switch(OTHER)
         return Next(False, ended=True)

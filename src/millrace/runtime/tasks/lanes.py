@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from millrace.runtime.bases.base import Operator, ReadingOperator
+from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.leading import Lead
@@ -81,8 +82,9 @@ class GateLane(Lane):
         super().__init__(member)
         self.lead = Lead() if lead is None else lead
         self.gate: Gate = member.gate
-        self._inboxes = deque(inboxes)
-        """the first one has its turn"""
+        self._inboxes = tuple(inboxes)
+        self._filled: deque[Inbox] = deque()
+        """those in which something waits; the first one has its turn"""
         self._going_on: Iterator[None] | None = None
         self._taken: tuple[Inbox, int, int] | None = None
         """(where the packet came from that the gate is at, its elements, its bytes)"""
@@ -105,7 +107,7 @@ class GateLane(Lane):
         operator = self.gate.operator
         if operator.has_calls_in_flight and not operator.fitting(1):
             return False
-        if self._going_on is not None or self.gate.waiting or any(self._inboxes):
+        if self._going_on is not None or self.gate.waiting or self._filled:
             return True
         return bool(self.lead.aside) and not self.leads
 
@@ -132,6 +134,8 @@ class GateLane(Lane):
         if inbox is None:
             return
         packet = inbox.take()
+        if inbox:
+            self._filled.append(inbox)
         items, elements = self.gate.decoded(inbox.channel, packet.payload)
         if leads and inbox.channel not in self.lead.channels:
             self.lead.put_aside(items, len(packet.payload))
@@ -140,15 +144,30 @@ class GateLane(Lane):
         self._taken = inbox, elements, len(packet.payload)
 
     def _next_inbox(self, leads: bool) -> Inbox | None:
-        other = None
-        for _ in range(len(self._inboxes)):
-            inbox = self._inboxes[0]
-            self._inboxes.rotate(-1)
-            if inbox and (not leads or inbox.channel in self.lead.channels):
-                return inbox
-            if inbox:
-                other = inbox
-        return other
+        if leads:
+            for inbox in self._filled:
+                if inbox.channel in self.lead.channels:
+                    self._filled.remove(inbox)
+                    return inbox
+        return self._filled.popleft() if self._filled else None
+
+    def came(self, inbox: Inbox, packet: Packet) -> None:
+        """A packet has come for one of its channels."""
+        if not inbox:
+            self._filled.append(inbox)
+        inbox.put(packet)
+
+    def next_epoch(self) -> None:
+        """What comes from now on is of the next epoch."""
+        self._filled.clear()  # an aligned one has taken its packets without a turn
+        for inbox in self._inboxes:
+            inbox.next_epoch()
+        self.lead.end()
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the epoch has ended in all tasks before, and everything of it was taken."""
+        return not self._filled and all(inbox.mark is not None for inbox in self._inboxes)
 
     def _done(self, now: int) -> None:
         if self._taken is not None:

@@ -8,7 +8,9 @@ from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 
 LOOK_NANOSECONDS = 20_000_000
-"""How often they are looked at."""
+"""How often they are looked at,"""
+LOOK_EACH_NANOSECONDS = 1_000_000
+"""or after so long for each of them, if they are many."""
 
 
 class Pools:
@@ -17,6 +19,7 @@ class Pools:
     def __init__(self, inboxes: Collection[Inbox], writers: Collection[FlowWriter]) -> None:
         self._inboxes = inboxes
         self._writers = writers
+        self._pause = max(LOOK_NANOSECONDS, LOOK_EACH_NANOSECONDS * len(inboxes))
         self._seen = (0.0, 0.0)
         self._at: int | None = None
         """when (ns)"""
@@ -26,7 +29,7 @@ class Pools:
     def look(self, now: int) -> None:
         """See how full they are, if it is time for that."""
         at = self._at
-        if at is not None and now < at + LOOK_NANOSECONDS:
+        if at is not None and now < at + self._pause:
             return
         if at is not None and now > at:
             self._span += now - at

@@ -24,11 +24,13 @@ from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.result_files import TaskResults
 from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.context.context import now_millis
+from millrace.runtime.exchange.flow_writer import EpochMark
 from millrace.runtime.failure import full_traceback
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.spark.flow.marks import Marks
 from millrace.spark.flow.messages import (
     Acked,
     Begin,
@@ -88,6 +90,7 @@ class FlowOwner:
         self._out: dict[int, tuple[socket.socket, threading.Lock]] = {}
         """number of an owner -> the connection to it"""
         self._tasks: dict[TaskId, Turning] = {}
+        self._marks = Marks(self._job)
         self._run = 0
         self._error: BaseException | None = None
 
@@ -202,15 +205,12 @@ class FlowOwner:
 
     def _send(self, frames: list[Frame]) -> None:
         """From the thread of a task."""
-        away: dict[int, list[Frame]] = {}
+        by_owner: dict[int, list[Frame]] = {}
         for frame in frames:
-            task = destination(self._job, frame)
-            owner = self._owner_of(task)
-            if owner == self._number:
-                self._tasks[task].deliver(frame)
-            else:
-                away.setdefault(owner, []).append(frame)
-        for owner, gathered in away.items():
+            owner = self._owner_of(destination(self._job, frame))
+            by_owner.setdefault(owner, []).append(frame)
+        self._deliver(by_owner.pop(self._number, ()))
+        for owner, gathered in by_owner.items():
             try:
                 link, writing = self._connection(owner)
                 with writing:
@@ -249,5 +249,11 @@ class FlowOwner:
         self._deliver(decoder.add(content))
 
     def _deliver(self, frames: Iterable[Frame]) -> None:
+        marks = []
         for frame in frames:
-            self._tasks[destination(self._job, frame)].deliver(frame)
+            if isinstance(frame, EpochMark):
+                marks.append(frame)
+            else:
+                self._tasks[destination(self._job, frame)].deliver(frame)
+        for whole in self._marks.add(marks) if marks else ():
+            self._tasks[destination(self._job, whole[0])].deliver_marks(whole)

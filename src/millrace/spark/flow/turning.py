@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from time import perf_counter_ns
 
-from millrace.runtime.exchange.flow_writer import Credit
+from millrace.runtime.exchange.flow_writer import Credit, EpochMark
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.storage import SnapshotFiles
@@ -99,6 +99,14 @@ class Turning:
         self._credits.append(frame)
         if self._pressed:
             self._put(_nothing)
+
+    def deliver_marks(self, marks: list[EpochMark]) -> None:
+        """Of all that send over an edge."""
+        self._put(lambda: self._deliver_marks(marks))
+
+    def _deliver_marks(self, marks: list[EpochMark]) -> None:
+        for mark in marks:
+            self.worker.deliver(mark)
 
     def taken(self, parts: int) -> None:
         """So many parts of what was collected are taken."""
