@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from millrace.metrics.snapshot import HistogramSnapshot
 from millrace.runtime.elements import Chunk, LatencyMark, Status
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.testing import run_locally
+from millrace.testing.flow import FlowEngine
+from millrace.testing.local import job_of
 
 LATENCY_MARKS = st.builds(LatencyMark, st.integers(0), st.integers(0), st.integers(0))
 MARKS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.sampled_from(Status), LATENCY_MARKS)
@@ -90,3 +93,16 @@ def test_statistics_of_a_histogram() -> None:
         }
     )
     assert HistogramSnapshot(0, ()).statistics()["p99"] == 0
+
+
+def test_in_flow_there_is_one_an_interval_however_long_the_epoch_is() -> None:
+    ticks = itertools.count(1_000_000, 7)
+    job = job_of(program(50).set_parallelism(1))
+    engine = FlowEngine(job, lambda: next(ticks), Random(3), aligned=False)
+    (source,) = [info.id for info in job.operators if info.uid == "source"]
+    found = [
+        [latency for report in epoch.reports for latency in report.latencies if latency[0] == source]
+        for epoch in engine.epochs()
+    ]
+    assert len(found) < 4
+    assert max(map(len, found)) > 5

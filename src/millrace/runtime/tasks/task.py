@@ -354,6 +354,8 @@ class StageTask:
         reading = member.operator.read(order, epoch, limits)
         watch, slot, fork = self.watch, work_slot(member.number), member.fork
         while True:
+            if limits.stays:
+                self._send_latency_mark(member)
             before, known = watch.spent[slot], fork.records
             outside = watch.switch(slot)
             self.progress.at(member.gate)
