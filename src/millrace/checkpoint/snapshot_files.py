@@ -35,7 +35,7 @@ from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.state.tables import ListTable, MapTable
 from millrace.runtime.storage import Wanted
-from millrace.runtime.tasks.waiting import event_times
+from millrace.runtime.tasks.waiting import event_times, only_waiting
 
 
 class FolderSnapshots:
@@ -66,6 +66,8 @@ class FolderSnapshots:
         earlier = load(open_folder(uri), metadata, place, info, subtask)
         if earlier is None:
             return None
+        if place.changed(info) is not None:  # that such state is dropped was allowed, or it would not run
+            return replace(earlier, keyed=iter(()), shared={}, smalls=tuple(map(only_waiting, earlier.smalls)))
         states, keyed = metadata.states.get(info.uid, ()), earlier.keyed
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted)

@@ -54,6 +54,8 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
     now = {info.uid: info for info in job.operators}
     earlier = metadata.by_uid
     restored, new, incompatible = [], [], []
+    other: list[str] = []
+    """operators whose state is of another query"""
     for uid, info in now.items():
         title = f"{info.name!r} (uid {uid})"
         place = earlier.get(uid)
@@ -72,13 +74,26 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             if place.windows is not None and isinstance(info.spec, Window):
                 problem = check_windows(place.windows, info.spec.strategy)
                 incompatible += [] if problem is None else [f"{title}: {problem}"]
+            changed = place.changed(info)
+            if changed is not None:
+                other.append(f"{title}: its query {changed}")
+                continue
             saved = metadata.saved.get(uid, SavedOperator())
             incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
             restored.append(f"{title}{': ' + names if names else ''}{change}")
     dropped = [f"{earlier[uid].name!r} (uid {uid})" for uid in earlier if uid in stateful and uid not in now]
+    if allow_non_restored:
+        dropped += other
+    else:
+        incompatible += other
     found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
     fixes = []
-    if incompatible:
+    if other and not allow_non_restored:
+        fixes.append(
+            "change the query back, or let the operators whose query has changed begin empty "
+            "(--allowNonRestoredState), or convert the savepoint (millrace.state)"
+        )
+    if len(incompatible) > (0 if allow_non_restored else len(other)):
         fixes.append("what is incompatible has to be mended as the lines say")
     if dropped and not allow_non_restored:
         fixes.append(

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.relational.meaning import changed
 from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
-from millrace.runtime.jobs.specs import Window
+from millrace.runtime.jobs.specs import TableStep, Window
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.windows.description import describe_windows
+
+
+def meaning_of(info: OperatorInfo) -> tuple[str, ...]:
+    """What the state of an operator of a query means."""
+    return info.spec.config.meaning if isinstance(info.spec, TableStep) else ()
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class OperatorPlace:
     origin: str = ""
     windows: dict[str, Any] | None = None
     """which windows it has and how it keeps them, as plain JSON; None for other operators"""
+    meaning: tuple[str, ...] = ()
+    """what the state of an operator of a query means; nothing: it is not known"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -43,7 +51,13 @@ class OperatorPlace:
             info.offset,
             info.origin,
             describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
+            meaning_of(info),
         )
+
+    def changed(self, info: OperatorInfo) -> str | None:
+        """How what its state means differs from what it means for an operator of today; None: not, or not known."""
+        now = meaning_of(info)
+        return changed(self.meaning, now) if self.meaning and now else None
 
     @property
     def layout(self) -> tuple[Any, ...]:

@@ -42,6 +42,8 @@ class TableConfig(ABC):
     """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
     least_slice: int = 0
     """how long changes are gathered at least (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch ends"""
+    meaning: tuple[str, ...] = ()
+    """what its state means (``relational.meaning``); nothing: it is not known"""
 
     @abstractmethod
     def operator(self) -> TableOperator[Any]:

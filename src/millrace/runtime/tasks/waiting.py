@@ -60,10 +60,18 @@ def parted(small: Any) -> tuple[Any, tuple[Waiting, ...]]:
     return (small.small, small.waiting) if isinstance(small, WithWaiting) else (small, ())
 
 
+def only_waiting(small: Any) -> Any:
+    """The same without the operator's own state."""
+    return replace(small, small=None) if isinstance(small, WithWaiting) else None
+
+
 def without_waiting(earlier: EarlierState) -> tuple[EarlierState, list[tuple[Waiting, ...]]]:
     """The state for the operator, and what waited at each of the earlier subtasks."""
     both = [parted(small) for small in earlier.smalls]
-    return replace(earlier, smalls=tuple(small for small, _ in both)), [waiting for _, waiting in both]
+    smalls = tuple(small for small, _ in both)
+    if all(small is None for small in smalls):
+        smalls = ()
+    return replace(earlier, smalls=smalls), [waiting for _, waiting in both]
 
 
 def event_times(earlier: EarlierState, subtask: int, max_parallelism: int) -> Times | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
+from millrace.relational.meaning import Meanings
 from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
@@ -73,6 +74,9 @@ class Plan:
         self._plans = tuple(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
+        self._meanings = Meanings()
+        self._at: list[n.Rel] = []
+        """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
         """of scans, by their id: a watermark above them is made in their source"""
         self.of_sinks: set[int] = set()
@@ -89,7 +93,9 @@ class Plan:
         # The node itself is kept, too: its id would else be given to another one.
         known = self._known.get((id(node), before))
         if known is None:
+            self._at.append(node)
             known = node, form_of(node).operators(self, node, before)
+            self._at.pop()
             self._known[id(node), before] = known
         return known[1]
 
@@ -156,6 +162,8 @@ class Plan:
     ) -> Planned:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
+        if self._at:
+            config = replace(config, meaning=self._meanings.of(self._at[-1]))
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
 

@@ -1,0 +1,112 @@
+"""What the state of an operator means, as text: the node that it is, and where the columns come from that it reads.
+
+A query that has changed may have the same operators. Whether what they stored can go on is told by their meaning: it
+names columns by what they are in the tables that are read, so ``SUM(x)`` and ``SUM(y)`` differ though both are over the
+second column of their input. Filters are no part of it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from millrace.relational import nodes as n
+from millrace.relational.fields import Schema
+from millrace.relational.nodes.base import SameSchema
+from millrace.relational.rex_text import agg_text, rex_text
+from millrace.relational.types import DataType
+
+LONGEST = 200
+"""Characters of an origin: what is longer is cut, and told apart by a checksum."""
+
+Meaning = tuple[str, ...]
+_WITHOUT_STATE = (n.Project, n.Filter, n.Hinted, n.Watermark, n.Expand, n.Correlate)
+
+
+@dataclass(frozen=True)
+class _Named(n.Rel):
+    """The columns of an input, each under the name of its origin."""
+
+    columns: Schema
+
+
+class Meanings:
+    """Of the nodes of some plans."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[n.Rel, tuple[str, ...]]] = {}
+        """id of a node -> the node, since its id must not be given to another one, and its origins"""
+
+    def of(self, node: n.Rel) -> Meaning:
+        """What the state of the operators of a node means, part by part; nothing of nodes whose operators have none, or
+        none that a change could make wrong."""
+        if isinstance(node, _WITHOUT_STATE) or not node.inputs:
+            return ()
+        inputs = tuple(self._named(each) for each in node.inputs)
+        parts = [type(node).__name__]
+        if not isinstance(node, n.Sink):  # which table it is says nothing of the rows
+            parts += node.with_inputs(inputs).details()
+        if isinstance(node, (n.Aggregate, n.WindowAggregate)):
+            return (*parts, f"types {_types(node.schema)}")
+        return (*parts, *(f"input {place}: {_columns(each.schema)}" for place, each in enumerate(inputs, 1)))
+
+    def origins(self, node: n.Rel) -> tuple[str, ...]:
+        """Where each column of a node's result comes from."""
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = node, tuple(map(_short, self._origins(node)))
+        return known[1]
+
+    def _named(self, node: n.Rel) -> n.Rel:
+        return _Named(tuple(replace(each, name=name) for each, name in zip(node.schema, self.origins(node))))
+
+    def _origins(self, node: n.Rel) -> Sequence[str]:
+        if isinstance(node, n.Project):
+            columns = self._named(node.input).schema
+            return [rex_text(each, columns) for each in node.expressions]
+        if isinstance(node, SameSchema):
+            return self.origins(node.input)
+        if isinstance(node, n.Aggregate):
+            columns = self._named(node.input).schema
+            keys = [columns[key].name for key in node.keys]
+            return [*keys, *(agg_text(call, columns) for call in node.aggregates)]
+        return self._with_those_of_inputs(node)
+
+    def _with_those_of_inputs(self, node: n.Rel) -> Sequence[str]:
+        """The columns of the inputs, as far as the result begins with these; others by their names."""
+        found = [origin for each in node.inputs for origin in self.origins(each)]
+        names = [column.name for each in node.inputs for column in each.schema]
+        same = 0
+        while same < min(len(names), len(node.schema)) and names[same] == node.schema[same].name:
+            same += 1
+        return [*found[:same], *(column.name for column in node.schema[same:])]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}...{zlib.crc32(text.encode()):08x}"
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{column.name} {_type(column.type)}" for column in schema)
+
+
+def _types(schema: Schema) -> str:
+    return ", ".join(_type(column.type) for column in schema)
+
+
+def _type(kind: DataType) -> str:
+    """Whether it may be NULL is no matter of what is stored."""
+    return str(kind.nullable())
+
+
+def changed(before: Sequence[str], now: Sequence[str]) -> str | None:
+    """How a meaning differs from an earlier one; None: it does not."""
+    if list(before) == list(now):
+        return None
+    gone, new = (", ".join(part for part in one if part not in other) for one, other in ((before, now), (now, before)))
+    if not gone and not new:
+        return f"has its parts in another order: {', '.join(now)}; before {', '.join(before)}"
+    if not gone or not new:
+        return f"has changed: {new} is new" if new else f"has changed: {gone} is not there any more"
+    return f"has changed: what was {gone} is {new}"
