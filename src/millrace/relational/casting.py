@@ -36,8 +36,21 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
     source = expression.type
     if caster(source, target) is None:
         raise SignatureError(f"{source.sql()} cannot be CAST to {target.sql()}: {why_not(source, target)}")
-    nullable = attempt or source.is_nullable or may_be_null(source, target)
+    nullable = attempt or source.is_nullable or (may_be_null(source, target) and not _fits(expression, target))
     return Call(target.with_nullable(nullable), "TRY_CAST" if attempt else "CAST", (expression,))
+
+
+def _fits(expression: Rex, target: DataType) -> bool:
+    """Whether this is a constant that is a value of the type."""
+    from millrace.relational.functions.casts.values import caster
+
+    if not isinstance(expression, Literal) or expression.value is None or not isinstance(target, t.DecimalType):
+        return False
+    convert = caster(expression.type, target)
+    try:
+        return convert is not None and convert(expression.value) is not None
+    except (ValueError, ArithmeticError):  # the CAST itself fails, with its place
+        return False
 
 
 def is_number(data_type: DataType) -> bool:
