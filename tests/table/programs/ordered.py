@@ -53,6 +53,22 @@ OVERS = [
         f"SELECT id, AVG(CAST(price AS DOUBLE)) OVER (PARTITION BY who ORDER BY ts ROWS BETWEEN 1 PRECEDING AND "
         f"CURRENT ROW) AS a {NO_PADS}",
     ),
+    _over(
+        "constants_that_are_computed",
+        "SELECT id, LAG(CAST(price AS BIGINT), 3 - 1, CAST('-1' AS BIGINT)) OVER w AS p, "
+        f"LAG(CAST(price AS BIGINT), 1, 0) OVER w AS q {NO_PADS} WINDOW w AS (PARTITION BY item ORDER BY ts)",
+        "SELECT id, LAG(price, 2, -1) OVER w AS p, LAG(price, 1, 0) OVER w AS q "
+        f"{NO_PADS} WINDOW w AS (PARTITION BY item ORDER BY ts)",
+    ),
+    _over(
+        "bounds_that_are_computed",
+        "SELECT id, SUM(price) OVER (PARTITION BY item ORDER BY ts ROWS BETWEEN 1 + 1 PRECEDING AND CURRENT ROW) AS s, "
+        "COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '5' MINUTE * 2 PRECEDING AND CURRENT ROW) AS n FROM bids "
+        "WHERE id <> 12",
+        "SELECT id, SUM(price) OVER (PARTITION BY item ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, "
+        "COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '10' MINUTE PRECEDING AND CURRENT ROW) AS n FROM bids "
+        "WHERE id <> 12",
+    ),
     _over("row_number", f"SELECT id, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts) AS n {NO_PADS}"),
     _over(
         "first_and_last",

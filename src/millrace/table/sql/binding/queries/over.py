@@ -14,6 +14,7 @@ from millrace.relational.rules.subqueries import unnest
 from millrace.relational.types import DayTimeIntervalType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.constants import constant
 from millrace.table.sql.binding.dispatch import bind, bind_all, binds
 from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.queries.aggregates import bind_over_function, sort_keys
@@ -57,7 +58,8 @@ class Overs:
         function = bind_over_function(tree.this, inside)
         keys = tuple(dict.fromkeys(bind_all(partition, inside)))
         sorting = sort_keys(order, inside)
-        call = _Call(keys, sorting, _with_default(function), _frame(tree, function.function, sorting, spec, inside))
+        frame = _frame(tree, function.function, sorting, spec, inside)
+        call = _Call(keys, sorting, _with_default(function, inside.zone), frame)
         if call not in self._calls or function.udf is not None:
             self._calls.append(call)
             return Ref(function.type, _OVERS + len(self._calls) - 1)
@@ -121,9 +123,9 @@ class Overs:
         return base_partition or partition, order or base_order, spec or base_spec
 
 
-def _with_default(call: AggCall) -> AggCall:
+def _with_default(call: AggCall, zone: str) -> AggCall:
     if call.function in ("LAG", "LEAD") and len(call.args) == 3:
-        return replace(call, args=(*call.args[:2], cast_to(call.args[2], call.args[0].type)))
+        return replace(call, args=(*call.args[:2], constant(cast_to(call.args[2], call.args[0].type), zone)))
     return call
 
 
@@ -176,16 +178,16 @@ def _bound(spec: Any, side: str, rows: bool, block: Block) -> int | None:
         return None
     if value is None or value == "CURRENT ROW":
         return 0
-    constant = bind(value, block)
+    bound = constant(bind(value, block), block.zone)
     sign = -1 if getattr(spec, f"{side}_side") == "PRECEDING" else 1
-    if not isinstance(constant, Literal):
+    if not isinstance(bound, Literal) or bound.value is None:
         fail(value, "the bound of a frame must be a constant")
     if rows:
-        if not isinstance(constant.value, int):
+        if not isinstance(bound.value, int):
             fail(value, "a bound of ROWS is a number of rows")
-        return sign * int(constant.value)
-    if isinstance(constant.type, DayTimeIntervalType):
-        return sign * int(constant.value // datetime.timedelta(milliseconds=1))
-    if isinstance(constant.value, int):
-        return sign * int(constant.value)
+        return sign * int(bound.value)
+    if isinstance(bound.type, DayTimeIntervalType):
+        return sign * int(bound.value // datetime.timedelta(milliseconds=1))
+    if isinstance(bound.value, int):
+        return sign * int(bound.value)
     return fail(value, "a bound of RANGE is an INTERVAL, or a number where the ORDER BY is one")
