@@ -49,7 +49,7 @@ def test_a_computed_constant_is_as_good_as_a_written_one(session: Session, compu
     [
         (f"SELECT NTILE(0) {OVER} FROM bids", "the argument of NTILE must be a number of buckets, 1 or more"),
         (f"SELECT NTILE(price) {OVER} FROM bids", "the argument of NTILE must be a number of buckets, 1 or more"),
-        (f"SELECT NTILE(CAST('x' AS INT)) {OVER} FROM bids", "the argument of NTILE must be a number of buckets"),
+        (f"SELECT NTILE(CAST('x' || '' AS INT)) {OVER} FROM bids", "the argument of NTILE must be a number of buckets"),
         (
             "SELECT * FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), CAST(NULL AS INTERVAL MINUTE)))",
             "a constant span of time is needed here",

@@ -55,6 +55,12 @@ WRONG = [
     ("SELECT CASE WHEN »price« THEN 1 END FROM bids", "WHEN needs a BOOLEAN, and this is INT"),
     ("SELECT »DATE '2024-13-01'«", "DATE '2024-13-01' is no DATE"),
     ("SELECT price FROM bids WHERE »price IN (1, ts)«", "IN cannot compare INT with INT NOT NULL, TIMESTAMP(3)"),
+    ("SELECT * FROM bids WHERE »price > 'abc'«", "'abc' cannot be read as INT: compare with a value of that type, or"),
+    ("SELECT * FROM bids WHERE »ts BETWEEN '2024-01-01' AND 'now'«", "'now' cannot be read as TIMESTAMP(3)"),
+    ("SELECT * FROM bids WHERE »price IN (1, 'x')«", "'x' cannot be read as INT"),
+    ("SELECT »NULLIF(price, 'x')« FROM bids", "'x' cannot be read as INT"),
+    ("SELECT »CAST('abc' AS INT)« FROM bids", "CAST failed: cannot read 'abc' as INT. TRY_CAST gives NULL instead"),
+    ("SELECT »CAST('1x' AS DECIMAL(5, 2))« FROM bids", "CAST failed: cannot read '1x' as DECIMAL(5, 2)"),
     # aggregates
     (
         "SELECT price FROM bids WHERE »SUM(price)« > 1",
