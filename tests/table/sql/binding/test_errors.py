@@ -61,6 +61,9 @@ WRONG = [
     ("SELECT »NULLIF(price, 'x')« FROM bids", "'x' cannot be read as INT"),
     ("SELECT »CAST('abc' AS INT)« FROM bids", "CAST failed: cannot read 'abc' as INT. TRY_CAST gives NULL instead"),
     ("SELECT »CAST('1x' AS DECIMAL(5, 2))« FROM bids", "CAST failed: cannot read '1x' as DECIMAL(5, 2)"),
+    ("SELECT »ROW(item, who)[3]« FROM bids", "the row has 2 fields, counted from 1: there is no 3"),
+    ("SELECT »ROW(item, who)['who']« FROM bids", "the row has no field 'who', only EXPR$0, EXPR$1"),
+    ("SELECT »ROW(item, who)[price]« FROM bids", "which field of a row is meant must be constant"),
     # aggregates
     (
         "SELECT price FROM bids WHERE »SUM(price)« > 1",
