@@ -86,6 +86,27 @@ WRONG = [
     ("SELECT SUM(price) OVER »w« FROM bids", "there is no window 'w' in the WINDOW clause"),
     ("SELECT 1 FROM bids WHERE »SUM(price) OVER (ORDER BY ts)« > 1", "OVER is not allowed in WHERE"),
     ("SELECT COUNT(*) OVER (ORDER BY »SUM(price) OVER ()«) FROM bids", "OVER calls cannot be nested"),
+    (
+        "SELECT SUM(price) OVER (ORDER BY who RANGE BETWEEN »INTERVAL '1' SECOND« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with an INTERVAL needs an ORDER BY of a DATE or timestamp, and this is STRING",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY item RANGE »INTERVAL '1' SECOND« PRECEDING) FROM bids",
+        "a RANGE with an INTERVAL needs an ORDER BY of a DATE or timestamp, and this is BIGINT",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY who RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a number needs an ORDER BY of a number, and this is STRING",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY ts RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a number needs an ORDER BY of a number, and this is TIMESTAMP(3): write an INTERVAL",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY item, price RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a distance is measured in one column: the ORDER BY has 2",
+    ),
+    ("SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN »1.5« PRECEDING AND CURRENT ROW) FROM bids", "a number of rows"),
     # set operations, order
     (
         "SELECT price FROM bids UNION »SELECT who, item FROM bids«",
