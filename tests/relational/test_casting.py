@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to, common_type
+from millrace.relational.casting import cast_to, common_type, explicit_cast
 from millrace.relational.rex import Call, Literal, Ref
 
 TINY, INT, BIG, FLOAT, DOUBLE = t.TinyIntType(), t.IntType(), t.BigIntType(), t.FloatType(), t.DoubleType()
@@ -64,3 +64,14 @@ def test_an_expression_is_cast_only_to_another_type() -> None:
     assert cast_to(column, INT) is column
     assert cast_to(column, BIG) == Call(BIG.not_null(), "CAST", (column,))
     assert cast_to(Literal(t.NullType(), None), BIG) == Literal(BIG, None)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "nullable"),
+    [(INT, 9, False), (INT, 10, True), (STRING, "1.5", False), (STRING, "no number", True), (STRING, "10", True)],
+)
+def test_a_constant_that_a_decimal_holds_is_not_null(source: t.DataType, value: object, nullable: bool) -> None:
+    constant = Literal(source.with_nullable(False), value)
+    assert explicit_cast(constant, dec(3, 2)).type == dec(3, 2).with_nullable(nullable)
+    assert explicit_cast(Ref(source.with_nullable(False), 0), dec(3, 2)).type.is_nullable
+    assert explicit_cast(constant, dec(3, 2), attempt=True).type.is_nullable

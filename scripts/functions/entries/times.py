@@ -29,7 +29,7 @@ TOPICS = {
         Entry("dateFormat", "DATE_FORMAT(TIMESTAMP '2026-03-05 10:30:00', 'yyyy/MM/dd HH:mm')", "a time as text, by a pattern of Java's"),
         Entry("toDate", "TO_DATE('05.03.2026', 'dd.MM.yyyy')", "a date of text, by a pattern; without one `yyyy-MM-dd`"),
         Entry("toTimestamp", "TO_TIMESTAMP('2026-03-05 10:30:00')", "a TIMESTAMP(3) of text; NULL if it is none"),
-        Entry("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ(1772706600, 0)", "the moment of seconds (precision 0) or milliseconds (3) since 1970, or of a text"),
+        Entry("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ(1772706600, 0)", "the moment of seconds (precision 0), milliseconds (3) or other parts (up to 9) since 1970, or of a text"),
         Entry("fromUnixtime", "FROM_UNIXTIME(1772706600)", "seconds since 1970 as text in the session's zone"),
         Entry("unixTimestamp", "UNIX_TIMESTAMP('2026-03-05 10:30:00')", "seconds since 1970 of a text in the session's zone; without one: now"),
         Entry("convertTz", "CONVERT_TZ('2026-03-05 10:30:00', 'UTC', 'Asia/Shanghai')", "a text's time in another zone"),

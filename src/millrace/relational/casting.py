@@ -25,6 +25,39 @@ def cast_to(expression: Rex, wanted: DataType) -> Rex:
     return Call(nullable, "CAST", (expression,))
 
 
+def read_as(expression: Rex, wanted: DataType) -> Rex:
+    """As ``cast_to``, of what is compared: one value among the data that is not of the type must not end a job.
+
+    :raises SignatureError: a constant text is no value of the type.
+    """
+    from millrace.relational.functions.registry import SignatureError
+
+    if not is_text(expression.type) or is_text(wanted):
+        return cast_to(expression, wanted)
+    if not isinstance(expression, Literal):
+        return Call(wanted.nullable(), "TRY_CAST", (expression,))
+    if expression.value is not None and not fits(expression, wanted):
+        raise SignatureError(
+            f"{expression.value!r} cannot be read as {wanted.sql()}: compare with a value of that type, or CAST the "
+            "other side to STRING"
+        )
+    return cast_to(expression, wanted)
+
+
+def fits(constant: Literal, target: DataType, null: bool = False) -> bool:
+    """Whether a CAST of a constant that is not NULL gives a value of the type.
+
+    :param null: or NULL, as of a DECIMAL with too many digits.
+    """
+    from millrace.relational.functions.casts.values import caster
+
+    convert = caster(constant.type, target)
+    try:
+        return convert is not None and (convert(constant.value) is not None or null)
+    except (ValueError, ArithmeticError):
+        return False
+
+
 def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> Call:
     """CAST(expression AS target) as written in a query; with ``attempt`` TRY_CAST.
 
@@ -36,8 +69,15 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
     source = expression.type
     if caster(source, target) is None:
         raise SignatureError(f"{source.sql()} cannot be CAST to {target.sql()}: {why_not(source, target)}")
-    nullable = attempt or source.is_nullable or may_be_null(source, target)
+    nullable = attempt or source.is_nullable or (may_be_null(source, target) and not _holds(expression, target))
     return Call(target.with_nullable(nullable), "TRY_CAST" if attempt else "CAST", (expression,))
+
+
+def _holds(expression: Rex, target: DataType) -> bool:
+    """Whether this is a constant that a DECIMAL has digits enough for."""
+    if not isinstance(expression, Literal) or expression.value is None:
+        return False
+    return isinstance(target, t.DecimalType) and fits(expression, target)
 
 
 def is_number(data_type: DataType) -> bool:

@@ -23,6 +23,9 @@ Parse = Callable[[str], Any]
 class CastError(ValueError):
     """A value that a CAST cannot convert."""
 
+    row: int | None = None
+    """its place in the column"""
+
 
 _TRUE = frozenset(("t", "true", "y", "yes", "1"))
 _FALSE = frozenset(("f", "false", "n", "no", "0"))

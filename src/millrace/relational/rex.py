@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational.types import BooleanType, DataType
 
@@ -180,14 +181,18 @@ class SortKey:
     nulls_first: bool = True
 
 
+Distance: TypeAlias = int | float | Decimal
+
+
 @dataclass(frozen=True)
 class Frame:
-    """ROWS or RANGE of an OVER window. A bound is how far it reaches back: None for UNBOUNDED, 0 for CURRENT ROW; ms
-    for RANGE, rows for ROWS. ``following`` is how far it reaches ahead, which only batch knows."""
+    """ROWS or RANGE of an OVER window. A bound is how far it reaches back: None for UNBOUNDED, 0 for CURRENT ROW; rows
+    for ROWS, for RANGE ms or so much of the number that the rows are ordered by. ``following`` is how far it reaches
+    ahead."""
 
     rows: bool
-    preceding: int | None
-    following: int | None = 0
+    preceding: Distance | None
+    following: Distance | None = 0
 
 
 TRUE = Literal(BooleanType(False), True)

@@ -17,6 +17,7 @@ from millrace.relational.matching import (
 from millrace.relational.rex import (
     AggCall,
     Call,
+    Distance,
     FieldAccess,
     Frame,
     Literal,
@@ -129,7 +130,7 @@ def keys_text(keys: Sequence[SortKey], columns: Schema) -> str:
 
 def frame_text(frame: Frame) -> str:
     """A frame of an OVER window."""
-    def bound(value: int | None, side: str) -> str:
+    def bound(value: Distance | None, side: str) -> str:
         return "CURRENT ROW" if value == 0 else f"{'UNBOUNDED' if value is None else value} {side}"
 
     ends = f"{bound(frame.preceding, 'PRECEDING')} AND {bound(frame.following, 'FOLLOWING')}"

@@ -72,6 +72,14 @@ def zone_or_gmt(name: str) -> tzinfo:
         return timezone.utc
 
 
+def zone_or_none(name: str) -> tzinfo | None:
+    """The zone with this name; None for an unknown one, of which TO_TIMESTAMP_LTZ makes NULL."""
+    try:
+        return zone_of(name)
+    except ValueError:
+        return None
+
+
 @lru_cache(256)
 def standard_name(name: str) -> str:
     """The zone's name as Arrow, pandas and Spark all read it: ``Europe/Berlin``, ``+08:00``. They have no seconds.

@@ -65,6 +65,26 @@ RETRACTED = [
         duckdb="SELECT shop, quantile_cont(price, 0.5) FROM stock GROUP BY shop",
     ),
 ]
+_SHOPS = (("north", 3), ("south", 2), (None, 1), ("west", 1))
+GROUPING_SETS = [
+    Program(
+        "group_id_of_different_sets",
+        "SELECT shop, GROUP_ID() AS g, COUNT(*) AS n FROM stock GROUP BY GROUPING SETS ((shop), ())",
+        (STOCK,),
+        rows=((None, 0, 7), *((shop, 0, count) for shop, count in _SHOPS)),
+    ),
+    Program(
+        "group_id_numbers_sets_that_repeat",
+        "SELECT shop, item = 'pen' AS p, GROUP_ID() AS g, GROUPING(shop) AS s, COUNT(*) AS n FROM stock "
+        "GROUP BY GROUPING SETS ((shop), (shop), (item = 'pen'), (shop))",
+        (STOCK,),
+        rows=(
+            (None, True, 0, 1, 3),
+            (None, False, 0, 1, 4),
+            *((shop, None, number, 0, count) for shop, count in _SHOPS for number in range(3)),
+        ),
+    ),
+]
 EXTREMES = [
     Program(
         f"retracted_{name}",
@@ -179,4 +199,4 @@ USERS = [
         functions=(("spread", SPREAD),),
     ),
 ]
-PROGRAMS = [*RETRACTED, *EXTREMES, *PHASES, *NESTED, *USERS]
+PROGRAMS = [*RETRACTED, *GROUPING_SETS, *EXTREMES, *PHASES, *NESTED, *USERS]

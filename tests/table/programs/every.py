@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.table.programs import (
     aggregates,
     changelogs,
+    comparisons,
     group_windows,
     matching,
     nested_values,
@@ -27,5 +28,6 @@ TOPICS = (
     times,
     nested_values,
     matching,
+    comparisons,
 )
 PROGRAMS: list[Program] = [program for topic in TOPICS for program in topic.PROGRAMS]

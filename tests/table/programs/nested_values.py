@@ -30,6 +30,18 @@ def _nested(name: str, sql: str, *rows: tuple[Any, ...], **how: Any) -> Program:
     return Program(name, sql, (NESTED,), rows=rows, **how)
 
 
+FIELDS = [
+    _nested(
+        "fields_in_brackets",
+        "SELECT id, r['a'], r[1], r[2]['c'], r['b'][1 + 1], rs[1]['b'] FROM nested",
+        (1, 7, 7, "p", 70, "x"),
+        (2, 8, 8, "q", None, None),
+        (3, None, None, None, None, None),
+        (4, 7, 7, None, None, "x"),
+        (5, 7, 7, "p", 70, "z"),
+    ),
+    _nested("group_by_a_field", "SELECT r['a'], COUNT(*) FROM nested GROUP BY r['a']", (7, 3), (8, 1), (None, 1)),
+]
 UNNESTS = [
     _nested(
         "unnest_array",
@@ -238,4 +250,4 @@ USERS = [
         functions=(("letters", letters),),
     ),
 ]
-PROGRAMS = [*UNNESTS, *ACCESS, *USERS]
+PROGRAMS = [*FIELDS, *UNNESTS, *ACCESS, *USERS]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.table.programs.program import Program
+from decimal import Decimal
+
+from tests.table.programs.program import Program, Source
 from tests.table.programs.timed import ASKS, BIDS
 
 NO_PADS = "FROM bids WHERE id <> 12"
@@ -53,6 +55,22 @@ OVERS = [
         f"SELECT id, AVG(CAST(price AS DOUBLE)) OVER (PARTITION BY who ORDER BY ts ROWS BETWEEN 1 PRECEDING AND "
         f"CURRENT ROW) AS a {NO_PADS}",
     ),
+    _over(
+        "constants_that_are_computed",
+        "SELECT id, LAG(CAST(price AS BIGINT), 3 - 1, CAST('-1' AS BIGINT)) OVER w AS p, "
+        f"LAG(CAST(price AS BIGINT), 1, 0) OVER w AS q {NO_PADS} WINDOW w AS (PARTITION BY item ORDER BY ts)",
+        "SELECT id, LAG(price, 2, -1) OVER w AS p, LAG(price, 1, 0) OVER w AS q "
+        f"{NO_PADS} WINDOW w AS (PARTITION BY item ORDER BY ts)",
+    ),
+    _over(
+        "bounds_that_are_computed",
+        "SELECT id, SUM(price) OVER (PARTITION BY item ORDER BY ts ROWS BETWEEN 1 + 1 PRECEDING AND CURRENT ROW) AS s, "
+        "COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '5' MINUTE * 2 PRECEDING AND CURRENT ROW) AS n FROM bids "
+        "WHERE id <> 12",
+        "SELECT id, SUM(price) OVER (PARTITION BY item ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, "
+        "COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '10' MINUTE PRECEDING AND CURRENT ROW) AS n FROM bids "
+        "WHERE id <> 12",
+    ),
     _over("row_number", f"SELECT id, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts) AS n {NO_PADS}"),
     _over(
         "first_and_last",
@@ -95,6 +113,39 @@ def _top(
 
 
 BY_PRICE = "PARTITION BY item ORDER BY price DESC NULLS LAST, id"
+MEASURES = Source(
+    "measures",
+    "id INT, whole INT, exact DECIMAL(6, 2), approximate DOUBLE",
+    (
+        (0, 1, Decimal("1.00"), 1.0),
+        (1, 2, Decimal("1.05"), 1.07),
+        (2, 2, Decimal("2.30"), 2.31),
+        (3, 3, Decimal("2.35"), 2.36),
+        (4, 5, Decimal("3.60"), 3.63),
+        (5, 9, Decimal("4.90"), 4.9),
+    ),
+)
+RANGES = [
+    Program(
+        f"over_{column}_range_{number}",
+        f"SELECT id, COUNT(*) OVER (ORDER BY {column} {order} RANGE BETWEEN {low} AND {high}) AS n FROM measures",
+        (MEASURES,),
+        rows=tuple(
+            (row[0], sum(first <= (other[place] - row[place]) * sign <= last for other in MEASURES.rows))
+            for row in MEASURES.rows
+        ),
+    )
+    for place, column in enumerate(("whole", "exact", "approximate"), 1)
+    for number, (low, high, first, last, order) in enumerate(
+        (
+            ("1.3 PRECEDING", "CURRENT ROW", Decimal("-1.3"), 0, ""),
+            ("1.301 PRECEDING", "1.3 FOLLOWING", Decimal("-1.301"), Decimal("1.3"), "DESC"),
+            ("0.5 FOLLOWING", "2.55 FOLLOWING", Decimal("0.5"), Decimal("2.55"), ""),
+            ("3 PRECEDING", "1.251 PRECEDING", -3, Decimal("-1.251"), ""),
+        )
+    )
+    for sign in [-1 if order else 1]
+]
 TOPS = [
     _top("three", BY_PRICE, "n <= 3", "item, id"),
     _top("with_number", BY_PRICE, "n <= 2", "item, id, n"),
@@ -185,4 +236,4 @@ DEDUPLICATIONS = [
         operators=("Sort",),
     ),
 ]
-PROGRAMS = [*OVERS, *TOPS, *DEDUPLICATIONS]
+PROGRAMS = [*OVERS, *RANGES, *TOPS, *DEDUPLICATIONS]

@@ -23,6 +23,7 @@ class Session:
     functions: dict[str, UserFunction] = field(default_factory=dict)
     streaming: bool = True
     zone: str = "UTC"
+    matches_as_standard: bool = False
     options: list[dict[str, str]] = field(default_factory=list)
     """the OPTIONS hints that were asked for"""
 

@@ -131,6 +131,24 @@ EXPRESSIONS: dict[str, nodes.Node] = {
         on_error="DEFAULT",
         error_default=num(1),
     ),
+    **{
+        f"JSON_VALUE(a, '$' RETURNING {kind} NULL ON EMPTY ERROR ON ERROR)": nodes.JsonValue(
+            this=A, path=text("$"), returning=nodes.TypeName(data_type=found), on_empty="NULL", on_error="ERROR"
+        )
+        for kind, found in (
+            ("INTEGER", types.IntType()),
+            ("BOOLEAN NULL", types.BooleanType()),
+            ("BIGINT NOT NULL", types.BigIntType(False)),
+        )
+    },
+    "JSON_QUERY(a, '$' RETURNING ARRAY<STRING> NULL ON ERROR)": nodes.JsonQuery(
+        this=A,
+        path=text("$"),
+        returning=nodes.TypeName(data_type=types.ArrayType(types.string())),
+        wrapper="WITHOUT",
+        on_empty="NULL",
+        on_error="NULL",
+    ),
     "JSON_QUERY(a, '$' WITH WRAPPER EMPTY OBJECT ON ERROR)": nodes.JsonQuery(
         this=A, path=text("$"), wrapper="UNCONDITIONAL", on_empty="NULL", on_error="EMPTY OBJECT"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,9 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.functions.registry import Column, Scalar, Surroundings, find_scalar
+from millrace.relational.parsing import CastError
 from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow_scalar
+
+_ROW_TEXT = 300
+"""characters of a row in an error"""
 
 
 class Evaluator:
@@ -86,10 +91,20 @@ class Evaluator:
         known = self._known.get(key)
         if known is not None:
             return known[1]
-        result = function.compute(expression, args, self._surroundings)
+        try:
+            result = function.compute(expression, args, self._surroundings)
+        except CastError as error:
+            raise self._with_row(error) from None
         if function.deterministic:
             self._known[key] = args, result
         return result
+
+    def _with_row(self, error: CastError) -> CastError:
+        """The error with the row whose value it is about: what there is of it here."""
+        if error.row is None:
+            return error
+        row = ", ".join(repr(column[error.row].as_py()) for column in self._columns if column is not None)
+        return CastError(f"{error} (in the row {textwrap.shorten(row, _ROW_TEXT)})")
 
     def _field(self, expression: FieldAccess) -> Column:
         row = self.value(expression.row)

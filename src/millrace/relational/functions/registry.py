@@ -54,6 +54,9 @@ class Signature:
 
     args: tuple[DataType, ...]
     result: DataType
+    reads_text: bool = False
+    """text that is compared with other values is read as one of them: NULL where it is none, an error if it is a
+    constant"""
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
     :raises SignatureError: it does not take them.
     :raises KeyError: there is no such function.
     """
-    from millrace.relational.casting import cast_to
+    from millrace.relational.casting import cast_to, read_as
 
     found = find_scalar(name)
     if found is None:
@@ -185,7 +188,8 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
         except SignatureError as error:
             problems.append(str(error))
             continue
-        cast = tuple(cast_to(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
-        return Call(signature.result, candidate.name, cast, tuple(sorted(options.items())))
+        cast = read_as if signature.reads_text else cast_to
+        given = tuple(cast(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
+        return Call(signature.result, candidate.name, given, tuple(sorted(options.items())))
     types = ", ".join(arg.type.sql() for arg in args)
     raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")

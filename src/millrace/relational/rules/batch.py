@@ -9,6 +9,7 @@ from millrace.relational.rex import Ref
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
+from millrace.relational.rules.grouping_sets import numbered_sets
 from millrace.relational.rules.join_order import join_order, wants_order
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.source_pushdown import push_into_sources
@@ -21,7 +22,7 @@ def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     plan = push_filters(plan)
     if wants_order(surroundings.configuration):
         plan = join_order(plan)
-    plan = prune_columns(plan)
+    plan = numbered_sets(prune_columns(plan))
     return push_into_sources(merge_projections(plan))
 
 

@@ -18,6 +18,17 @@ def grouping_sets(plan: n.Rel) -> n.Rel:
     return transform(plan, _expanded)
 
 
+def numbered_sets(plan: n.Rel) -> n.Rel:
+    """The plan without those sets of keys whose GROUP_ID is asked for, which Spark does not know."""
+    return transform(plan, lambda node: _expanded(node) if _asks_group_id(node) else node)
+
+
+def _asks_group_id(node: n.Rel) -> bool:
+    if not isinstance(node, (n.Aggregate, n.WindowAggregate)):
+        return False
+    return any(call.function == "GROUP_ID" for call in node.aggregates)
+
+
 def _expanded(node: n.Rel) -> n.Rel:
     if not isinstance(node, (n.Aggregate, n.WindowAggregate)) or node.sets is None:
         return node
@@ -46,14 +57,16 @@ def _expanded(node: n.Rel) -> n.Rel:
 def _projection(
     node: n.Aggregate | n.WindowAggregate, number: int, chosen: tuple[int, ...], asked: list[AggCall]
 ) -> tuple[Rex, ...]:
-    """The input for one set: its columns, the keys, the number of the set and what GROUPING says of it."""
+    """The input for one set: its columns, the keys, the number of the set and what GROUPING and GROUP_ID say of it."""
     columns = node.input.schema
     expressions: list[Rex] = [Ref(column.type, index) for index, column in enumerate(columns)]
     for position, key in enumerate(node.keys):
         inside = position in chosen
         expressions.append(Ref(columns[key].type, key) if inside else Literal(columns[key].type.nullable(), None))
     expressions.append(Literal(IntType(False), number))
-    expressions += [Literal(call.type, _bits(node, chosen, call)) for call in asked]
+    for call in asked:
+        said = _repetitions(node, number) if call.function == "GROUP_ID" else _bits(node, chosen, call)
+        expressions.append(Literal(call.type, said))
     return tuple(expressions)
 
 
@@ -67,9 +80,14 @@ def _columns(node: n.Aggregate | n.WindowAggregate, asked: list[AggCall]) -> n.S
 def _bits(node: n.Aggregate | n.WindowAggregate, chosen: tuple[int, ...], call: AggCall) -> int:
     """One bit a column, the last one lowest: set where the column is not in the set."""
     asked = [arg.index for arg in call.args if isinstance(arg, Ref)]
-    columns = node.keys if call.function == "GROUP_ID" else asked
     inside = {node.keys[position] for position in chosen}
-    return sum(1 << place for place, column in enumerate(reversed(columns)) if column not in inside)
+    return sum(1 << place for place, column in enumerate(reversed(asked)) if column not in inside)
+
+
+def _repetitions(node: n.Aggregate | n.WindowAggregate, number: int) -> int:
+    """How many sets before this one have the same keys."""
+    sets = [frozenset(each) for each in node.sets or ()]
+    return sets[:number].count(sets[number])
 
 
 def _in_order(node: n.Aggregate | n.WindowAggregate, grouped: n.Rel, added: int) -> n.Rel:

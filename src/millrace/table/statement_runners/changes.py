@@ -51,7 +51,16 @@ class _Changing:
             raise problem(f"{self.path} has metadata columns, which are lost when rows are written: {kind} is refused")
         self.block = Block(Environment(session), scope_of(statement.path[-1], self.read.schema))
         tree = statement.condition
-        self.condition = None if tree is None else _folded(bind_condition(tree.tree, self.block.named("WHERE")))
+        self.condition = None if tree is None else self.folded(bind_condition(tree.tree, self.block.named("WHERE")))
+
+    def folded(self, expression: Rex) -> Rex:
+        """With constants computed, so that a database can be given them."""
+
+        def part(each: Rex) -> Rex | None:
+            found = fold(each, self.block.zone)
+            return None if found is each else found
+
+        return rewrite(expression, part)
 
     def stored(self, rex: Rex | None) -> Rex | None:
         """An expression over the stored columns alone; None if it reads others."""
@@ -121,7 +130,7 @@ def update(statement: s.Update, session: Session) -> TableResult:
     """
     changing = _Changing(statement, "UPDATE", session)
     values = _values(statement, changing)
-    stored = {at: changing.stored(_folded(value)) for at, value in values.items()}
+    stored = {at: changing.stored(changing.folded(value)) for at, value in values.items()}
     where = changing.stored(changing.condition)
     if all(each is not None for each in stored.values()) and (changing.condition is None or where is not None):
         handed_on = changing.changer.update({at: each for at, each in stored.items() if each is not None}, where)
@@ -189,16 +198,6 @@ def _values(statement: s.Update, changing: _Changing) -> dict[int, Rex]:
             fail(tree.tree, f"column '{name}' is {kind}, and the value is {value.type}: CAST it")
         values[at] = cast_to(value, kind)
     return values
-
-
-def _folded(expression: Rex) -> Rex:
-    """With constants computed, so that a database can be given them."""
-
-    def part(each: Rex) -> Rex | None:
-        found = fold(each)
-        return None if found is each else found
-
-    return rewrite(expression, part)
 
 
 def _refuse_without_key(path: str, kind: str) -> NoReturn:

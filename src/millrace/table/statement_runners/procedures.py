@@ -53,7 +53,7 @@ def _arguments(statement: s.Call, session: Session) -> tuple[list[Any], dict[str
 
 
 def _constant(tree: nodes.Node, session: Session) -> Any:
-    value = fold(bind(tree, Block.of((), session).named("CALL")))
+    value = fold(bind(tree, Block.of((), session).named("CALL")), session.zone)
     if not isinstance(value, Literal):
         fail(tree, "an argument of a procedure is a constant")
     return value.value

@@ -238,8 +238,8 @@ MISTAKES = (
     sql(
         "A text that is no number",
         "SELECT CAST('abc' AS INT);\n",
-        ("script.sql:1:1", "'abc' as INT", "TRY_CAST"),
-        "CAST fails for what it cannot convert.",
+        ("script.sql:1:8", "'abc' as INT", "TRY_CAST"),
+        "CAST fails for what it cannot convert, for a constant before anything runs.",
         "`TRY_CAST` gives NULL instead.",
     ),
     sql(

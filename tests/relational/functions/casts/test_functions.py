@@ -15,8 +15,11 @@ from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, nul
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.casting import explicit_cast
-from millrace.relational.functions.registry import SignatureError
-from millrace.relational.rex import Ref
+from millrace.relational.functions.evaluate import Evaluator
+from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.parsing import CastError
+from millrace.relational.rex import Call, Ref
+from millrace.relational.values import to_arrow
 
 TINY, SMALL, INT, BIG = t.TinyIntType(), t.SmallIntType(), t.IntType(), t.BigIntType()
 FLOAT, DOUBLE, BOOL, STRING = t.FloatType(), t.DoubleType(), t.BooleanType(), t.string()
@@ -293,3 +296,22 @@ def test_decimals_are_rounded_half_up(value: Decimal) -> None:
 def test_timestamps_survive_being_text(value: dt.datetime) -> None:
     cast(value, STRING, value.isoformat(" ", "microseconds")).check()
     cast(value.isoformat(" ", "microseconds"), stamp(6), value).check()
+
+
+def test_an_error_about_a_value_names_its_column_and_row() -> None:
+    kinds = [t.IntType(), t.string(), t.string()]
+    given = [Ref(kind, at) for at, kind in enumerate(kinds)]
+    columns = [to_arrow(values, kind) for values, kind in zip([[1, 2], ["5", "x"], ["a", "b"]], kinds)]
+    cast = Call(t.IntType(), "CAST", (given[1],), (("column", "amount"),))
+    with pytest.raises(CastError) as raised:
+        Evaluator(columns, Surroundings(2)).column(call("+", [given[0], cast]))
+    assert str(raised.value) == (
+        "CAST of column 'amount' failed: cannot read 'x' as INT. TRY_CAST gives NULL instead (in the row 2, 'x', 'b')"
+    )
+
+
+def test_a_value_without_digits_enough_is_not_the_one_that_failed() -> None:
+    text = Ref(t.string(), 0)
+    column = to_arrow(["123456", "x"], t.string())
+    with pytest.raises(CastError, match=r"in the row 'x'"):
+        Evaluator([column], Surroundings(2)).column(explicit_cast(text, t.DecimalType(3, 1)))

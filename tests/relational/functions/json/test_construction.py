@@ -75,6 +75,13 @@ EXAMPLES = [
     Example("JSON_QUOTE", [""], '""', SOURCE),
     Example("JSON_UNQUOTE", ['"a\\"b\\u2260\\/"'], 'a"b≠/', DOCS),
     Example("JSON_UNQUOTE", ["[1]"], "[1]", DOCS),
+    Example("JSON_UNQUOTE", ['"["abc"]"'], '["abc"]', FLINK),
+    Example("JSON_UNQUOTE", ['"""'], '"', FLINK),
+    Example("JSON_UNQUOTE", ['"a"\\t\\ud834\\udd1e\\\\"'], 'a"\t𝄞\\', SOURCE),
+    Example("JSON_UNQUOTE", ['"a" \\z"'], '"a" \\z"', SOURCE),
+    Example("JSON_UNQUOTE", ['"a" \\u12"'], '"a" \\u12"', SOURCE),
+    Example("JSON_UNQUOTE", ['"a\\"'], '"a\\"', SOURCE),
+    Example("JSON_UNQUOTE", ['"'], '"', SOURCE),
     Example("JSON_UNQUOTE", ['"\\ztest\\z"'], '"\\ztest\\z"', DOCS),
 ]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, null, of
+from tests.relational.functions.examples import DOCS, FLINK, JAVA, SOURCE, Example, null, of
 
 from millrace.relational import types as t
 
@@ -80,6 +80,10 @@ EXAMPLES = [
     Example("%", [of(TINY, 10), of(BIG, 4)], of(BIG, 2), SOURCE),
     Example("%", [1, 0], source=JAVA, raises="division by zero"),
     Example("%", [dec(5, 2, "-5.25"), dec(4, 1, "2.0")], dec(5, 2, "-1.25"), SOURCE),
+    Example("%", [dec(19, 0, "-10"), 3], of(t.IntType(), -1), FLINK),
+    Example("%", [dec(19, 0, "10"), dec(5, 0, "3")], dec(5, 0, "1"), SOURCE),
+    Example("%", [10, dec(5, 0, "3")], dec(5, 0, "1"), SOURCE),
+    Example("%", [dec(19, 0, "1"), 0], source=JAVA, raises="division by zero"),
     Example("%", [5.5, 2.0], 1.5, JAVA),
     Example("%", [5.5, 0.0], math.nan, JAVA),
     Example("%", [5.5, math.inf], 5.5, JAVA),

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, STANDARD, Example, of
+from tests.relational.functions.examples import DOCS, FLINK, PYTHON, SOURCE, STANDARD, Example, of
 
 from millrace.relational import types as t
 from millrace.relational.functions.registry import SignatureError, call
@@ -41,7 +41,8 @@ EXAMPLES = [
     _add("QUARTER", -1, DAY, dt.date(2015, 11, 29)),
     _add("WEEK", 2, DAY, dt.date(2016, 3, 14)),
     _add("DAY", 1, DAY, dt.date(2016, 3, 1)),
-    _add("HOUR", 25, DAY, of(t.TimestampType(0), _at(2016, 3, 1, 1)), SOURCE),
+    _add("HOUR", 25, DAY, of(t.TimestampType(6), _at(2016, 3, 1, 1)), FLINK),
+    _add("MILLISECOND", 1, DAY, of(STAMP, _at(2016, 2, 29, 0, 0, 0, 1000)), SOURCE),
     _add("SQL_TSI_SECOND", 1, of(STAMP, _at(2016, 1, 1)), of(STAMP, _at(2016, 1, 1, 0, 0, 1))),
     _add("MILLISECOND", 5, of(t.TimestampType(0), _at(2016, 1, 1)), of(STAMP, _at(2016, 1, 1, 0, 0, 0, 5000)), SOURCE),
     _add("HOUR", 2, of(t.TimeType(0), dt.time(23)), of(t.TimeType(0), dt.time(1))),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -29,6 +30,12 @@ def _utc(*parts: int) -> dt.datetime:
 
 def _unix(text: str, pattern: str, gives: int, source: str = DOCS, zone: str = "Europe/Berlin") -> Example:
     return Example("UNIX_TIMESTAMP", [text, pattern], of(BIG, gives), source, zone=zone)
+
+
+def _ltz(args: list[Any], digits: int, micros: int, source: str = SOURCE) -> Example:
+    """With a format or precision that is constant, which says how many digits there are."""
+    gives = of(t.LocalZonedTimestampType(digits), _utc(1970, 1, 1) + dt.timedelta(microseconds=micros))
+    return Example("TO_TIMESTAMP_LTZ", args, gives, source, constant=(1,))
 
 
 EXAMPLES = [
@@ -64,7 +71,7 @@ EXAMPLES = [
     Example("TO_TIMESTAMP_LTZ", [of(BIG, 253402300800000)], None, SOURCE),
     Example("TO_TIMESTAMP_LTZ", [of(BIG, 2**63 - 1), 0], None, SOURCE, constant=(1,)),
     Example("TO_TIMESTAMP_LTZ", [of(BIG, -1), 3], _utc(1969, 12, 31, 23, 59, 59, 999000), PYTHON, constant=(1,)),
-    Example("TO_TIMESTAMP_LTZ", [of(t.FloatType(), 1.5), 0], _utc(1970, 1, 1, 0, 0, 1), SOURCE, constant=(1,)),
+    Example("TO_TIMESTAMP_LTZ", [of(t.FloatType(), 1.5), 0], _utc(1970, 1, 1, 0, 0, 1, 500000), FLINK, constant=(1,)),
     Example("TO_TIMESTAMP", ["0000-01-01 00:00:00"], None, PYTHON),
     Example("TO_TIMESTAMP", ["2023-01-01 24:00:00", "yyyy-MM-dd HH:mm:ss"], _at(2023, 1, 2), JAVA),
     Example("UNIX_TIMESTAMP", ["1969-12-31 23:59:58.900", "yyyy-MM-dd HH:mm:ss.SSS"], -1, JAVA),
@@ -84,9 +91,20 @@ EXAMPLES = [
         JAVA,
     ),
     Example("TO_TIMESTAMP_LTZ", ["no time"], None, SOURCE),
-    Example(
-        "TO_TIMESTAMP_LTZ", ["2023-01-01", "yyyy-MM-dd", "Mars/Base"], None, PYTHON, raises="no time zone 'Mars/Base'"
-    ),
+    _ltz(["1970-01-01 00:00:00.12345", "yyyy-MM-dd HH:mm:ss.SSSSS"], 5, 123450, FLINK),
+    _ltz(["1970-01-01 00:00:00.12", "yyyy-MM-dd HH:mm:ss.SS"], 3, 120000, FLINK),
+    _ltz(["1970-01-01 00:00:00.123456", "yyyy-MM-dd HH:mm:ss.SSSSSS", "UTC"], 6, 123456, FLINK),
+    _ltz(["1970-01-01 00:00:00.123456789", "yyyy-MM-dd HH:mm:ss.SSSSSSSSS"], 9, 123456),
+    _ltz(["1970-01-01 00:00:00.12345 SSSSSS", "yyyy-MM-dd HH:mm:ss.SSSSS 'SSSSSS'"], 5, 123450),
+    _ltz([123456, 6], 6, 123456),
+    _ltz([12345, 5], 5, 123450),
+    _ltz([12, 1], 3, 1_200_000),
+    _ltz([of(BIG, -1), 9], 9, -1),
+    _ltz([of(BIG, 1_999), 9], 9, 1),
+    _ltz([of(t.FloatType(), 100.01), 0], 3, 100_010_000, FLINK),
+    _ltz([1.75, 1], 3, 175_000),
+    _ltz([1.75, 6], 6, 1),
+    _ltz([Decimal("1.75"), 1], 3, 100_000),
     Example("TO_DATE", ["2023-01-02"], of(t.DateType(), dt.date(2023, 1, 2)), DOCS),
     Example("TO_DATE", ["2017-12-12 09:30:00.0"], dt.date(2017, 12, 12), SOURCE),
     Example("TO_DATE", ["2017-5"], dt.date(2017, 5, 1), SOURCE),
@@ -161,5 +179,35 @@ def test_unix_timestamp_without_arguments_is_now() -> None:
 
 
 def test_other_precisions_are_refused() -> None:
-    with pytest.raises(SignatureError, match="0 for seconds or 3 for milliseconds"):
-        call("TO_TIMESTAMP_LTZ", [Literal(BIG, 1), Literal(t.IntType(), 6)])
+    with pytest.raises(SignatureError, match=r"a precision of 0 \(seconds\) to 9 \(nanoseconds\), not 10"):
+        call("TO_TIMESTAMP_LTZ", [Literal(BIG, 1), Literal(t.IntType(), 10)])
+
+
+def test_a_zone_that_is_written_must_be_one() -> None:
+    with pytest.raises(SignatureError, match="no time zone 'Mars/Base'"):
+        call("TO_TIMESTAMP_LTZ", [Literal(t.string(), each) for each in ("2023-01-01", "yyyy-MM-dd", "Mars/Base")])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [t.NullType()],
+        [t.NullType(), t.IntType()],
+        [t.NullType(), t.string()],
+        [t.string(), t.NullType()],
+        [t.BigIntType(), t.NullType()],
+        [t.NullType(), t.NullType(), t.string()],
+    ],
+    ids=str,
+)
+def test_a_bare_null_gives_null(args: list[t.DataType]) -> None:
+    values = {t.NullType: None, t.IntType: 3, t.BigIntType: 3}
+    made = call("TO_TIMESTAMP_LTZ", [Literal(each, values.get(type(each), "UTC")) for each in args])
+    assert made.type.is_same(LTZ.nullable())
+    assert Evaluator([], Surroundings(1)).column(made).to_pylist() == [None]
+
+
+def test_unknown_zones_among_the_data_give_null() -> None:
+    example = Example("TO_TIMESTAMP_LTZ", ["2023-01-01", "yyyy-MM-dd", "UTC"])
+    rows = [["2023-01-01", "yyyy-MM-dd", zone] for zone in ("Asia/Tokyo", "Mars/Base", "")]
+    assert example.run(example.call([2]), rows) == [_utc(2022, 12, 31, 15), None, None]

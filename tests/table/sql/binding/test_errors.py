@@ -55,6 +55,15 @@ WRONG = [
     ("SELECT CASE WHEN »price« THEN 1 END FROM bids", "WHEN needs a BOOLEAN, and this is INT"),
     ("SELECT »DATE '2024-13-01'«", "DATE '2024-13-01' is no DATE"),
     ("SELECT price FROM bids WHERE »price IN (1, ts)«", "IN cannot compare INT with INT NOT NULL, TIMESTAMP(3)"),
+    ("SELECT * FROM bids WHERE »price > 'abc'«", "'abc' cannot be read as INT: compare with a value of that type, or"),
+    ("SELECT * FROM bids WHERE »ts BETWEEN '2024-01-01' AND 'now'«", "'now' cannot be read as TIMESTAMP(3)"),
+    ("SELECT * FROM bids WHERE »price IN (1, 'x')«", "'x' cannot be read as INT"),
+    ("SELECT »NULLIF(price, 'x')« FROM bids", "'x' cannot be read as INT"),
+    ("SELECT »CAST('abc' AS INT)« FROM bids", "CAST failed: cannot read 'abc' as INT. TRY_CAST gives NULL instead"),
+    ("SELECT »CAST('1x' AS DECIMAL(5, 2))« FROM bids", "CAST failed: cannot read '1x' as DECIMAL(5, 2)"),
+    ("SELECT »ROW(item, who)[3]« FROM bids", "the row has 2 fields, counted from 1: there is no 3"),
+    ("SELECT »ROW(item, who)['who']« FROM bids", "the row has no field 'who', only EXPR$0, EXPR$1"),
+    ("SELECT »ROW(item, who)[price]« FROM bids", "which field of a row is meant must be constant"),
     # aggregates
     (
         "SELECT price FROM bids WHERE »SUM(price)« > 1",
@@ -77,6 +86,27 @@ WRONG = [
     ("SELECT SUM(price) OVER »w« FROM bids", "there is no window 'w' in the WINDOW clause"),
     ("SELECT 1 FROM bids WHERE »SUM(price) OVER (ORDER BY ts)« > 1", "OVER is not allowed in WHERE"),
     ("SELECT COUNT(*) OVER (ORDER BY »SUM(price) OVER ()«) FROM bids", "OVER calls cannot be nested"),
+    (
+        "SELECT SUM(price) OVER (ORDER BY who RANGE BETWEEN »INTERVAL '1' SECOND« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with an INTERVAL needs an ORDER BY of a DATE or timestamp, and this is STRING",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY item RANGE »INTERVAL '1' SECOND« PRECEDING) FROM bids",
+        "a RANGE with an INTERVAL needs an ORDER BY of a DATE or timestamp, and this is BIGINT",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY who RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a number needs an ORDER BY of a number, and this is STRING",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY ts RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a number needs an ORDER BY of a number, and this is TIMESTAMP(3): write an INTERVAL",
+    ),
+    (
+        "SELECT SUM(price) OVER (ORDER BY item, price RANGE BETWEEN »1« PRECEDING AND CURRENT ROW) FROM bids",
+        "a RANGE with a distance is measured in one column: the ORDER BY has 2",
+    ),
+    ("SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN »1.5« PRECEDING AND CURRENT ROW) FROM bids", "a number of rows"),
     # set operations, order
     (
         "SELECT price FROM bids UNION »SELECT who, item FROM bids«",

@@ -32,7 +32,13 @@ def _compute(call: Call, args: Sequence[Column], around: Surroundings, attempt: 
     convert = caster(source, target, around.zone)
     if convert is None:
         raise NotImplementedError(f"{source.sql()} cannot be CAST to {target.sql()}")
-    return by_row(call, args, _attempt(convert) if attempt else _explained(convert))
+    if attempt:
+        return by_row(call, args, _attempt(convert))
+    try:
+        return by_row(call, args, _explained(convert, call.option("column")))
+    except CastError as error:
+        error.row = _failing_row(column, convert)
+        raise
 
 
 def _attempt(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -45,12 +51,28 @@ def _attempt(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return attempt
 
 
-def _explained(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _failing_row(column: Column, convert: Callable[[Any], Any]) -> int | None:
+    """The first row whose value cannot be converted; None of a constant."""
+    if isinstance(column, pa.Scalar):
+        return None
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            if value is not None:
+                convert(value)
+        except (CastError, OverflowError):
+            return row
+    return None
+
+
+def _explained(convert: Callable[[Any], Any], name: str | None) -> Callable[[Any], Any]:
+    """:param name: of the column whose values it converts, if it is one."""
+    column = "" if name is None else f" of column '{name}'"
+
     def explained(value: Any) -> Any:
         try:
             return convert(value)
         except (CastError, OverflowError) as error:
-            raise CastError(f"CAST failed: {error}. TRY_CAST gives NULL instead") from None
+            raise CastError(f"CAST{column} failed: {error}. TRY_CAST gives NULL instead") from None
 
     return explained
 

@@ -159,7 +159,7 @@ def _spark_item(call: Call, args: Sequence[str]) -> str | None:
     return None if isinstance(key, t.BigIntType) else f"get({args[0]}, {args[1]} - 1)"
 
 
-@scalar("ITEM", _infer_item, spark=_spark_item, aliases=("AT",), syntax="array[position] or map[key]")
+@scalar("ITEM", _infer_item, spark=_spark_item, aliases=("AT",), syntax="array[position], map[key] or row[field]")
 def item(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """NULL where there is no such element."""
     held, key = args

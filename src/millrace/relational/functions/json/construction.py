@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -140,10 +141,16 @@ def json_unquote(call: Call, args: Sequence[Column], around: Surroundings) -> Co
 
 
 def _unquote(text: str) -> str:
-    """What is no JSON string stays as it is."""
+    """What is between the quotes, also where JSON would end before the last one; what does not begin with JSON, and
+    text with an escape that JSON does not have, stays as it is."""
     if not (len(text) > 1 and text[0] == text[-1] == '"'):
         return text
     try:
-        return storable(read_json(text))
+        read_json(text)
+        return storable(_ESCAPED.sub(lambda found: read_json(f'"{found[0]}"'), text[1:-1]))
     except ValueError:
         return text
+
+
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
+"""halves of a character are read together"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -19,7 +20,7 @@ from millrace.relational.casting import as_decimal, common_type, is_bytes, is_te
 from millrace.relational.functions.columns import by_row, is_null_constant, null
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import ANY, BOOLEAN_TYPE, signature, takes
-from millrace.relational.rex import Call, Rex
+from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.types import DataType
 
 _TIMES = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
@@ -84,9 +85,20 @@ def _infer(count: int, ordered: bool, nullable: bool | None = None) -> Callable[
             raise SignatureError("it takes values of comparable types: CAST one to the type of the other")
         if ordered and any(isinstance(each, _WITHOUT_ORDER) for each in types):
             raise SignatureError("it takes values that have an order")
-        return signature(types, BOOLEAN_TYPE, nullable)
+        return reading_text(args, types, BOOLEAN_TYPE, nullable)
 
     return infer
+
+
+def reading_text(
+    args: Sequence[Rex], types: Sequence[DataType], result: DataType, nullable: bool | None = None
+) -> Signature:
+    """The signature of what compares: a text among the data that cannot be read as the other value is NULL."""
+    wanted = [
+        each.nullable() if is_text(arg.type) and not is_text(each) and not isinstance(arg, Literal) else each
+        for arg, each in zip(args, types)
+    ]
+    return replace(signature(wanted, result, nullable), reads_text=True)
 
 
 def compare(sign: str, call: Call, left: Column, right: Column) -> Column:
@@ -221,7 +233,10 @@ def _between(call: Call, args: Sequence[Column], around: Surroundings) -> Column
 def _infer_in(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     if len(args) < 2:
         raise SignatureError("it takes a value and what to look for it in")
-    return _infer(len(args), False)(args, options)
+    common = comparable_type([arg.type for arg in args])
+    if common is None:
+        raise SignatureError("it takes values of comparable types: CAST one to the type of the other")
+    return reading_text(args, [common.with_nullable(arg.type.is_nullable) for arg in args], BOOLEAN_TYPE)
 
 
 def _spark_in(call: Call, args: Sequence[str]) -> str | None:

@@ -19,7 +19,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import common_type, is_bytes, is_number, is_text, widest_first
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.evaluate import Evaluator, scatter
-from millrace.relational.functions.logic.comparison import compare, compared
+from millrace.relational.functions.logic.comparison import compare, compared, reading_text
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import same_type, signature
 from millrace.relational.rex import Call, Rex
@@ -134,7 +134,7 @@ def _infer_nullif(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         raise SignatureError("it takes two values of comparable types")
     found = args[0].type
     # A number is compared as another kind of number, and comes back as it was; a text that was read as one does not.
-    return signature(types, found if is_number(found) else types[0], nullable=True)
+    return reading_text(args, types, found if is_number(found) else types[0], nullable=True)
 
 
 def _spark_nullif(call: Call, args: Sequence[str]) -> str | None:

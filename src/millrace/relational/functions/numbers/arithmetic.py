@@ -127,10 +127,16 @@ def _quotient(left: Column, right: Column) -> Column:
 
 
 def _infer_remainder(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+    """Of whole numbers it has the type of the divisor, also beside a DECIMAL."""
     found = numbers(decimals.remainder_type)(args, options)
-    if isinstance(found.result, t.IntegralType):
-        return Signature(found.args, args[1].type.with_nullable(found.result.is_nullable))
-    return found
+    if not all(_is_whole(each) for each in found.args):
+        return found
+    divisor = t.IntType() if isinstance(args[1].type, t.NullType) else args[1].type
+    return signature(found.args, divisor)
+
+
+def _is_whole(data_type: t.DataType) -> bool:
+    return isinstance(data_type, t.IntegralType) or (isinstance(data_type, DecimalType) and data_type.scale == 0)
 
 
 def _spark_remainder(call: Call, args: Sequence[str]) -> str | None:
@@ -151,6 +157,8 @@ def _remainder(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
     _refuse_zero(call, left, right)
     if isinstance(call.type, DecimalType):
         return exactly(call, args, decimals.EXACT.remainder)
+    if isinstance(call.args[0].type, DecimalType):
+        return by_row(call, args, lambda a, b: int(decimals.EXACT.remainder(a, b)))
     rest = pc.subtract(left, pc.multiply(_quotient(left, right), right))
     return rest.cast(arrow_type(call.type))
 

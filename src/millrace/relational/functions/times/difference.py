@@ -31,6 +31,8 @@ from millrace.relational.types import DataType
 _UNITS = (*FIXED, "MONTH", "QUARTER", "YEAR")
 _TIMES = (t.TimeType, *POINTS)
 _DIGITS = {"MILLISECOND": 3, "MICROSECOND": 6}
+_OF_DATE = 6
+"""digits of a DATE and hours, minutes or seconds: those of a TIMESTAMP of which nothing is said"""
 
 
 def _infer_add(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
@@ -39,11 +41,15 @@ def _infer_add(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         raise SignatureError("it takes (unit, INTEGER, time)")
     unit, count, time = unit_of(options, _UNITS), args[0].type, args[1].type
     if unit in FIXED and FIXED[unit] < DAY and not isinstance(time, t.TimeType):
-        digits = max(_DIGITS.get(unit, 0), getattr(time, "precision", 0))
+        digits = max(_DIGITS[unit], _digits(time, 0)) if unit in _DIGITS else _digits(time, _OF_DATE)
         local = isinstance(time, t.LocalZonedTimestampType)
         wanted: DataType = t.LocalZonedTimestampType(digits) if local else t.TimestampType(digits)
         return signature([count, time], wanted)
     return signature([count, time], time)
+
+
+def _digits(time: DataType, of_date: int) -> int:
+    return int(getattr(time, "precision", of_date))
 
 
 @scalar("TIMESTAMPADD", _infer_add, syntax="TIMESTAMPADD(unit, INTEGER, time)")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,13 +23,16 @@ from millrace.relational.functions.times.formatting import formatter
 from millrace.relational.functions.times.parsing import Parse, iso_times, plain_times, simple_parser, strict_parser
 from millrace.relational.functions.times.zones import EPOCH, instant_of, instants, local_times
 from millrace.relational.rex import Call, Literal, Rex
-from millrace.relational.zones import zone_of, zone_or_gmt
+from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of, zone_or_gmt, zone_or_none
 
 DEFAULT = "yyyy-MM-dd HH:mm:ss"
 _UNPARSED = -(2**63)
 """what UNIX_TIMESTAMP gives for text that is no time"""
-_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
-"""the years 1 to 9999 in milliseconds: beyond them TO_TIMESTAMP_LTZ gives NULL"""
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""the years 1 to 9999 in microseconds: beyond them TO_TIMESTAMP_LTZ gives NULL"""
+_FRACTION, _QUOTED = re.compile("S+"), re.compile("'[^']*'")
+"""parts of a pattern"""
 _PLAIN = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?$"
 _LOOSE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _TIMESTAMP3, _LTZ3 = t.TimestampType(3), t.LocalZonedTimestampType(3)
@@ -77,15 +81,16 @@ def _default(text: str) -> datetime | None:
             day -= 1
 
 
-def _parser(pattern: str) -> Parse:
-    """By the pattern; text that does not fit may still be of the usual form."""
+def _parser(pattern: str, digits: int = 3) -> Parse:
+    """By the pattern, to so many digits of the second; text that does not fit may still be of the usual form."""
     strict = strict_parser(pattern)
+    unit = 10 ** max(0, 6 - digits)
 
     def parse(text: str) -> datetime | None:
         found = strict(text)
         if found is None:
             return _default(text.strip())
-        return found.replace(microsecond=found.microsecond // 1000 * 1000)
+        return found.replace(microsecond=found.microsecond // unit * unit)
 
     return parse
 
@@ -98,71 +103,114 @@ def _parsed(text: str, parse: Parse) -> datetime | None:
 
 
 def _infer_ltz(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    types = [arg.type for arg in args]
-    if 1 <= len(args) <= 3 and is_text(types[0]) and all(map(is_text, types[1:])):
-        return signature(types, _LTZ3, True)
+    types = _with_types([arg.type for arg in args])
+    if 1 <= len(args) <= 3 and all(map(is_text, types)):
+        _check_zone(args)
+        return signature(types, _ltz_of_format(args), True)
     if 1 <= len(args) <= 2 and is_number(types[0]) and all(isinstance(each, t.IntegralType) for each in types[1:]):
-        if len(args) == 2 and isinstance(args[1], Literal) and args[1].value not in (0, 3, None):
-            raise SignatureError("it takes the precision 0 for seconds or 3 for milliseconds")
-        return signature(types, _LTZ3, True)
-    raise SignatureError("it takes (NUMERIC [, 0 or 3]) or (STRING [, format [, zone]])")
+        return signature(types, _ltz_of_precision(args), True)
+    raise SignatureError("it takes (NUMERIC [, INT]) or (STRING [, format [, zone]])")
+
+
+def _with_types(types: Sequence[DataType]) -> list[DataType]:
+    """A bare NULL is what goes with the other arguments, text where there are none."""
+    number = any(map(is_number, types))
+    return [(t.IntType() if number else STRING) if isinstance(each, t.NullType) else each for each in types]
+
+
+def _check_zone(args: Sequence[Rex]) -> None:
+    """A zone that is written in the query has to be one; unknown ones among the data give NULL."""
+    if len(args) == 3 and isinstance(args[2], Literal) and args[2].value is not None:
+        try:
+            zone_of(args[2].value)
+        except ValueError as error:
+            raise SignatureError(str(error)) from error
+
+
+def _ltz_of_format(args: Sequence[Rex]) -> DataType:
+    """As many digits as the format reads, 3 at least, and where it is no constant."""
+    pattern = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else None
+    runs = _FRACTION.findall(_QUOTED.sub("", pattern or ""))
+    return t.LocalZonedTimestampType(min(max([3, *map(len, runs)]), 9))
+
+
+def _ltz_of_precision(args: Sequence[Rex]) -> DataType:
+    """As many digits as the number has, 3 at least, and where their number is no constant."""
+    digits = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else None
+    if digits is None:
+        return _LTZ3
+    if not 0 <= digits <= 9:
+        raise SignatureError(f"it takes a precision of 0 (seconds) to 9 (nanoseconds), not {digits}")
+    return t.LocalZonedTimestampType(max(3, digits))
 
 
 @scalar("TO_TIMESTAMP_LTZ", _infer_ltz, syntax="TO_TIMESTAMP_LTZ(number[, precision] | string[, format[, zone]])")
 def to_timestamp_ltz(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """Text without a zone is a time in UTC, whatever the zone of the session."""
     if is_text(call.args[0].type):
-        if len(args) == 1:
-            fast = _plain_timestamps(args[0])
-            if fast is not None:
-                return instants(pc.floor_temporal(fast, unit="millisecond"), "UTC")
-            return by_row(call, args, lambda text: _in_zone(_default(text), timezone.utc))
-        zone = timezone.utc
-        return by_row(
-            call,
-            args,
-            lambda text, parse, zone=zone: _in_zone(parse(text), zone),
-            prepare={1: _parser, 2: zone_of},
-        )
+        return _text_as_instants(call, args)
     if isinstance(call.args[0].type, t.IntegralType) and (len(args) == 1 or isinstance(call.args[1], Literal)):
         return _epochs(args[0].cast(pa.int64()), args[1].as_py() if len(args) == 2 else 3)
-    if isinstance(call.args[0].type, t.FloatType):  # Flink drops the fraction of a FLOAT, not that of a DOUBLE
-        return by_row(call, args, lambda number, *rest: _epoch(int(number), *rest) if math.isfinite(number) else None)
-    return by_row(call, args, _epoch)
+    return by_row(call, args, partial(_epoch, wanted=_digits(call)))
+
+
+def _digits(call: Call) -> int:
+    assert isinstance(call.type, t.LocalZonedTimestampType)
+    return call.type.precision
+
+
+def _text_as_instants(call: Call, args: Sequence[Column]) -> Column:
+    if len(args) == 1:
+        fast = _plain_timestamps(args[0])
+        if fast is not None:
+            return instants(pc.floor_temporal(fast, unit="millisecond"), "UTC")
+        return by_row(call, args, lambda text: _in_zone(_default(text), timezone.utc))
+    return by_row(
+        call,
+        args,
+        lambda text, parse, zone=timezone.utc: _in_zone(parse(text), zone),
+        prepare={1: partial(_parser, digits=_digits(call)), 2: zone_or_none},
+    )
 
 
 def _epochs(numbers: Any, precision: int | None) -> Column:
-    """A column of whole numbers of milliseconds, or with precision 0 of seconds."""
+    """A column of whole numbers of units of 10 ** -precision seconds."""
     if precision is None:
         return pa.scalar(None, pa.timestamp("us", "UTC"))
-    in_millis = 1000 if precision == 0 else 1
-    first, last = pa.scalar(_FIRST // in_millis, pa.int64()), pa.scalar(_LAST // in_millis, pa.int64())
+    if precision > 6:
+        numbers, precision = _floor_divided(numbers, 10 ** (precision - 6)), 6
+    in_micros = 10 ** (6 - precision)
+    first, last = pa.scalar(_FIRST // in_micros, pa.int64()), pa.scalar(_LAST // in_micros, pa.int64())
     inside = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
     kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
-    return pc.multiply(kept, pa.scalar(in_millis * 1000, pa.int64())).cast(pa.timestamp("us", "UTC"))
+    return pc.multiply(kept, pa.scalar(in_micros, pa.int64())).cast(pa.timestamp("us", "UTC"))
+
+
+def _floor_divided(numbers: Any, divisor: int) -> Any:
+    """Rounded down, where Arrow rounds towards zero."""
+    quotient = pc.divide(numbers, pa.scalar(divisor, pa.int64()))
+    above = pc.greater(pc.multiply(quotient, pa.scalar(divisor, pa.int64())), numbers)
+    return pc.subtract(quotient, above.cast(pa.int64()))
 
 
 def _in_zone(local: datetime | None, zone: Any) -> int | None:
-    return None if local is None else instant_of(local, zone)
+    return None if local is None or zone is None else instant_of(local, zone)
 
 
-def _epoch(number: int | float | Decimal, precision: int = 3) -> int | None:
-    """Microseconds of a number of milliseconds, or with precision 0 of seconds."""
-    if precision not in (0, 3):
-        raise ValueError(f"TO_TIMESTAMP_LTZ takes the precision 0 for seconds or 3 for milliseconds, not {precision}")
-    if isinstance(number, float):
-        if not math.isfinite(number):
-            return None
-        millis = _millis(number) if precision == 0 else int(number)
-    else:
-        millis = int(number) * (1000 if precision == 0 else 1)
-    return millis * 1000 if _FIRST <= millis <= _LAST else None
-
-
-def _millis(seconds: float) -> int:
-    """As Flink takes whole seconds and the rest apart."""
-    whole = int(seconds)
-    return whole * 1000 + int((seconds - whole) * 1000)
+def _epoch(number: int | float | Decimal, precision: int = 3, wanted: int = 3) -> int | None:
+    """Microseconds of a number of units of 10 ** -precision seconds, to the wanted digits. Of DECIMALs Flink drops the
+    fraction of a unit, not so of FLOAT and DOUBLE."""
+    if not 0 <= precision <= 9:
+        raise ValueError(f"TO_TIMESTAMP_LTZ takes a precision of 0 (seconds) to 9 (nanoseconds), not {precision}")
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    whole = int(number)
+    rest = number - whole if isinstance(number, float) else 0.0
+    digits = max(wanted, precision)
+    found = whole * 10 ** (digits - precision) + int(rest * 10 ** (digits - precision))
+    found = found * 10**6 // 10**digits
+    unit = 10 ** max(0, 6 - wanted)
+    return found // unit * unit if _FIRST <= found <= _LAST else None
 
 
 # -- TO_DATE ----------------------------------------------------------------------------------------------------------
@@ -241,7 +289,7 @@ def from_unixtime(call: Call, args: Sequence[Column], around: Surroundings) -> C
         return pc.strftime(local_times(stamps, around.zone).cast(pa.timestamp("s")), format="%Y-%m-%d %H:%M:%S")
 
     def text(seconds: int, write: Callable[[datetime], str] = write) -> str | None:
-        if not _FIRST <= seconds * 1000 <= _LAST:
+        if not _FIRST <= seconds * 1_000_000 <= _LAST:
             return None
         return write((_EPOCH_UTC + timedelta(seconds=seconds)).astimezone(zone))
 
@@ -250,7 +298,8 @@ def from_unixtime(call: Call, args: Sequence[Column], around: Surroundings) -> C
 
 def _in_range(seconds: pa.Array) -> bool:
     """Whether all are of years that have four digits; NULL does not matter."""
-    inside = pc.and_(pc.greater_equal(seconds, _FIRST // 1000 + 86400), pc.less(seconds, _LAST // 1000 - 86400))
+    first, last = _FIRST // 1_000_000 + 86400, _LAST // 1_000_000 - 86400
+    inside = pc.and_(pc.greater_equal(seconds, first), pc.less(seconds, last))
     return bool(pc.all(inside).as_py())
 
 

@@ -77,12 +77,12 @@ class KeepingCall(OverCall):
     @property
     def rows_kept(self) -> int:
         """How many of the last rows of a partition the next one needs."""
-        return self.frame.preceding or 0 if self.frame.rows else 0
+        return int(self.frame.preceding or 0) if self.frame.rows else 0
 
     @property
     def span_kept(self) -> int:
         """How far back (ms) the next row needs rows; -1: not for their times."""
-        return -1 if self.frame.rows else self.frame.preceding or 0
+        return -1 if self.frame.rows else int(self.frame.preceding or 0)
 
     @property
     def keeps_all(self) -> bool:
@@ -94,7 +94,7 @@ class KeepingCall(OverCall):
         frame = self.frame
         if not frame.rows or frame.preceding is None or frame.following is None:
             return None
-        return max(frame.preceding, 0), max(frame.following, 0)
+        return max(int(frame.preceding), 0), max(int(frame.following), 0)
 
     @abstractmethod
     def compute(self, line: Line, columns: Sequence[pa.Array]) -> pa.Array:

@@ -57,7 +57,7 @@ class Line:
         if frame.preceding is None:
             return self.firsts, last
         if frame.rows:
-            return np.maximum(self.firsts, self.new - frame.preceding), last
+            return np.maximum(self.firsts, self.new - int(frame.preceding)), last
         instants, places = self._places
-        earliest = np.searchsorted(instants, self.times[self.new] - frame.preceding, "left")
+        earliest = np.searchsorted(instants, self.times[self.new] - int(frame.preceding), "left")
         return np.searchsorted(places, self.partitions[self.new] * (len(instants) + 1) + earliest, "left"), last

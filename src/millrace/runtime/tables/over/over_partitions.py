@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.rex import Frame, SortKey
+from millrace.relational.rex import Distance, Frame, SortKey
 from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.ranking import sort_rows
 from millrace.runtime.tables.over.over_frames import Bounds, Line
@@ -41,9 +41,9 @@ class WholeLine(Line):
         low, high = firsts, lasts
         if frame.rows:
             if frame.preceding is not None:
-                low = np.clip(self.new - frame.preceding, firsts, lasts + 1)
+                low = np.clip(self.new - int(frame.preceding), firsts, lasts + 1)
             if frame.following is not None:
-                high = np.clip(self.new + frame.following, firsts - 1, lasts)
+                high = np.clip(self.new + int(frame.following), firsts - 1, lasts)
             return low, high
         if frame.preceding is not None:
             low = self._reached(-frame.preceding, "left") if frame.preceding else self.first_peers
@@ -51,11 +51,11 @@ class WholeLine(Line):
             high = self._reached(frame.following, "right") - 1 if frame.following else self.last_peers
         return low, high
 
-    def _reached(self, distance: int, side: Any) -> Ids:
+    def _reached(self, distance: Distance, side: Any) -> Ids:
         """The position before which the values are smaller (``right``: not larger) than the row's and ``distance``."""
         if self.values is None:
             raise NotImplementedError("a RANGE with a distance is in the order of one column, a number or a time")
-        distance = distance * -self.unit if self.unit < 0 else distance // self.unit
+        distance = distance * -self.unit if self.unit < 0 else distance // self.unit if self.unit > 1 else distance
         # What has no place among the numbers sees its peers.
         found = self.first_peers.copy() if side == "left" else self.last_peers + 1
         known = ~np.ma.getmaskarray(self.values)
@@ -100,6 +100,7 @@ def _measured(column: pa.Array, descending: bool) -> tuple[Any, int]:
     else:
         values = column.fill_null(0).to_numpy()
     if pa.types.is_floating(kind):
+        values = values.astype(np.float64)
         missing = missing | np.isnan(values)
     elif len(values) and np.abs(values).max() >= _SAFE:
         values = values.astype(object)

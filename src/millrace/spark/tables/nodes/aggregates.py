@@ -50,7 +50,7 @@ def group(
     """
     part, prepared, _ = call_texts(part, calls, types, context)
     width = len(keys)
-    by_spark = [_spark_text(call, texts, keys, sets is not None) for call, texts in zip(calls, prepared)]
+    by_spark = [_spark_text(call, texts, sets is not None) for call, texts in zip(calls, prepared)]
     rows = collected(part, keys, calls, prepared)
     if sets is None and _in_packs(calls, by_spark):
         packs = collected_in_packs(part, keys, calls, prepared, context)
@@ -83,10 +83,10 @@ def _in_packs(calls: Sequence[AggCall], by_spark: Sequence[str | None]) -> bool:
     return not all(by_spark) and not alone
 
 
-def _spark_text(call: AggCall, texts: Texts, keys: Sequence[str], grouped: bool) -> str | None:
+def _spark_text(call: AggCall, texts: Texts, grouped: bool) -> str | None:
     """The call as Spark computes it; None: Python makes its value of the rows of the group."""
     if call.function in GROUPING and call.udf is None:
-        return grouping_text(call, keys, grouped)
+        return grouping_text(call, grouped)
     return native_text(call, texts)
 
 

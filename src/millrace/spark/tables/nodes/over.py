@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.spark_texts import Texts
-from millrace.relational.rex import Frame, SortKey
+from millrace.relational.rex import Distance, Frame, SortKey
 from millrace.spark.tables.nodes.aggregates import call_texts, finish_column
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
@@ -57,7 +58,7 @@ def _frame(frame: Frame, order: Sequence[SortKey]) -> str:
     return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {start} AND {end}"
 
 
-def _bound(frame: Frame, distance: int | None, side: str, order: Sequence[SortKey]) -> str:
+def _bound(frame: Frame, distance: Distance | None, side: str, order: Sequence[SortKey]) -> str:
     if distance is None:
         return f"UNBOUNDED {side}"
     if distance == 0:
@@ -68,11 +69,18 @@ def _bound(frame: Frame, distance: int | None, side: str, order: Sequence[SortKe
         return f"{distance} {side}"
     kind = order[0].expression.type
     if isinstance(kind, t.NumericType):
-        return f"{distance} {side}"
+        return f"{_number(distance)} {side}"
     if isinstance(kind, t.DateType):
-        return f"{distance // 86_400_000} {side}"
-    seconds, millis = divmod(distance, 1000)
+        return f"{int(distance) // 86_400_000} {side}"
+    seconds, millis = divmod(int(distance), 1000)
     return f"INTERVAL '{seconds}.{millis:03d}' SECOND {side}"
+
+
+def _number(distance: Distance) -> str:
+    """As a constant of Spark."""
+    if isinstance(distance, float):
+        return f"{distance!r}D"
+    return f"{distance:f}BD" if isinstance(distance, Decimal) else str(distance)
 
 
 @batch_form(n.Rank)

@@ -3,7 +3,6 @@ that Python makes a value of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from millrace.relational.functions.aggregates.registry import find_aggregate
@@ -11,7 +10,7 @@ from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import AggCall
 from millrace.spark.tables.texts.types import ddl, spark_type
 
-GROUPING = ("GROUPING", "GROUPING_ID", "GROUP_ID")
+GROUPING = ("GROUPING", "GROUPING_ID")
 """which columns of a grouping set a row has"""
 RANKING = ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LEAD", "LAG")
 """what depends on a row's place in an OVER window and has no frame"""
@@ -43,15 +42,15 @@ def _cast(text: str, call: AggCall) -> str:
     return f"CAST({text} AS {ddl(spark_type(call.type))})"
 
 
-def grouping_text(call: AggCall, keys: Sequence[str], grouped: bool) -> str:
-    """GROUPING(a, b), GROUPING_ID(a, b) and GROUP_ID() as a number of one bit a column, set where the column is not in
-    the row's grouping set.
+def grouping_text(call: AggCall, grouped: bool) -> str:
+    """GROUPING(a, b) and GROUPING_ID(a, b) as a number of one bit a column, set where the column is not in the row's
+    grouping set.
 
     :param grouped: whether there are grouping sets at all.
     """
     if not grouped:
         return _cast("0", call)
-    columns = list(keys) if call.function == "GROUP_ID" else [f"c{arg.index}" for arg in call.args]  # type: ignore[attr-defined]
+    columns = [f"c{arg.index}" for arg in call.args]  # type: ignore[attr-defined]
     bits = [
         f"shiftleft(CAST(grouping({column}) AS BIGINT), {len(columns) - place})"
         for place, column in enumerate(columns, 1)

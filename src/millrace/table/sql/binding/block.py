@@ -50,6 +50,11 @@ class Block:
         """All columns that names can mean."""
         return self.scope.fields
 
+    @property
+    def zone(self) -> str:
+        """The time zone of the session."""
+        return self.environment.resolver.zone
+
     def ref(self, index: int) -> Ref:
         """A column by its place."""
         return Ref(self.columns[index].type, index)

@@ -9,15 +9,27 @@ from millrace.relational.types import AtomicType
 from millrace.relational.values import to_python
 
 
-def fold(expression: Rex) -> Rex:
+def fold(expression: Rex, zone: str) -> Rex:
     """A literal in place of a call whose parts are all constants, unless it is of a constructed type (its Python form
-    can be changed, so it is no part of a plan); anything else as it is."""
+    can be changed, so it is no part of a plan); anything else as it is.
+
+    :param zone: of the session.
+    """
     if isinstance(expression, Literal) or not all(_constant(part) for part in walk(expression)):
         return expression
     if not isinstance(expression.type, AtomicType):
         return expression
-    column = Evaluator([], Surroundings(1)).column(expression)
+    column = Evaluator([], Surroundings(1, zone)).column(expression)
     return Literal(expression.type, to_python(column, expression.type)[0])
+
+
+def constant(expression: Rex, zone: str) -> Rex:
+    """As ``fold``, where the query needs to know a value while it is planned; a call that cannot be computed stays as
+    it is, and is refused as no constant."""
+    try:
+        return fold(expression, zone)
+    except (ValueError, ArithmeticError):
+        return expression
 
 
 def _constant(part: Rex) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from millrace.relational.casting import cast_to, explicit_cast
+from millrace.relational.casting import explicit_cast, fits, is_text
 from millrace.relational.functions.logic.comparison import comparable_type
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import Literal, Rex
@@ -102,11 +103,10 @@ def _in(tree: nodes.In, block: Block) -> Rex:
         return _rows_in(tree, bind_all(tree.this.expressions, block), block)
     value = bind(tree.this, block)
     items = bind_all(tree.expressions, block)
-    wanted = comparable_type([value.type, *(item.type for item in items)])
-    if wanted is None:
+    if comparable_type([value.type, *(item.type for item in items)]) is None:
         kinds = ", ".join(str(item.type) for item in items)
         fail(tree, f"IN cannot compare {value.type} with {kinds}: CAST one of them")
-    return built_in(tree, "IN", [cast_to(each, wanted) for each in (value, *items)])
+    return built_in(tree, "IN", [value, *items])
 
 
 def _rows_in(tree: nodes.In, values: Sequence[Rex], block: Block) -> Rex:
@@ -154,9 +154,16 @@ def _cast(tree: nodes.Cast, block: Block) -> Rex:
         return Literal(wanted.nullable(), None)
     try:
         # It stays also where the type is the same, since it ends a time attribute.
-        return explicit_cast(value, wanted, isinstance(tree, nodes.TryCast))
+        found = explicit_cast(value, wanted, isinstance(tree, nodes.TryCast))
     except SignatureError as error:
         fail(tree, str(error))
+    if not is_text(value.type) or found.function != "CAST":
+        return found
+    if isinstance(value, Literal) and not fits(value, wanted, null=True):
+        fail(tree, f"CAST failed: cannot read {value.value!r} as {wanted.sql()}. TRY_CAST gives NULL instead")
+    if isinstance(tree.this, nodes.Column):  # for the error about a value of it
+        return replace(found, options=(("column", nodes.name_of(tree.this)),))
+    return found
 
 
 _PLAIN: dict[type[nodes.Node], Handler] = {

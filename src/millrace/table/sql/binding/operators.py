@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from millrace.relational import types as t
 from millrace.relational.casting import cast_to, is_text
-from millrace.relational.rex import Call, Rex
+from millrace.relational.rex import Call, Literal, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced, taken_by_user
+from millrace.table.sql.binding.constants import constant
 from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
+from millrace.table.sql.binding.names import access
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.subqueries import bind_quantified
 
@@ -71,9 +73,26 @@ def _plus(tree: nodes.BuiltIn, block: Block) -> Rex:
     return built_in(tree, "+", args)
 
 
+def _item(tree: nodes.BuiltIn, block: Block) -> Rex:
+    """``array[1]``, ``map['key']``, and ``row['field']`` or ``row[1]``, whose type depends on which field it is."""
+    held, key = bind_all(tree.expressions, block)
+    if not isinstance(held.type, t.RowType):
+        return built_in(tree, "ITEM", [held, key])
+    chosen = constant(key, block.zone)
+    field = chosen.value if isinstance(chosen, Literal) else None
+    if isinstance(field, int) and isinstance(chosen.type, t.IntegralType):
+        if not 1 <= field <= len(held.type.names):
+            fail(tree, f"the row has {len(held.type.names)} fields, counted from 1: there is no {field}")
+        field = held.type.names[field - 1]
+    if not isinstance(field, str):
+        fail(tree, "which field of a row is meant must be constant: row['name'], or row[1] for the first one")
+    return access(tree, held, [field])
+
+
 _SPECIAL: dict[str, Callable[[nodes.BuiltIn, Block], Rex]] = {
     "AND": _chain,
     "OR": _chain,
     "+": _plus,
+    "ITEM": _item,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _comparison),
 }

@@ -69,7 +69,7 @@ def data_type(cursor: Cursor) -> DataType:
     while True:
         if cursor.take("NOT", "NULL"):
             found = found.not_null()
-        elif cursor.take("NULL"):
+        elif not cursor.at("NULL", "ON") and cursor.take("NULL"):  # of JSON_VALUE(... RETURNING INT NULL ON EMPTY)
             found = found.nullable()
         elif cursor.take("ARRAY"):
             found = types.ArrayType(found)

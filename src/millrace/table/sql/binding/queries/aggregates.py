@@ -10,10 +10,11 @@ from millrace.relational.casting import cast_to, common_type
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import AggCall, Literal, Rex, SortKey
-from millrace.relational.types import BigIntType, DataType, DoubleType, NullType
+from millrace.relational.types import BigIntType, DataType, DoubleType, IntegralType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function, path_of, plain
+from millrace.table.sql.binding.constants import constant
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition
 from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate_names, is_aggregate, is_ranking
 from millrace.table.sql.binding.problems import fail
@@ -160,7 +161,8 @@ def bind_over_function(tree: nodes.Node, block: Block, may_be_empty: bool = Fals
 
 
 def _ranking(tree: nodes.Node, name: str, syntax: AggregateSyntax, block: Block) -> AggCall:
-    args = tuple(bind_all(call_arguments(tree), block.named(f"an argument of {name}")))
+    bound = bind_all(call_arguments(tree), block.named(f"an argument of {name}"))
+    args = tuple(constant(each, block.zone) for each in bound)
     if isinstance(tree, nodes.BuiltIn) and len(args) == 3:
         args = _with_common_default(tree, args)
     options = () if syntax.nulls is None else (("nulls", syntax.nulls),)
@@ -182,7 +184,13 @@ def _ranking_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:
     wanted = 1 if name == "NTILE" else 0
     if len(args) != wanted:
         fail(tree, f"{name} takes {wanted or 'no'} argument{'s' if not wanted else ''}, not {len(args)}")
+    if name == "NTILE" and not _buckets(args[0]):
+        fail(tree, "the argument of NTILE must be a number of buckets, 1 or more, that is written in the query")
     return _COUNTED[name]
+
+
+def _buckets(arg: Rex) -> bool:
+    return isinstance(arg, Literal) and isinstance(arg.type, IntegralType) and arg.value is not None and arg.value >= 1
 
 
 def _shifted_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:

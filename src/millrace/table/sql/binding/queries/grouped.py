@@ -94,7 +94,7 @@ class Grouped:
                 fail(written, f"an argument of {name} must be one of the expressions of GROUP BY")
         if not keys and name != "GROUP_ID":
             fail(tree, f"{name} needs at least one expression of GROUP BY")
-        if self._keys.sets is None:
+        if self._keys.sets is None or (name == "GROUP_ID" and not self._keys.repeated):
             return Literal(BigIntType(False), 0)
         call = AggCall("GROUP_ID" if name == "GROUP_ID" else "GROUPING", tuple(keys), BigIntType(False))
         return Ref(call.type, _AGGREGATES + self._place(call))

@@ -32,6 +32,11 @@ class Keys:
         return self.sets is None or all(position in each for each in self.sets)
 
     @property
+    def repeated(self) -> bool:
+        """Whether a set occurs several times."""
+        return self.sets is not None and len(set(self.sets)) < len(self.sets)
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether there is a group also without any row."""
         return (not self.expressions and self.window is None) or (self.sets is not None and () in self.sets)

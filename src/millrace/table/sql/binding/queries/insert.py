@@ -104,6 +104,7 @@ def _cast(tree: nodes.Node | None, expression: Rex, column: Field, sink: SinkInf
 
 def _static(partition: PartitionSpec, sink: SinkInfo, environment: Environment) -> dict[str, Literal]:
     types: dict[str, DataType] = {column.name: column.type for column in sink.columns}
+    block = Block(environment, Scope(), place="PARTITION")
     static: dict[str, Literal] = {}
     for name, tree in partition:
         if name not in sink.partition_keys:
@@ -111,7 +112,7 @@ def _static(partition: PartitionSpec, sink: SinkInfo, environment: Environment) 
             fail(name, f"'{name}' is no partition column of '{sink.path[-1]}' (partition columns: {known})")
         if tree is None:
             continue
-        value = fold(cast_to(bind(tree, Block(environment, Scope(), place="PARTITION")), types[name]))
+        value = fold(cast_to(bind(tree, block), types[name]), block.zone)
         if not isinstance(value, Literal):
             fail(tree, "a value of PARTITION must be a constant")
         static[str(name)] = value

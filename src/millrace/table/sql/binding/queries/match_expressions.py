@@ -17,6 +17,7 @@ from millrace.relational.types import MAX_LENGTH, BigIntType, VarCharType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import built_in, find_user_function
+from millrace.table.sql.binding.constants import constant
 from millrace.table.sql.binding.dispatch import bind, bind_condition
 from millrace.table.sql.binding.function_names import call_name, core
 from millrace.table.sql.binding.names import resolve
@@ -160,7 +161,7 @@ class _Expression:
         return replace(found, shift=-offset if name == "PREV" else offset)
 
     def _offset(self, name: str, tree: nodes.Node) -> int:
-        found = bind(tree, replace(self.names.block, intercept=None))
+        found = constant(bind(tree, replace(self.names.block, intercept=None)), self.names.block.zone)
         if not isinstance(found, Literal) or not isinstance(found.value, int) or found.value < 0:
             fail(tree, f"the offset of {name} is a whole number from 0 on that is written in the query")
         return found.value

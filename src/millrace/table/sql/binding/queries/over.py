@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Over, Project, Rel
 from millrace.relational.rex import AggCall, Frame, Literal, Ref, Rex, SortKey, rewrite
 from millrace.relational.rules.subqueries import unnest
-from millrace.relational.types import DayTimeIntervalType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind, bind_all, binds
+from millrace.table.sql.binding.constants import constant
+from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.queries.aggregates import bind_over_function, sort_keys
+from millrace.table.sql.binding.queries.frames import frame_of
 from millrace.table.sql.binding.scopes import field_of
 from millrace.table.sql.text.errors import did_you_mean
 
 _OVERS = 4_000_000
 """Where references to results of OVER begin until it is known what comes before them."""
-_ALL = Frame(True, None, 0)
-_ROWS_ONLY = ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD")
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,8 @@ class Overs:
         function = bind_over_function(tree.this, inside)
         keys = tuple(dict.fromkeys(bind_all(partition, inside)))
         sorting = sort_keys(order, inside)
-        call = _Call(keys, sorting, _with_default(function), _frame(tree, function.function, sorting, spec, inside))
+        frame = frame_of(tree, function.function, sorting, spec, inside)
+        call = _Call(keys, sorting, _with_default(function, inside.zone), frame)
         if call not in self._calls or function.udf is not None:
             self._calls.append(call)
             return Ref(function.type, _OVERS + len(self._calls) - 1)
@@ -121,9 +119,9 @@ class Overs:
         return base_partition or partition, order or base_order, spec or base_spec
 
 
-def _with_default(call: AggCall) -> AggCall:
+def _with_default(call: AggCall, zone: str) -> AggCall:
     if call.function in ("LAG", "LEAD") and len(call.args) == 3:
-        return replace(call, args=(*call.args[:2], cast_to(call.args[2], call.args[0].type)))
+        return replace(call, args=(*call.args[:2], constant(cast_to(call.args[2], call.args[0].type), zone)))
     return call
 
 
@@ -146,46 +144,3 @@ def _with_columns(source: Rel, wanted: Sequence[Rex]) -> tuple[Rel, Callable[[Re
 def _place(column: Rex) -> int:
     assert isinstance(column, Ref)
     return column.index
-
-
-def _frame(tree: nodes.Window, function: str, order: Sequence[SortKey], spec: Any, block: Block) -> Frame:
-    if function in _ROWS_ONLY:
-        if spec is not None:
-            fail(tree, f"{function} has no frame: leave ROWS or RANGE away")
-        if not order and function != "ROW_NUMBER":
-            fail(tree, f"{function} needs an ORDER BY in its OVER clause")
-        return _ALL
-    if spec is None:
-        return Frame(False, None, 0 if order else None)
-    rows = spec.kind == "ROWS"
-    if not order and not rows:
-        fail(tree, "a RANGE needs an ORDER BY in the OVER clause")
-    preceding = _bound(spec, "start", rows, block)
-    following = _bound(spec, "end", rows, block)
-    return Frame(rows, _back(preceding), None if following is None else following)
-
-
-def _back(value: int | None) -> int | None:
-    return value if value is None else -value
-
-
-def _bound(spec: Any, side: str, rows: bool, block: Block) -> int | None:
-    """How far a bound lies behind (positive) or before the current row; None for UNBOUNDED."""
-    value = getattr(spec, side)
-    if value == "UNBOUNDED":
-        return None
-    if value is None or value == "CURRENT ROW":
-        return 0
-    constant = bind(value, block)
-    sign = -1 if getattr(spec, f"{side}_side") == "PRECEDING" else 1
-    if not isinstance(constant, Literal):
-        fail(value, "the bound of a frame must be a constant")
-    if rows:
-        if not isinstance(constant.value, int):
-            fail(value, "a bound of ROWS is a number of rows")
-        return sign * int(constant.value)
-    if isinstance(constant.type, DayTimeIntervalType):
-        return sign * int(constant.value // datetime.timedelta(milliseconds=1))
-    if isinstance(constant.value, int):
-        return sign * int(constant.value)
-    return fail(value, "a bound of RANGE is an INTERVAL, or a number where the ORDER BY is one")

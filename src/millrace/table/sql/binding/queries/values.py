@@ -23,21 +23,21 @@ def bind_values(tree: nodes.Values, environment: Environment, outer: Block | Non
     environment = with_ctes(tree, environment, outer)
     block = Block(environment, Scope(), outer, "VALUES")
     rows = [bind_all(_items(row), block) for row in tree.expressions]
-    return ordered_and_limited(tree, values_plan(tree, rows), environment, outer)
+    return ordered_and_limited(tree, values_plan(tree, rows, block.zone), environment, outer)
 
 
 def _items(row: nodes.Node) -> Sequence[nodes.Node]:
     return row.expressions if isinstance(row, nodes.Tuple) else [row]
 
 
-def values_plan(tree: nodes.Values, rows: Sequence[Sequence[Rex]]) -> Rel:
+def values_plan(tree: nodes.Values, rows: Sequence[Sequence[Rex]], zone: str) -> Rel:
     """Bound rows in their common types."""
     width = len(rows[0])
     for written, row in zip(tree.expressions, rows):
         if len(row) != width:
             fail(written, f"the rows of VALUES have different lengths: {width} and {len(row)}")
     columns = tuple(_column(tree, at, [row[at] for row in rows]) for at in range(width))
-    cast = [[fold(cast_to(each, column.type)) for each, column in zip(row, columns)] for row in rows]
+    cast = [[fold(cast_to(each, column.type), zone) for each, column in zip(row, columns)] for row in rows]
     if all(isinstance(each, Literal) for row in cast for each in row):
         return Values(columns, tuple(tuple(each.value for each in row if isinstance(each, Literal)) for row in cast))
     branches = tuple(Project(NOTHING.plan, tuple(row), _fields(row, columns)) for row in cast)

@@ -53,7 +53,8 @@ def _mapping(tree: nodes.Node, at: From) -> list[tuple[str, str]]:
 
 
 def _text(tree: nodes.Node, at: From) -> str:
-    value = fold(bind(tree, at.block(Scope(), "an argument")))
+    block = at.block(Scope(), "an argument")
+    value = fold(bind(tree, block), block.zone)
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         fail(tree, "this must be a text that is constant")
     return value.value

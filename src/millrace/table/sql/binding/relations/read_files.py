@@ -27,7 +27,8 @@ FORMATS = {
 @table_function(*FORMATS)
 def _read(call: nodes.Call, at: From) -> Rel:
     name = call.name.upper()
-    path = fold(bind(call.expressions[0], at.block(Scope(), "an argument"))) if len(call.expressions) == 1 else None
+    block = at.block(Scope(), "an argument")
+    path = fold(bind(call.expressions[0], block), block.zone) if len(call.expressions) == 1 else None
     if not isinstance(path, Literal) or not isinstance(path.value, str):
         fail(call, f"usage: {name}('path of a file, a folder or a pattern')")
     return table_plan(at.environment.resolver.file(path.value, FORMATS[name]), at.environment)
