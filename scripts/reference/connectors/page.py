@@ -72,8 +72,8 @@ _FORMATS = {
 _CONNECTORS = """# Connectors of tables
 
 `'connector' = 'NAME'` in WITH, and these options. One that a connector does not have is an error. A name that ends with
-a dot stands for all that begin with it. A span is `10 s`, `5 min`, `1 d`; a size `64 mb`; a list has `;` between its parts
-where nothing else is said. Options of a [format](formats.md) have its name before them: `'json.ignore-parse-errors'`.
+a dot stands for all that begin with it. A number is whole and has 32 bits, a long has 64; a span is `10 s`, `5 min`, `1 d`;
+a size `64 mb`; a list has `;` between its parts where nothing else is said. Options of a [format](formats.md) have its name before them: `'json.ignore-parse-errors'`.
 """
 _FORMATS_HEAD = """# Formats of tables
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration, to_int
+from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.common.option_types import whole_number
 from millrace.connectors.http.codes import Codes
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Properties:
         return self._read(name, to_boolean, default)
 
     def count(self, name: str, default: int, least: int = 0) -> int:
-        found = self._read(name, to_int, default)
+        found = self._read(name, lambda text: whole_number(name, text), default)
         if found < least:
             raise ValueError(f"'{name}' is {least} or more, not {found}")
         return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.common.option_types import whole_number
 from millrace.common.source import Source
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction
 from millrace.connectors.rate import RateLimiterStrategy
@@ -97,4 +98,7 @@ def _number(table: TableContext, option: str, default: int) -> int:
         return default
     if not given.isdigit():
         raise ValueError(f"table {table.summary}: '{option}' is a whole number, not '{given}'")
-    return int(given)
+    try:
+        return whole_number(option, given)
+    except ValueError as error:
+        raise ValueError(f"table {table.summary}: '{option}': {error}") from None
