@@ -11,6 +11,7 @@ from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.compression import decompressed
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
 from millrace.connectors.file_system.listing import FoundFile
+from millrace.connectors.file_system.text_stream import utf8_of
 from millrace.connectors.tables.filesystem.formats.by_name import has_header
 from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.connectors.tables.filesystem.inference.avro_types import avro_columns
@@ -87,7 +88,7 @@ def _first(path: str, table: str) -> FoundFile:
 
 
 def _beginning(file: FoundFile) -> bytes:
-    """Whole lines."""
+    """Whole lines, as UTF-8."""
     stream = decompressed(file.path, open_file_system(file.root)[0].open_input_stream(file.path, compression=None))
     try:
         found = b""
@@ -95,9 +96,9 @@ def _beginning(file: FoundFile) -> bytes:
             found += block
     finally:
         stream.close()
-    if len(found) < SAMPLE:
-        return found
-    return found[: found.rfind(b"\n") + 1] or found
+    is_all = len(found) < SAMPLE
+    found = utf8_of(found)
+    return found if is_all else found[: found.rfind(b"\n") + 1] or found
 
 
 def _arrow_schema(file: FoundFile, format: str) -> pa.Schema:
