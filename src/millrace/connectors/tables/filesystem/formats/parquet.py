@@ -23,7 +23,7 @@ from millrace.connectors.tables.filesystem.formats.base import (
 )
 from millrace.connectors.tables.filesystem.formats.file_schema import file_schema
 from millrace.connectors.tables.filesystem.formats.group_statistics import may_match
-from millrace.formats.parquet import begins_in
+from millrace.formats.parquet import begins_in, parquet_file
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -80,7 +80,7 @@ class ParquetTableFormat(BulkTableFormat):
     def merge(self, sources: Sequence[Any], target: Any) -> None:
         writer = self.writer(target)
         for source in sources:
-            file = pq.ParquetFile(source)
+            file = parquet_file(source)
             for group in range(file.num_row_groups):
                 writer.write_table(file.read_row_group(group).cast(self._schema))
         writer.close()
@@ -104,7 +104,7 @@ class _Records(ColumnRecords):
     def __init__(self, split: FileSplit, columns: Schema, filters: Sequence[Rex], batch: int) -> None:
         stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = pq.ParquetFile(stream)
+            self._file = parquet_file(stream)
         except pa.ArrowInvalid as error:
             stream.close()
             raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
