@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 from millrace.cdc.definition.model import End
 from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
-from millrace.common.option_types import whole_number
+from millrace.relational.option_types import whole_number
 from millrace.util.secrets import mask
 from millrace.util.similar import did_you_mean
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
-from millrace.common.option_types import whole_number
 from millrace.connectors.http.codes import Codes
+from millrace.relational.option_types import whole_number
 
 T = TypeVar("T")
 

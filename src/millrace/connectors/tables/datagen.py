@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.option_types import whole_number
 from millrace.common.source import Source
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction
 from millrace.connectors.rate import RateLimiterStrategy
 from millrace.connectors.tables.generators import Generator, SequenceGenerator, generator
+from millrace.relational.option_types import whole_number
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import TableContext, TableFactory, TableSource

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from millrace.relational.sources import TableFactory
+from millrace.relational.sources import NULL_TIMES, TableFactory
 from millrace.table.values.problems import did_you_mean, problem
 from millrace.util.similar import close_to
 
@@ -68,7 +68,7 @@ _REFUSED = {
 _BEHIND = {
     "jdbc-by-spark": "millrace.spark.tables.databases.factory:OtherDatabaseFactory",
 }
-_NOT_TABLES = frozenset({"connector", "property-version", "comment"})
+_NOT_TABLES = frozenset({"connector", "property-version", "comment", NULL_TIMES})
 
 
 class Connectors:

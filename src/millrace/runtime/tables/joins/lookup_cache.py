@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.config_values import to_duration
-from millrace.common.option_types import whole_number
+from millrace.relational.option_types import whole_number
 
 Found = Sequence[tuple[Any, ...]]
 """the rows of a key"""

@@ -5,8 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.connectors.tables.filesystem.tables import batch, context
+from tests.connectors.tables.filesystem.test_sink import write
 
 from millrace.connectors.tables.filesystem.inference import files
+from millrace.table.sessions.inferring import table_of_file
+from millrace.util.exceptions import TableException
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro", "json"])
+def test_the_first_bytes_say_the_format_of_files_without_an_ending(tmp_path: Path, format: str) -> None:
+    write(context(tmp_path, format=format), batch([(1, "x", "y")]))
+    assert files.format_at(str(tmp_path)) == format
+    with pytest.raises(TableException, match=rf"or call READ_{format.upper()}\('{tmp_path}'\)"):
+        table_of_file(str(tmp_path), None)
+
+
+def test_nothing_says_a_format(tmp_path: Path) -> None:
+    assert files.format_at(str(tmp_path)) is None
+    (tmp_path / "a").write_text("1,2\n")
+    assert files.format_at(str(tmp_path)) is None
+    assert files.format_at(str(tmp_path / "missing")) is None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
-from millrace.common.option_types import whole_number
+from millrace.relational.option_types import whole_number
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 
