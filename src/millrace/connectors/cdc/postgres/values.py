@@ -14,6 +14,7 @@ from millrace.connectors.cdc.changes import UNCHANGED
 from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.decimals import fit
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
@@ -64,7 +65,7 @@ def _convert(texts: pa.Array, kind: DataType) -> pa.Array:
     convert = _BY_FAMILY.get(family_of(kind))
     if convert is None:
         raise ValueError(f"PostgreSQL has no columns of type {kind}")
-    return convert(texts, kind)
+    return canonical(convert(texts, kind), kind)
 
 
 def _booleans(texts: pa.Array, kind: DataType) -> pa.Array:

@@ -18,6 +18,7 @@ from millrace.connectors.jdbc.dialects.literals import constant
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
 from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.rows import record_batch
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import CharType, DataType, DecimalType
@@ -154,7 +155,7 @@ def _read(column: pa.Array, kind: DataType) -> pa.Array:
         raise ValueError(f"it has {column.type}, which cannot be read as {kind}: {error}") from None
     if isinstance(kind, CharType):
         return pc.utf8_rpad(made, kind.length)
-    return made
+    return canonical(made, kind)
 
 
 def _finite(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -17,6 +17,7 @@ from millrace.connectors.jdbc.dialects.target import TableShape, Target
 from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
@@ -212,7 +213,7 @@ def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
 
 def _read(name: str, column: pa.Array, wanted: pa.DataType, kind: DataType) -> pa.Array:
     try:
-        return _padded(_stored(column).cast(wanted), kind)
+        return canonical(_padded(_stored(column).cast(wanted), kind), kind)
     except pa.ArrowInvalid as error:
         raise ValueError(f"column {name} has a value that is no {kind}: {error}{_advice(error, kind)}") from None
 
