@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import os
 import zlib
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,24 +62,72 @@ def test_lines_are_read_once_however_they_are_cut(
         assert sorted(line for lines in by_subtask for line in lines) == sorted(java_lines(text))
 
 
-@given(st.binary(max_size=80).map(lambda b: b.replace(b"\r", b"\n")), st.integers(1, 20), st.integers(1, 9), st.data())
+@given(
+    st.sampled_from((b"", codecs.BOM_UTF8)),
+    st.lists(st.sampled_from((b"a", b"\n", b"\r", b"\xc3\xa9", b"\xff")), max_size=60).map(b"".join),
+    st.integers(1, 20),
+    st.integers(1, 9),
+    st.booleans(),
+    st.data(),
+)
 def test_blocks_resume_at_every_position(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, size: int, fetch: int, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory,
+    mark: bytes,
+    content: bytes,
+    size: int,
+    fetch: int,
+    returns: bool,
+    data: st.DataObject,
 ) -> None:
     path = tmp_path_factory.mktemp("blocks") / "file"
-    path.write_bytes(content)
-    read = b""
-    for offset in range(0, len(content), size):
-        split = FileSplit(str(path), offset, min(size, len(content) - offset), whole=False)
-        blocks = LineBlocks(split, fetch)
+    path.write_bytes(mark + content)
+    read, length = [], len(mark + content)
+    for offset in range(0, length, size):
+        split = FileSplit(str(path), offset, min(size, length - offset), whole=False)
+        blocks = LineBlocks(split, fetch, returns=returns)
         while (block := blocks.next_block()) is not None:
-            read += block
+            read.append(block)
             if data.draw(st.booleans()):
                 split = split.at(blocks.position)
                 blocks.close()
-                blocks = LineBlocks(split, fetch)
+                blocks = LineBlocks(split, fetch, returns=returns)
         blocks.close()
-    assert read == content
+    assert b"".join(read) == content
+    for block, following in pairwise(read):
+        lone = returns and block.endswith(b"\r") and not following.startswith(b"\n")
+        assert block.endswith(b"\n") or lone, "a line is cut"
+
+
+_ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-be")
+
+
+def marked(text: str, encoding: str) -> bytes:
+    """A text with the mark of its encoding."""
+    return ("\ufeff" + text).encode(encoding) if encoding.endswith("-be") else text.encode(encoding)
+
+
+@pytest.mark.parametrize("compress", [None, gzip.compress])
+@pytest.mark.parametrize("encoding", _ENCODINGS)
+def test_a_mark_at_the_beginning_says_the_encoding(
+    tmp_path: Path, encoding: str, compress: Callable[[bytes], bytes] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["é1", "", "zwei\u010a", "\ufeffdrei"]
+    content = marked("\n".join(lines), encoding)
+    path = tmp_path / ("data.txt.gz" if compress else "data.txt")
+    path.write_bytes(compress(content) if compress else content)
+    monkeypatch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (5,))
+    assert read_all(text_source(tmp_path, split_size=7), 1, budget=1) == lines
+
+
+def test_a_mark_is_text_where_the_charset_is_another_one(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_bytes(codecs.BOM_UTF8 + b"a\n")
+    assert read_all(text_source(tmp_path, charset="ISO-8859-1")) == ["ï»¿a"]
+
+
+def test_half_a_character_of_utf_16_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_bytes("a\nb".encode("utf-16")[:-1])
+    with pytest.raises(ValueError, match=r"data\.txt: 'utf-16-le' codec can't decode .*truncated"):
+        read_all(text_source(tmp_path))
 
 
 @pytest.mark.parametrize(

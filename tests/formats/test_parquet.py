@@ -154,3 +154,14 @@ def test_table_types_are_known() -> None:
 def test_table_types_that_files_do_not_have(kind: t.DataType) -> None:
     with pytest.raises(TypeError, match="not a type that formats know"):
         arrow_type(kind)
+
+
+OLD_TIMES = [dt.datetime(1, 1, 1, 0, 0, 0, 5), dt.datetime(1500, 2, 3, 4, 5, 6, 7), dt.datetime(9999, 12, 31, 23, 59)]
+
+
+@pytest.mark.parametrize("row_type", [None, Types.ROW_NAMED(["at"], [Types.SQL_TIMESTAMP()])])
+def test_times_in_96_bits_are_those_that_were_written(tmp_path: Path, row_type: Any) -> None:
+    """As Spark and Hive write them; nanoseconds in 64 bits reach from 1677 to 2262 only."""
+    table = pa.table({"at": pa.array(OLD_TIMES, pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    assert [row.at for row in read_all(source(tmp_path, row_type))] == OLD_TIMES

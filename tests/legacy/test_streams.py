@@ -120,6 +120,17 @@ def test_text_files_are_written_and_read(env: Any, tmp_path: Path) -> None:
         env.generate_sequence(1, 3).write_as_text(str(tmp_path / "out"))
 
 
+def test_text_files_have_the_text_of_elements(env: Any, tmp_path: Path) -> None:
+    """As Flink's, where a Tuple2 is (a,1) and a Row +I[a, 1]."""
+    pairs = Types.TUPLE([Types.STRING(), Types.INT()])
+    env.from_collection([("a", 1), ("b", 2)], pairs).write_as_text(str(tmp_path / "pairs"))
+    env.from_collection([True, False], Types.BOOLEAN()).write_as_text(str(tmp_path / "flags"))
+    run_locally(env)
+    for name, wanted in (("pairs", ["(a,1)", "(b,2)"]), ("flags", ["false", "true"])):
+        parts = [part for part in (tmp_path / name).rglob("part-*") if part.is_file()]
+        assert sorted(line for part in parts for line in part.read_text().splitlines()) == wanted
+
+
 def test_backends_say_where_checkpoints_go(env: Any) -> None:
     from pyflink.datastream import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
 

@@ -11,7 +11,9 @@ from scripts.reference.statements import ENTRIES
 from scripts.reference.statements.hints import ENTRIES as HINTS
 from scripts.sql_reference import COMMAND, FOLDER, PAGES, text_of
 
+from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.formats.tables.registry import format_factory, format_names
+from millrace.relational.sources import NULL_TIMES
 from millrace.table.sessions.factories import Connectors
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding.relations.hints import _KEYED, _NAMED
@@ -51,5 +53,6 @@ def test_only_options_that_are_there_are_described() -> None:
     declared = {option for each in (*factories, *formats) if each for option in (*each.required, *each.optional)}
     declared |= {f"@call {option.partition('lookup.')[2]}" for option in declared if "source.lookup." in option}
     declared |= {f"@call {option.partition('http.sink.')[2]}" for option in declared if option.startswith("http.sink.")}
+    declared |= {NULL_TIMES, CSV_HEADER.removeprefix("csv.")}  # of all connectors, of files
     described = {f"{who} {option}" if who == "@call" else option for who, option in meanings._known()}
     assert described - declared == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.formats.tables.registry import format_factory, format_names
 from millrace.relational.sources import TableFactory
 from millrace.table.sessions.factories import Connectors
@@ -69,11 +70,13 @@ _FORMATS = {
     "ogg-json": "Changes as Oracle GoldenGate tells them.",
     "changelog-json": "Rows with the kind of change.",
 }
+_OF_FILES = {"csv": (CSV_HEADER.removeprefix("csv."),)}
+"""options that are the connector's, of files of a format"""
 _CONNECTORS = """# Connectors of tables
 
 `'connector' = 'NAME'` in WITH, and these options. One that a connector does not have is an error. A name that ends with
-a dot stands for all that begin with it. A span is `10 s`, `5 min`, `1 d`; a size `64 mb`; a list has `;` between its parts
-where nothing else is said. Options of a [format](formats.md) have its name before them: `'json.ignore-parse-errors'`.
+a dot stands for all that begin with it. A number is whole and has 32 bits, a long has 64; a span is `10 s`, `5 min`, `1 d`;
+a size `64 mb`; a list has `;` between its parts where nothing else is said. Options of a [format](formats.md) have its name before them: `'json.ignore-parse-errors'`.
 """
 _FORMATS_HEAD = """# Formats of tables
 
@@ -113,7 +116,7 @@ def _formats() -> Iterator[str]:
     yield _FORMATS_HEAD
     for name, text in _FORMATS.items():
         factory = format_factory(name, "")
-        options = dict.fromkeys((*factory.required, *factory.optional))
+        options = dict.fromkeys((*factory.required, *factory.optional, *_OF_FILES.get(name, ())))
         yield from (f"## {name}", "", text, "")
         yield from _table((each, each in factory.required, meaning(f"!{name}", each)) for each in options)
 

@@ -76,7 +76,10 @@ def to_int(value: Any) -> int:
 def _to_integer(value: Any, least: int, greatest: int) -> int:
     if isinstance(value, (bool, float)) or "_" in str(value):
         raise ValueError(f"not a whole number: {value!r}")
-    number = int(value)
+    try:
+        number = int(value)
+    except ValueError:
+        raise ValueError(f"not a whole number: {value!r}") from None
     if not least <= number <= greatest:
         raise ValueError(f"out of range {least} to {greatest}: {value!r}")
     return number
@@ -106,12 +109,21 @@ def to_duration(value: Any) -> Duration:
         days, hours, minutes, seconds = (int(group or 0) for group in iso.groups()[:4])
         nanos = int((iso.group(5) or "").ljust(9, "0"))
         if any(iso.groups()):
-            return Duration.of_nanos((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos)
-    return Duration.of_nanos(_scaled(text, _NANOS, "a span of time"))
+            return _span((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos, text)
+    return _span(_scaled(text, _NANOS, "a span of time"), text)
+
+
+def _span(nanos: int, text: str) -> Duration:
+    if nanos // 1_000_000 > MAX_LONG_VALUE:
+        raise ValueError(f"longer than {MAX_LONG_VALUE} ms: {text!r}")
+    return Duration.of_nanos(nanos)
 
 
 def to_bytes_count(value: Any) -> int:
-    return _scaled(str(value), _BYTES, "a size")
+    size = _scaled(str(value), _BYTES, "a size")
+    if size > MAX_LONG_VALUE:
+        raise ValueError(f"more than {MAX_LONG_VALUE} bytes: {value!r}")
+    return size
 
 
 def _scaled(text: str, units: dict[str, int], meaning: str) -> int:

@@ -95,6 +95,10 @@ class StreamExecutionEnvironment(HasOlderNames):
     """
 
     _default_local_parallelism = os.cpu_count() or 1
+    _meant = dict.fromkeys(
+        ("from_elements", "from_element", "from_list", "from_iterable", "from_values", "from_data", "parallelize"),
+        "from_collection",
+    )
 
     def __init__(self, configuration: Configuration | None = None, spark: SparkSession | None = None) -> None:
         shorten_uncaught()

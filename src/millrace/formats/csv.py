@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from typing import Any
@@ -34,7 +33,7 @@ _MAX_FIELD = 1 << 27
 
 
 class CsvReaderFormat(StreamFormat[Row]):
-    """Reads CSV files (UTF-8) as rows named after the columns; make one with ``for_schema``.
+    """Reads CSV files (UTF-8, or what their BOM says) as rows named after the columns; make one with ``for_schema``.
 
     A file is one split, since a quoted field may contain line ends. A record that does not fit the schema is a
     ``RecordError`` (a ValueError) that names file and line.
@@ -79,7 +78,7 @@ class _CsvRecords(SplitRecords[Row]):
         self._names = schema.names
         self._columns = [column_parser(column, schema.dialect) for column in schema.columns]
         self._fields = [field_parser(column, schema.dialect) for column in schema.columns]
-        self._blocks = LineBlocks(split)
+        self._blocks = LineBlocks(split, returns=True)
         self._offset = self._blocks.position
         self._at_record_start = True
         self._records = csv.reader(self._lines(), **reader_options(schema.dialect))
@@ -90,10 +89,7 @@ class _CsvRecords(SplitRecords[Row]):
         comments = self._dialect.allow_comments
         while (block := self._blocks.next_block()) is not None:
             for line in block.splitlines(True):
-                at_file_start = not self._offset
                 self._offset += len(line)
-                if at_file_start:
-                    line = line.removeprefix(BOM_UTF8)
                 if comments and self._at_record_start and line.startswith(b"#"):
                     continue
                 self._at_record_start = False
@@ -136,7 +132,7 @@ class _CsvRecords(SplitRecords[Row]):
     def _rest(self) -> Iterator[str]:
         """Lines from ``_offset`` on."""
         self._blocks.close()
-        self._blocks = LineBlocks(self._split.at(self._offset))
+        self._blocks = LineBlocks(self._split.at(self._offset), returns=True)
         return self._lines()
 
     def read_batch(self) -> list[Row] | None:
@@ -176,7 +172,7 @@ class _CsvRecords(SplitRecords[Row]):
         """Where record ``number`` after the byte ``start`` begins, found by reading again."""
         again = _CsvRecords(self._split.at(start), self._schema, self._ignore)
         try:
-            if start == 0:
+            if start == self._blocks.head:
                 again._skip_head()
             for _ in range(number):
                 while not again._take(1):

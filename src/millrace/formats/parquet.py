@@ -74,7 +74,7 @@ class ParquetBatches(SplitRecords[T], Generic[T]):
         self._split = split
         self._stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = pq.ParquetFile(self._stream)
+            self._file = parquet_file(self._stream)
         except pa.ArrowInvalid as error:
             self._stream.close()
             raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
@@ -173,6 +173,12 @@ class _ParquetWriterFactory(ArrowWriterFactory):
 
     def write(self, file: Any, batch: Any) -> None:
         file.write_batch(batch, row_group_size=ROW_GROUP)
+
+
+def parquet_file(source: Any) -> Any:
+    """A file to read. Old times (INT96) in microseconds: as the nanoseconds that pyarrow makes of them by itself, those
+    before 1677 and after 2262 would silently become others."""
+    return pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
 
 
 def begins_in(split: FileSplit, group: Any) -> bool:

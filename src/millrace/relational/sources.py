@@ -18,6 +18,8 @@ from millrace.relational.rows import Rows
 
 INSERT_ONLY = frozenset({RowKind.INSERT})
 ALL_KINDS = frozenset(RowKind)
+NULL_TIMES = "scan.watermark.null-times"
+"""the option of every table with a watermark that says what becomes of rows without a time: ``fail`` or ``drop``"""
 UPSERT = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE})
 
 

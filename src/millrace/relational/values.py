@@ -12,6 +12,7 @@ import pyarrow as pa
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.decimals import fit
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
@@ -19,16 +20,18 @@ from millrace.relational.types import DataType
 
 def to_arrow_scalar(value: Any, data_type: DataType) -> pa.Scalar:
     """A value in the Python form of its type as an Arrow scalar."""
-    return pa.scalar(to_internal(value, data_type), arrow_type(data_type))
+    return to_arrow([value], data_type)[0]
 
 
 def to_arrow(values: list[Any], data_type: DataType) -> pa.Array:
-    """Values in the Python form of their type as an Arrow column.
+    """Values in the Python form of their type as an Arrow column, cut to the digits that the type has.
 
     :raises pa.ArrowInvalid: a value does not fit into the type.
     """
-    convert = converter(data_type)
-    return pa.array(values if convert is None else list(map(convert, values)), arrow_type(data_type))
+    # Times are cut faster as a column than one by one.
+    convert = None if family_of(data_type) in _CUT else converter(data_type)
+    column = pa.array(values if convert is None else list(map(convert, values)), arrow_type(data_type))
+    return canonical(column, data_type)
 
 
 def to_python(column: pa.Array, data_type: DataType) -> list[Any]:
@@ -145,6 +148,19 @@ def _fit(value: Any, data_type: t.DecimalType) -> Any:
     return fit(value, data_type.precision, data_type.scale) if isinstance(value, Decimal) else value
 
 
+def _time_converter(data_type: Any) -> Any:
+    """Cuts times to the digits of their type."""
+    if data_type.precision >= 6:
+        return None
+    step = 10 ** (6 - data_type.precision)
+
+    def convert(value: Any) -> Any:
+        rest = getattr(value, "microsecond", 0) % step
+        return value.replace(microsecond=value.microsecond - rest) if rest else value
+
+    return convert
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -181,7 +197,9 @@ def _row_converter(data_type: t.RowType) -> Any:
     return convert
 
 
+_CUT = (Family.TIME, Family.TIMESTAMP, Family.INSTANT)
 _CONVERTERS: ByFamily = {
+    **dict.fromkeys(_CUT, _time_converter),
     Family.USER: _user_converter,
     Family.RAW: _raw_converter,
     Family.DECIMAL: lambda kind: lambda value: _fit(value, kind),

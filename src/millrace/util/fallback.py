@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from millrace.util.similar import did_you_mean
 
@@ -82,6 +82,9 @@ class HasOlderNames:
 
     __slots__ = ()
 
+    _meant: ClassVar[Mapping[str, str]] = {}
+    """names that other programs and libraries have, and what is nearest here, where another name looks more alike"""
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -95,4 +98,6 @@ class HasOlderNames:
 
     def _instead_of(self, name: str) -> str:
         """What to say of a name that there is not, as text that goes on with a comma; empty for nothing."""
+        if name in self._meant:
+            return f", did you mean '{self._meant[name]}'?"
         return did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])

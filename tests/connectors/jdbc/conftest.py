@@ -39,3 +39,8 @@ def postgresql_place(postgres: Any) -> Place:
 @pytest.fixture
 def mariadb_place(mariadb: Any) -> Place:
     return of_mariadb(mariadb)
+
+
+@pytest.fixture
+def duckdb_place(tmp_path: Path) -> Place:
+    return of_duckdb(str(tmp_path / "x.duckdb"))

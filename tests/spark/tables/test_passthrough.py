@@ -103,6 +103,25 @@ def test_types_have_to_fit(batch: TableEnvironment, spark: SparkSession, tmp_pat
     assert checked(frame, (Field("n", DataTypes.BIGINT()),), "t") is frame
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_times_have_the_digits_of_their_type(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
+    """What prints alike is equal: a data source has six digits, whatever the table says."""
+    zone = "CAST(concat(text, '+00:00') AS TIMESTAMP) AS l"
+    texts = "VALUES ('2024-01-02 03:04:05.123456'), ('2024-01-02 03:04:05.123999'), (NULL) AS t(text)"
+    frame = spark.sql(f"SELECT CAST(text AS TIMESTAMP_NTZ) AS a, CAST(text AS TIMESTAMP_NTZ) AS b, {zone} FROM {texts}")
+    frame.coalesce(1).write.parquet(f"{tmp_path}/t")
+    environment = made(spark, streaming)
+    create(environment, "a TIMESTAMP(3), b TIMESTAMP(5), l TIMESTAMP_LTZ(0)", format="parquet", path=f"{tmp_path}/t")
+    second = dt.datetime(2024, 1, 2, 3, 4, 5)
+    wanted = [
+        (second.replace(microsecond=123_000), second.replace(microsecond=123_450), second),
+        (second.replace(microsecond=123_000), second.replace(microsecond=123_990), second),
+        (None, None, None),
+    ]
+    with environment.execute_sql("SELECT a, b, CAST(l AS TIMESTAMP(6)) FROM t").collect() as found:
+        assert sorted(map(tuple, found), key=repr) == sorted(wanted, key=repr)
+
+
 def test_writing(batch: TableEnvironment, spark: SparkSession, tmp_path: Path) -> None:
     batch.execute_sql(
         f"CREATE TABLE t (id INT, day STRING) PARTITIONED BY (day) "

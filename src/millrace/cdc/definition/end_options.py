@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
 from millrace.cdc.definition.model import End
-from millrace.common.config_values import to_boolean, to_duration, to_int
+from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.relational.option_types import whole_number
 from millrace.util.secrets import mask
 from millrace.util.similar import did_you_mean
 
@@ -42,10 +43,14 @@ class EndOptions:
         return found
 
     def number(self, name: str, default: int) -> int:
-        found = self._read(name, to_int, default)
+        found = self._read(name, lambda text: whole_number(name, text), default)
         if found < 0:
             self.fail(name, f"'{name}' is not negative")
         return found
+
+    def size(self, name: str, default: int) -> int:
+        """A size in bytes."""
+        return self._read(name, to_bytes_count, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         return self._read(name, to_boolean, default)

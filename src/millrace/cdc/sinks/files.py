@@ -118,7 +118,7 @@ class FilesPipelineSink(PipelineSink):
             builder.with_rolling_policy(SchemaRollingPolicy(folders))
         else:
             builder = FileSink.for_row_format(path, Lines(ChangeTexts(form)))
-            size = options.number("sink.rolling-policy.file-size", 128 << 20)
+            size = options.size("sink.rolling-policy.file-size", 128 << 20)
             age = int(options.seconds("sink.rolling-policy.rollover-interval", _MINUTE) * 1000)
             builder.with_rolling_policy(RollingPolicy.default_rolling_policy(size, age, age))
         suffix = ".parquet" if form == PARQUET else ".json"

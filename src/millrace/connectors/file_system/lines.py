@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from millrace.common.files.file_systems import open_file_system
-from millrace.common.files.stores.problems import explaining
-from millrace.connectors.file_system.compression import decompressed, is_compressed
 from millrace.connectors.file_system.split import FileSplit
+from millrace.connectors.file_system.text_stream import RecordError, open_stream, open_text
 
 __all__ = ["LineBlocks", "RecordError", "open_stream", "where"]
 
 FETCH_SIZE = 1 << 18
 """Bytes a read. A block becomes one batch of records, so this also bounds how far an epoch overshoots its budget."""
-
-
-class RecordError(ValueError):
-    """A record that the format can't make sense of; the text names the file, the line and the byte."""
-
-
-def open_stream(split: FileSplit) -> Any:
-    """The file of a split: seekable when it is not compressed, else its decompressed content."""
-    file_system = open_file_system(split.root)[0]
-    with explaining(split.root):
-        if not is_compressed(split.path):
-            return file_system.open_input_file(split.path)
-        return decompressed(split.path, file_system.open_input_stream(split.path, compression=None))
 
 
 def where(split: FileSplit, position: int, further: int = 0) -> str:
@@ -34,49 +20,68 @@ def where(split: FileSplit, position: int, further: int = 0) -> str:
     :param further: lines behind the position.
     """
     try:
-        stream = open_stream(split)
-        try:
-            line, rest = 1, position
-            while rest > 0 and (block := stream.read(min(rest, FETCH_SIZE))):
-                line += block.count(b"\n")
-                rest -= len(block)
-        finally:
-            stream.close()
+        line = 1 + _line_ends(split, position)
     except OSError:
         return f"{split.path}, byte {position}"
     return f"{split.path}, line {line + further}" + (f" (byte {position})" if not further else "")
 
 
+def _line_ends(split: FileSplit, position: int) -> int:
+    """How many lines end before a position: with ``\\n``, ``\\r\\n`` or ``\\r``."""
+    found, after_return = 0, False
+    stream = open_text(split).stream
+    try:
+        while position > 0 and (block := stream.read(min(position, FETCH_SIZE))):
+            found += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+            found -= after_return and block.startswith(b"\n")
+            after_return = block.endswith(b"\r")
+            position -= len(block)
+    finally:
+        stream.close()
+    return found
+
+
 class LineBlocks:
     """The lines that start inside a split, in blocks; a line ends with ``\\n`` (the file's last one perhaps without).
 
-    Positions are bytes from the start of the file, after decompression.
+    Positions are bytes from the start of the file, after decompression; of a file in UTF-16 or UTF-32, which is one
+    split, of its content as UTF-8.
+
+    :param marked: whether a mark (BOM) at the file's beginning says its encoding, and is no text.
+    :param returns: whether a lone ``\\r`` ends a line, too.
     """
 
-    def __init__(self, split: FileSplit, fetch_size: int = FETCH_SIZE) -> None:
-        self._stream = open_stream(split)
+    def __init__(
+        self, split: FileSplit, fetch_size: int = FETCH_SIZE, *, marked: bool = True, returns: bool = False
+    ) -> None:
+        text = open_text(split, marked)
+        self._stream: Any = text.stream
         self._fetch_size = fetch_size
-        self._end = None if split.whole else split.end
+        self._returns = returns
+        self._end = None if split.whole or text.converted else split.end
         self._rest = b""
-        self._at_end = False
+        self._at_end = text.converted and split.offset > 0
+        self.head = text.head
+        """Where the first line of the file starts."""
         self.position = 0
         """Where the next block starts."""
         try:
-            self._seek(split)
+            if not self._at_end:
+                self._seek(split, text.seekable)
         except BaseException:
             self._stream.close()
             raise
 
-    def _seek(self, split: FileSplit) -> None:
-        if split.position is not None:
-            self._skip_to(split.position, split)
-        elif split.offset > 0:
+    def _seek(self, split: FileSplit, seekable: bool) -> None:
+        if split.position is not None or split.offset <= self.head:
+            self._skip_to(max(split.position or 0, self.head), seekable)
+        else:
             # The line that is under way at the offset belongs to the split before.
-            self._skip_to(split.offset - 1, split)
+            self._skip_to(split.offset - 1, seekable)
             self._skip_line()
 
-    def _skip_to(self, position: int, split: FileSplit) -> None:
-        if not is_compressed(split.path):
+    def _skip_to(self, position: int, seekable: bool) -> None:
+        if seekable:
             self._stream.seek(position)
         else:
             rest = position
@@ -85,8 +90,8 @@ class LineBlocks:
         self.position = position
 
     def _skip_line(self) -> None:
-        while block := self._stream.read(self._fetch_size):
-            cut = block.find(b"\n") + 1
+        for block in self._fetched():
+            cut = self._first_end(block, 0)
             if cut:
                 self.position += cut
                 self._rest = block[cut:]
@@ -100,7 +105,7 @@ class LineBlocks:
         block = self._read_lines()
         if self._end is not None and self.position + len(block) >= self._end:
             # Keep the line that the last byte of the split lies in, drop those that start behind it.
-            cut = block.find(b"\n", self._end - 1 - self.position) + 1
+            cut = self._first_end(block, self._end - 1 - self.position)
             block = block[:cut] if cut else block
             self._at_end = True
         self.position += len(block)
@@ -108,12 +113,12 @@ class LineBlocks:
 
     def _read_lines(self) -> bytes:
         parts: list[bytes | memoryview] = [self._rest]
-        cut = self._rest.rfind(b"\n") + 1
+        cut = self._last_end(self._rest)
         if cut:
             block, self._rest = self._rest[:cut], self._rest[cut:]
             return block
-        while data := self._stream.read(self._fetch_size):
-            cut = data.rfind(b"\n") + 1
+        for data in self._fetched():
+            cut = self._last_end(data)
             if cut:
                 parts.append(memoryview(data)[:cut])
                 self._rest = data[cut:]
@@ -122,6 +127,24 @@ class LineBlocks:
         self._rest = b""
         self._at_end = True
         return b"".join(parts)
+
+    def _fetched(self) -> Iterator[bytes]:
+        """What is read next, and what follows; where a ``\\r`` counts, the ``\\n`` behind it comes with it."""
+        while data := self._stream.read(self._fetch_size):
+            while self._returns and data.endswith(b"\r") and (more := self._stream.read(1)):
+                data += more
+            yield data
+
+    def _first_end(self, block: bytes, start: int) -> int:
+        """Where the line that lies at ``start`` ends, 0: not in this block."""
+        end = block.find(b"\n", start) + 1
+        lone = block.find(b"\r", start, end or len(block)) + 1 if self._returns else 0
+        return lone if lone and block[lone : lone + 1] != b"\n" else end
+
+    def _last_end(self, block: bytes) -> int:
+        """Where the last line of a block ends, 0: none does."""
+        end = block.rfind(b"\n") + 1
+        return max(end, block.rfind(b"\r", end) + 1) if self._returns else end
 
     def close(self) -> None:
         self._stream.close()

@@ -21,6 +21,7 @@ _STATEFUL = ("utf-7", "hz", "iso2022", "iso-2022")
 class TextLineFormat(StreamFormat[str]):
     """Lines without their line ends; see ``StreamFormat.text_line_format``.
 
+    A mark (BOM) at a file's beginning is no text; where the charset is UTF-8, that of UTF-16 or UTF-32 counts for more.
     In a charset whose line end is the byte 0x0A (UTF-8, Latin-1, GBK, ...: all but UTF-16, UTF-32 and the stateful
     ones) reading goes on at a byte position and large files are split; in others lines are counted from the start.
 
@@ -51,7 +52,7 @@ class _BytewiseLines(SplitRecords[str]):
         self._split = split
         self._charset = charset
         self._errors = errors
-        self._blocks = LineBlocks(split)
+        self._blocks = LineBlocks(split, marked=charset == "utf-8", returns=True)
 
     def read_batch(self) -> list[str] | None:
         start = self._blocks.position
@@ -84,6 +85,7 @@ class _CountedLines(SplitRecords[str]):
         stream = io.BufferedReader(open_stream(split))
         self._text = io.TextIOWrapper(stream, charset, errors, newline=None)
         self._position = split.position or 0
+        self._head = "\ufeff" if not self._position else ""
         for _ in islice(self._text, self._position):
             pass
 
@@ -95,6 +97,7 @@ class _CountedLines(SplitRecords[str]):
         if not lines:
             return None
         self._position += len(lines)
+        lines[0], self._head = lines[0].removeprefix(self._head), ""
         return [line.removesuffix("\n") for line in lines]
 
     def position(self) -> int:

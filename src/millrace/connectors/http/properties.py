@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration, to_int
+from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
 from millrace.connectors.http.codes import Codes
+from millrace.relational.option_types import whole_number
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class Properties:
         return self._read(name, to_boolean, default)
 
     def count(self, name: str, default: int, least: int = 0) -> int:
-        found = self._read(name, to_int, default)
+        found = self._read(name, lambda text: whole_number(name, text), default)
         if found < least:
             raise ValueError(f"'{name}' is {least} or more, not {found}")
         return found

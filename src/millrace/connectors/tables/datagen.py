@@ -11,6 +11,7 @@ from millrace.common.source import Source
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction
 from millrace.connectors.rate import RateLimiterStrategy
 from millrace.connectors.tables.generators import Generator, SequenceGenerator, generator
+from millrace.relational.option_types import whole_number
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import TableContext, TableFactory, TableSource
@@ -97,4 +98,7 @@ def _number(table: TableContext, option: str, default: int) -> int:
         return default
     if not given.isdigit():
         raise ValueError(f"table {table.summary}: '{option}' is a whole number, not '{given}'")
-    return int(given)
+    try:
+        return whole_number(option, given)
+    except ValueError as error:
+        raise ValueError(f"table {table.summary}: '{option}': {error}") from None

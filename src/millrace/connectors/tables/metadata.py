@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.functions.times.zones import local_times
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
@@ -54,4 +55,4 @@ class MetadataColumn(ABC):
         times = pa.array(values, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC"))
         if isinstance(self.type, t.TimestampType):
             times = local_times(times, self.zone)
-        return times.cast(arrow_type(self.type))
+        return canonical(times.cast(arrow_type(self.type)), self.type)

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.formats.tables.problems import NoForm
-from millrace.formats.tables.times import cut
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import cut_digits
 from millrace.relational.decimals import fit
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows
@@ -179,7 +179,7 @@ def _column(values: list[Any], kind: DataType) -> pa.Array:
     if family in _AS_IT_IS or (family is Family.TEXT and set(map(type, values)) <= {str, type(None)}):
         return pa.array(values, arrow_type(kind))
     if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
-        return cut(pa.array(values, arrow_type(kind)), kind.precision)  # Arrow brings what has a zone to UTC
+        return cut_digits(pa.array(values, arrow_type(kind)), kind.precision)  # Arrow brings what has a zone to UTC
     return pa.array(list(map(_inner(_reader(kind)), values)), arrow_type(kind))
 
 

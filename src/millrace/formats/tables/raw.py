@@ -41,6 +41,12 @@ class RawFormatFactory(FormatFactory):
         return RawEncoding(charset if family_of(kind) is Family.TEXT else None, number)
 
 
+def is_utf8(table: FormatContext) -> bool:
+    """Whether the values are text in UTF-8."""
+    kind, charset, _ = _form(Options(RawFormatFactory.identifier, table))
+    return family_of(kind) is Family.TEXT and charset == "utf-8"
+
+
 def _form(options: Options) -> tuple[DataType, str, str | None]:
     """The type of the column, the charset, the numpy type of numbers (None: text or bytes)."""
     columns = options.table.columns

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats import time_text
+from millrace.relational.canonical import cut_digits
 
 _DATE = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
@@ -57,15 +58,16 @@ def clocks(texts: pa.Array, precision: int) -> pa.Array:
     _all_match(texts, _CLOCK)
     # Arrow reads no bare time of day.
     moments = pc.binary_join_element_wise(_EPOCH_DAY, texts, "")
-    return cut(pc.utf8_slice_codeunits(moments, 0, _MICROSECONDS).cast(US), precision).cast(pa.int64()).cast(CLOCK)
+    found = cut_digits(pc.utf8_slice_codeunits(moments, 0, _MICROSECONDS).cast(US), precision)
+    return found.cast(pa.int64()).cast(CLOCK)
 
 
 def timestamps(texts: pa.Array, form: TimeForm, precision: int) -> pa.Array:
     found = _plain_timestamps(texts, form)
     if found is not None:
-        return cut(found, precision)
+        return cut_digits(found, precision)
     _all_match(texts, f"{_DATE}{form.separator}{_CLOCK}")
-    return cut(pc.utf8_slice_codeunits(texts, 0, _MICROSECONDS).cast(US), precision)
+    return cut_digits(pc.utf8_slice_codeunits(texts, 0, _MICROSECONDS).cast(US), precision)
 
 
 def _plain_timestamps(texts: pa.Array, form: TimeForm) -> pa.Array | None:
@@ -90,18 +92,7 @@ def instants(texts: pa.Array, form: TimeForm, precision: int) -> pa.Array:
     """TIMESTAMP_LTZ: text in UTC with a Z at its end."""
     _all_match(texts, f"{_DATE}{form.separator}{_CLOCK}Z")
     plain = pc.utf8_slice_codeunits(pc.utf8_rtrim(texts, characters="Z"), 0, _MICROSECONDS)
-    return cut(plain.cast(US), precision).cast(US_UTC)
-
-
-def cut(moments: pa.Array, precision: int) -> pa.Array:
-    """Without the digits that the type does not have."""
-    if precision >= 6:
-        return moments
-    unit = 10 ** (6 - precision)
-    numbers = moments.cast(pa.int64())
-    values = numbers.fill_null(0).to_numpy(zero_copy_only=False) // unit * unit
-    mask = None if not numbers.null_count else np.asarray(numbers.is_null())
-    return pa.array(values, pa.int64(), mask=mask).cast(moments.type)
+    return cut_digits(plain.cast(US), precision).cast(US_UTC)
 
 
 def parse_date(text: str) -> dt.date:

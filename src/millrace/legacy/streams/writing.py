@@ -16,9 +16,9 @@ __all__ = ["write_as_csv", "write_as_text"]
 
 
 def write_as_text(stream: DataStream, path: str, write_mode: Any = None) -> DataStreamSink:
-    """A line for each element, in files of a new folder."""
+    """A line for each element, in files of a new folder: its text as that of ``FileSink``, ``(a,1)`` of a tuple."""
     tell("DataStream.write_as_text()", "sink_to(FileSink.for_row_format(path, Encoder...).build())")
-    return _written(stream.map(str, Types.STRING()), path, write_mode)
+    return _written(stream, path, write_mode)
 
 
 def write_as_csv(

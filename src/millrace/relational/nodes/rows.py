@@ -43,6 +43,8 @@ class Watermark(Single):
 
     column: int
     expression: Rex
+    leaves_out: bool = False
+    """whether rows without a time are left out; else they are an error in streaming mode"""
 
     @property
     def schema(self) -> Schema:

@@ -103,7 +103,7 @@ def _through(node: n.Rel, needed: set[int]) -> tuple[n.Rel, Places]:
 
 def _watermark(node: n.Watermark, needed: set[int]) -> tuple[n.Rel, Places]:
     below, places = _below(node.input, needed | {node.column} | refs(node.expression))
-    return n.Watermark(below, places[node.column], remap(node.expression, places)), places
+    return replace(node, input=below, column=places[node.column], expression=remap(node.expression, places)), places
 
 
 def _window_table(node: n.WindowTable, needed: set[int]) -> tuple[n.Rel, Places]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.rex import UdfCall
 from millrace.runtime.failure import check_complete
 from millrace.runtime.functions.arguments import Arguments
@@ -44,6 +45,7 @@ def call_with_columns(runner: FunctionRunner, call: UdfCall, args: Sequence[pa.A
 
     function, size = runner.of(call.function).eval, batch_size(runner.configuration)
     try:
-        return call_vectorized(function, args, arrow_type(call.type), length, size, call.name)
+        found = call_vectorized(function, args, arrow_type(call.type), length, size, call.name)
     except Exception as error:
         raise runner.error(error, f"{call.name}()") from error
+    return canonical(found, call.type)

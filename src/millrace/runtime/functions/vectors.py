@@ -65,7 +65,8 @@ def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> 
     if pa.types.is_timestamp(data_type) and data_type.tz and getattr(series.dt, "tz", None) is None:
         series = series.dt.tz_localize(data_type.tz)
     try:
-        array = pa.Array.from_pandas(series, mask=missing, type=data_type)
+        # Of times the digits that the type does not have are cut off, nothing else is lost.
+        array = pa.Array.from_pandas(series, mask=missing, type=data_type, safe=not pa.types.is_timestamp(data_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = f"{name}() is declared as {data_type} and returned a Series of {series.dtype}: {error}"
         raise TypeError(text) from None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,9 +20,38 @@ from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import Rows, concat
+from millrace.relational.sources import NULL_TIMES
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.pieces import Pause
 from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
+from millrace.util.skipped import SKIPPED_METRIC
+
+_SHOWN = 500
+"""characters of a row"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOutNoTimes(TableConfig):
+    """Rows whose time attribute is NULL are left out and counted."""
+
+    column: int
+
+    def operator(self) -> LeaveOutOperator:
+        return LeaveOutOperator(self)
+
+
+class LeaveOutOperator(TableOperator[LeaveOutNoTimes]):
+    def open(self) -> None:
+        super().open()
+        self._left_out = self.context.runtime.get_metrics_group().counter(SKIPPED_METRIC)
+
+    def receive(self, rows: Rows, input: int) -> None:
+        times = rows.batch.column(self.config.column)
+        if times.null_count:
+            self._left_out.inc(times.null_count)
+            rows = rows.where(times.is_valid())
+        if len(rows):
+            self.emit_rows(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +60,8 @@ class WatermarkAssigner(TableConfig):
 
     column: int
     """the time attribute, a timestamp"""
+    names: tuple[str, ...] = ()
+    """of the columns, for errors"""
     expression: Rex
     """the watermark that follows from a row, a timestamp; NULL for none"""
     idle_timeout: int = 0
@@ -49,8 +81,10 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         self._last_active: int | None = None
 
     def receive(self, rows: Rows, input: int) -> None:
-        if rows.batch.column(self.config.column).null_count:
-            raise _no_time(self.config.column)
+        times = rows.batch.column(self.config.column)
+        if times.null_count:
+            names = self.config.names
+            raise _no_time(names[self.config.column] if names else "", rows, names, times)
         self._last_active = self.context.clock()
         self._set_idle(False)
         self.emit_rows(rows)
@@ -113,6 +147,10 @@ class RowsWatermarks(WatermarkGenerator):
     time: Rex
     expression: Rex
     environment: Environment
+    names: tuple[str, ...] = ()
+    """of the columns, for errors"""
+    leaves_out: bool = False
+    """whether rows without a time are left out, behind the source"""
     stateless = True
 
     def __call__(self) -> RowsWatermarks:
@@ -130,8 +168,10 @@ class RowsWatermarks(WatermarkGenerator):
         around = self.environment
         surroundings = Surroundings(len(event), around.zone, 0, around.database, None, around.configuration)
         evaluator = Evaluator(event.columns, surroundings)
-        if evaluator.column(self.time).null_count:
-            raise _no_time(self.time.index if isinstance(self.time, Ref) else None)
+        times = evaluator.column(self.time)
+        if times.null_count and not self.leaves_out:
+            names = self.names
+            raise _no_time(names[self.time.index] if names and isinstance(self.time, Ref) else "", event, names, times)
         largest = _largest(evaluator.column(self.expression))
         if largest is not None:
             output.emit_watermark(largest)
@@ -140,10 +180,15 @@ class RowsWatermarks(WatermarkGenerator):
         """All is said by then."""
 
 
-def _no_time(column: int | None) -> ValueError:
-    which = "the time attribute" if column is None else f"column {column} is the time attribute and"
+def _no_time(column: str, rows: Rows, names: Sequence[str], times: pa.Array) -> ValueError:
+    """:param column: the name of the time attribute; empty: it is computed."""
+    at = int(np.flatnonzero(times.is_null().to_numpy(zero_copy_only=False))[0])
+    values = [each.slice(at, 1).to_pylist()[0] for each in rows.columns]
+    row = ", ".join(f"{name}={value!r}" for name, value in zip(names, values))[:_SHOWN]
+    which = f"column '{column}'" if column else "the time attribute"
     return ValueError(
-        f"{which} must not be NULL: leave such rows out in the source, or give it a value in a computed column"
+        f"{which} has a WATERMARK and must not be NULL, as it is in the row ({row}). '{NULL_TIMES}' = 'drop' of the "
+        f"table leaves such rows out and counts them; or give the column a value in a computed column"
     )
 
 

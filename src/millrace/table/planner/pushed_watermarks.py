@@ -39,7 +39,7 @@ def _watermark_of_scan(plan: Plan, node: n.Watermark) -> tuple[n.Scan, Watermark
     if not _agree(plan, below, (time, expression)):
         return None
     idle = plan.options.idle_timeout if made.idle_timeout is None else made.idle_timeout
-    generator = RowsWatermarks(time, expression, plan.options.environment)
+    generator = RowsWatermarks(time, expression, plan.options.environment, tuple(below.names), node.leaves_out)
     strategy = WatermarkStrategy(generator, idle_timeout_ms=idle or None, alignment=made.alignment)
     return below, strategy
 

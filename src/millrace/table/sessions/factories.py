@@ -7,7 +7,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from millrace.relational.sources import TableFactory
+from millrace.relational.sources import NULL_TIMES, TableFactory
+from millrace.table.sessions.other_connectors import nearest
 from millrace.table.values.problems import did_you_mean, problem
 from millrace.util.similar import close_to
 
@@ -68,7 +69,7 @@ _REFUSED = {
 _BEHIND = {
     "jdbc-by-spark": "millrace.spark.tables.databases.factory:OtherDatabaseFactory",
 }
-_NOT_TABLES = frozenset({"connector", "property-version", "comment"})
+_NOT_TABLES = frozenset({"connector", "property-version", "comment", NULL_TIMES})
 
 
 class Connectors:
@@ -97,10 +98,8 @@ class Connectors:
             raise problem(f"table {table} has no connector{hint}: WITH ('connector' = '...'), e.g. {', '.join(known)}")
         factory = self._factory(name)
         if factory is None:
-            raise problem(
-                f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are "
-                f"{', '.join(known)}"
-            )
+            meant = nearest(name) or did_you_mean(name, known)
+            raise problem(f"table {table}: there is no connector '{name}'{meant}; there are {', '.join(known)}")
         if (other := factory.stands_in(options)) is not None:
             factory = _made(_BEHIND[other])
         _check(factory, options, table)

@@ -65,6 +65,9 @@ def table_of_file(path: str, format: str | None) -> CatalogBaseTable:
         ending = parts[-2] if len(parts) > 2 and parts[-1] in _COMPRESSED else parts[-1]
         if ending not in ENDINGS:
             known = ", ".join(f".{each}" for each in ENDINGS)
-            raise problem(f"'{path}' does not say what it is: a path in FROM ends with {known}; or call READ_CSV('..')")
+            from millrace.connectors.tables.filesystem.inference.files import format_at
+
+            reader = f"READ_{(format_at(path) or 'csv').upper()}('{path}')"
+            raise problem(f"'{path}' does not say what it is: a path in FROM ends with {known}; or call {reader}")
         format, more = ENDINGS[ending]
     return CatalogBaseTable(Schema(), {"connector": "filesystem", "path": path, "format": format, **more})

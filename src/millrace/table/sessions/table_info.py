@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
 from millrace.relational.rules.join_order import wants_order
-from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource
+from millrace.relational.sources import NULL_TIMES, LookupTableSource, TableContext, TableFactory, TableSource
 from millrace.relational.types import LocalZonedTimestampType, NumericType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
@@ -165,7 +165,19 @@ def with_declared(scan: Rel, schema: Schema, session: Session) -> Rel:
             f"WATERMARK FOR {name}: the expression is {expression.type}, and event time is a TIMESTAMP or "
             f"TIMESTAMP_LTZ, as in {name} - INTERVAL '5' SECOND"
         )
-    return Watermark(plan, column, expression)
+    return Watermark(plan, column, expression, _leaves_out(scan))
+
+
+def _leaves_out(scan: Rel) -> bool:
+    """Whether rows without a time are left out.
+
+    :raises TableException: the table's option says something else than ``drop`` and ``fail``.
+    """
+    table: TableContext | None = getattr(getattr(scan, "source", None), "table", None)
+    said = "fail" if table is None else table.options.get(NULL_TIMES, "fail")
+    if said not in ("fail", "drop"):
+        raise problem(f"'{NULL_TIMES}' is fail or drop, not '{said}'")
+    return said == "drop"
 
 
 def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:

@@ -11,6 +11,7 @@ from millrace.common.types import Row, RowKind
 from millrace.graph.origin import user_origin
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.nodes import Field, Scan, Schema
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
@@ -119,11 +120,11 @@ def _as(column: pa.ChunkedArray, field: Field, zone: str) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     if array.type == wanted:
-        return array
+        return canonical(array, field.type)
     try:
         if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(wanted):
-            return _timestamps(array, wanted, zone)
-        return array.cast(wanted)
+            return canonical(_timestamps(array, wanted, zone), field.type)
+        return canonical(array.cast(wanted), field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return to_arrow(array.to_pylist(), field.type)
 

@@ -25,6 +25,11 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     (t.CharType(3), ["a", "abc"], ["a  ", "abc"]),
     (t.VarBinaryType(9), ["\\x00ff", None], [b"\x00\xff", None]),
     (t.DateType(), ["1969-12-31"], [dt.date(1969, 12, 31)]),
+    (t.DateType(), ["infinity", None, "-infinity"], [dt.date.max, None, dt.date.min]),
+    (t.TimestampType(6), ["-infinity", "infinity", "2024-01-02 03:04:05"], [
+        dt.datetime.min, dt.datetime.max, dt.datetime(2024, 1, 2, 3, 4, 5)
+    ]),
+    (t.LocalZonedTimestampType(6), ["infinity"], [dt.datetime.max.replace(tzinfo=dt.timezone.utc)]),
     (t.TimeType(6), ["23:59:59.12", "01:02:03"], [dt.time(23, 59, 59, 120_000), dt.time(1, 2, 3)]),
     (t.TimestampType(6), ["2024-01-02 03:04:05.6"], [dt.datetime(2024, 1, 2, 3, 4, 5, 600_000)]),
     (t.ArrayType(t.IntType()), ["{1,NULL}", None, "{}", "[2:3]={4,5}"], [[1, None], None, [], [4, 5]]),

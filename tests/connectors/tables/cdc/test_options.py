@@ -8,6 +8,7 @@ import pytest
 
 from millrace.connectors.cdc.chunks import Chunking
 from millrace.connectors.cdc.startup import StartupMode
+from millrace.connectors.tables.cdc.mysql import MySqlCdcFactory
 from millrace.connectors.tables.cdc.postgres import PostgresCdcFactory
 from millrace.datastream.connectors.cdc import JsonDebeziumDeserializationSchema, PostgresSourceBuilder, StartupOptions
 from millrace.relational import types as t
@@ -112,3 +113,13 @@ def test_the_builder() -> None:
     assert "secret-word" not in repr(made)
     with pytest.raises(ValueError, match="means nothing here"):
         builder.debezium_properties({"snapshot.fetch.size": 3})
+
+
+def test_mysql_begins_at_a_time_of_these_years() -> None:
+    given = {
+        "connector": "mysql-cdc", "hostname": "h", "username": "u", "password": "p", "database-name": "d",
+        "table-name": "t", "scan.startup.mode": "timestamp", "scan.startup.timestamp-millis": "1764450000000",
+    }  # fmt: skip
+    columns = (Field("id", t.IntType()),)
+    made: Any = MySqlCdcFactory().source(TableContext(("c", "d", "t"), columns, (), ("id",), (), given)).stream([0])
+    assert made.startup.timestamp == 1764450000000

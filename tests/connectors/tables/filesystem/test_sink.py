@@ -211,6 +211,17 @@ def test_small_files_of_an_epoch_become_one(tmp_path: Path, format: str) -> None
     assert hidden(tmp_path) == []
 
 
+def test_times_in_96_bits_stay_what_they_are_when_files_are_put_together(tmp_path: Path) -> None:
+    columns = (Field("at", D.TIMESTAMP(6)),)
+    times = [dt.datetime(1500, 2, 3, 4, 5, 6, 7), dt.datetime(9999, 12, 31)]
+    sizes = {"compaction_file__size": "1 mb", "sink_rolling__policy_file__size": "1 b"}
+    old: Any = {"auto__compaction": "true", "parquet.write.int64.timestamp": "false", **sizes}
+    table = context(tmp_path, columns, **old)
+    write(table, *(batch([(each,)], columns) for each in times))
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["compacted"]
+    assert sorted(read(table)) == [(each,) for each in times]
+
+
 def test_files_are_put_together_up_to_a_size(tmp_path: Path) -> None:
     parts = [batch([(each, "x" * 1000, "mon")]) for each in range(5)]
     write(context(tmp_path / "one"), parts[0])

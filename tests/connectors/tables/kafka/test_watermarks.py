@@ -39,8 +39,10 @@ def test_rows_without_time(tables: Tables) -> None:
     topic = tables.topics.create(1)
     tables.topics.write(topic, ['{"ts": 1}', '{"ts": null}'])
     tables.create("t", COLUMNS, topic, f"'format' = 'json', {BOUNDED}")
-    with pytest.raises(JobFailedError, match="the time attribute must not be NULL: leave such rows out"):
+    with pytest.raises(JobFailedError, match=r"not be NULL, as it is in the row \(ts=None\).*null-times' = 'drop'"):
         tables.rows(WINDOWS)
+    tables.create("lenient", COLUMNS, topic, f"'format' = 'json', 'scan.watermark.null-times' = 'drop', {BOUNDED}")
+    assert tables.rows(WINDOWS.replace("TABLE t,", "TABLE lenient,")) == [(0, 1)]
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.connectors.cdc.changes import UNCHANGED
+from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.decimals import fit
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
@@ -63,7 +65,7 @@ def _convert(texts: pa.Array, kind: DataType) -> pa.Array:
     convert = _BY_FAMILY.get(family_of(kind))
     if convert is None:
         raise ValueError(f"PostgreSQL has no columns of type {kind}")
-    return convert(texts, kind)
+    return canonical(convert(texts, kind), kind)
 
 
 def _booleans(texts: pa.Array, kind: DataType) -> pa.Array:
@@ -75,6 +77,14 @@ def _booleans(texts: pa.Array, kind: DataType) -> pa.Array:
 
 def _cast(texts: pa.Array, kind: DataType) -> pa.Array:
     return texts.cast(arrow_type(kind))
+
+
+def _dates(texts: pa.Array, kind: DataType) -> pa.Array:
+    """Infinite times are the first and the last one that Python has."""
+    first, last = (FIRST_DAY, LAST_DAY) if isinstance(kind, t.DateType) else (FIRST_MOMENT, LAST_MOMENT)
+    zone = "+00" if family_of(kind) is Family.INSTANT else ""
+    is_last, is_first = (pc.fill_null(pc.equal(texts, each), False) for each in ("infinity", "-infinity"))
+    return _cast(pc.case_when(pc.make_struct(is_last, is_first), f"{last}{zone}", f"{first}{zone}", texts), kind)
 
 
 def _decimals(texts: pa.Array, kind: DataType) -> pa.Array:
@@ -184,9 +194,9 @@ _BY_FAMILY: dict[Family, Callable[[pa.Array, DataType], pa.Array]] = {
     Family.DECIMAL: _decimals,
     Family.TEXT: _strings,
     Family.BYTES: _bytes,
-    Family.DATE: _cast,
+    Family.DATE: _dates,
     Family.TIME: _times,
-    Family.TIMESTAMP: _cast,
-    Family.INSTANT: _cast,
+    Family.TIMESTAMP: _dates,
+    Family.INSTANT: _dates,
     Family.ARRAY: _arrays,
 }

@@ -7,6 +7,7 @@ from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,8 +16,9 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection, is_taken, library, opened
 from millrace.connectors.jdbc.dialects.literals import constant
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
-from millrace.connectors.jdbc.dialects.values import FETCH
+from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.rows import record_batch
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import CharType, DataType, DecimalType
@@ -148,12 +150,25 @@ def _read(column: pa.Array, kind: DataType) -> pa.Array:
             return to_arrow([None if value is None else _decimal(value) for value in column.to_pylist()], kind)
         if pa.types.is_temporal(wanted) != pa.types.is_temporal(column.type) and not _says_it(column.type):
             raise pa.ArrowInvalid("one of them is a time")
-        made = column if column.type == wanted else pc.cast(column, wanted)
+        made = _finite(column, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"it has {column.type}, which cannot be read as {kind}: {error}") from None
     if isinstance(kind, CharType):
         return pc.utf8_rpad(made, kind.length)
-    return made
+    return canonical(made, kind)
+
+
+def _finite(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """A column in a type; infinite times as the first and the last one that Python has."""
+    if not (pa.types.is_timestamp(column.type) or column.type == pa.date32()):
+        return column if column.type == wanted else pc.cast(column, wanted)
+    numbers = column.view(pa.int32() if column.type == pa.date32() else pa.int64())
+    last = np.iinfo(numbers.type.to_pandas_dtype()).max
+    is_last, is_first = (pc.fill_null(pc.equal(numbers, each), False) for each in (last, -last))
+    made = pc.cast(pc.if_else(pc.or_(is_last, is_first), None, column), wanted)
+    is_date = pa.types.is_date(wanted)
+    ends = [pa.scalar(each, wanted) for each in ((LAST_DAY, FIRST_DAY) if is_date else (LAST_MOMENT, FIRST_MOMENT))]
+    return pc.case_when(pc.make_struct(is_last, is_first), *ends, made)
 
 
 def _says_it(kind: pa.DataType) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.literals import constant, pieces, rows_of, sql
 from millrace.connectors.jdbc.dialects.matching import by_value
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
-from millrace.connectors.jdbc.dialects.values import columns_of, fetched
+from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, columns_of, fetched
 from millrace.relational.type_table import Family
 from millrace.relational.types import DataType
 
@@ -27,6 +28,7 @@ _PASSING = frozenset({1040, 1205, 1213, 2002, 2003, 2006, 2013, 2014, 2055})
 """too many connections, a lock, a deadlock, no connection"""
 _GIVEN = {"connectTimeout": "connect_timeout", "socketTimeout": "read_timeout"}
 """in milliseconds there, in seconds here"""
+_ZERO = "zeroDateTimeBehavior"
 _TLS = ("sslmode", "usessl", "requiressl")
 _WITHOUT_EFFECT = frozenset(
     [
@@ -42,7 +44,6 @@ _WITHOUT_EFFECT = frozenset(
         "useLocalSessionState",
         "useServerPrepStmts",
         "useUnicode",
-        "zeroDateTimeBehavior",
     ]
 )
 """of Java's drivers"""
@@ -85,6 +86,8 @@ class MySqlDialect(Dialect):
                 found[_GIVEN[name]] = max(1, int(value) // 1000)
             elif name.lower() in _TLS:
                 found.update(_tls(name, value, target.properties.get("sslCa")))
+            elif name == _ZERO:
+                found["conv"] = _converters(value)
             elif name != "sslCa" and name not in _WITHOUT_EFFECT:
                 raise ValueError(f"'{name}' is no property of a connection to {self.title} here")
         return found
@@ -106,7 +109,8 @@ class MySqlDialect(Dialect):
             closing(connection.cursor(pymysql().cursors.SSCursor)) as cursor,
         ):
             cursor.execute(query)
-            yield from fetched(cursor, kinds, fetch)
+            with _advising():
+                yield from fetched(cursor, kinds, fetch)
 
     def find(
         self,
@@ -126,7 +130,8 @@ class MySqlDialect(Dialect):
             return by_value(cursor.fetchall(), keys, values)
 
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
-        return columns_of(rows, kinds)
+        with _advising():
+            return columns_of(rows, kinds)
 
     def append(
         self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
@@ -178,6 +183,49 @@ def pymysql() -> Any:
     except ImportError as error:
         raise ImportError(_MISSING.format(error)) from error
     return found
+
+
+@contextmanager
+def _advising() -> Iterator[None]:
+    """Says what to do about a date that the driver leaves a text, as its day is not in the calendar."""
+    try:
+        yield
+    except ValueError as error:
+        if not re.search(r"has '\d{4}-\d\d-\d\d", str(error)):
+            raise
+        way = f"'{_ZERO}' = 'CONVERT_TO_NULL' in the URL reads such dates as NULL, 'ROUND' as {FIRST_DAY}"
+        raise ValueError(f"{error}. {way}") from None
+
+
+def _converters(behavior: str) -> dict[Any, Any]:
+    """What makes values of the server's texts, of which dates may be none: 0000-00-00, the 31st of June.
+
+    :raises ValueError: there is no such behaviour.
+    """
+    from pymysql import converters
+    from pymysql.constants import FIELD_TYPE
+
+    word = behavior.replace("_", "").lower()
+    if word not in ("exception", "converttonull", "round"):
+        raise ValueError(f"'{_ZERO}' is EXCEPTION, CONVERT_TO_NULL or ROUND, not '{behavior}'")
+    if word == "exception":
+        return dict(converters.conversions)
+
+    def lenient(convert: Any, first: Any) -> Any:
+        def one(text: str) -> Any:
+            found = convert(text)
+            if not isinstance(found, str):
+                return found
+            return None if word == "converttonull" else first
+
+        return one
+
+    return {
+        **converters.conversions,
+        FIELD_TYPE.DATE: lenient(converters.convert_date, FIRST_DAY),
+        FIELD_TYPE.DATETIME: lenient(converters.convert_datetime, FIRST_MOMENT),
+        FIELD_TYPE.TIMESTAMP: lenient(converters.convert_datetime, FIRST_MOMENT),
+    }
 
 
 def _quotes(texts: pa.Array) -> pa.Array:

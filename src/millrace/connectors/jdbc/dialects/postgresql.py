@@ -14,8 +14,10 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.libpq import arguments, uri
 from millrace.connectors.jdbc.dialects.literals import constant, joined, plain
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
+from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
@@ -29,6 +31,15 @@ _READ = {
 }  # fmt: skip
 _UNBOUNDED = {"character": "bpchar", "bit": "varbit"}
 """without a length these have one of 1"""
+_ENDS = {
+    kind: f"WHEN {kind} 'infinity' THEN {kind} '{last}{zone}' WHEN {kind} '-infinity' THEN {kind} '{first}{zone}'"
+    for kind, first, last, zone in (
+        ("date", FIRST_DAY, LAST_DAY, ""),
+        ("timestamp", FIRST_MOMENT, LAST_MOMENT, ""),
+        ("timestamptz", FIRST_MOMENT, LAST_MOMENT, "+00"),
+    )
+}
+"""type -> what its infinite values are here: a driver would make any time of them"""
 _CHUNK = 50_000
 _PASSING = ("08", "40", "53", "55P03", "57P")
 """beginnings of SQLSTATEs: no connection, a conflict of transactions, no room, a lock, shutting down"""
@@ -83,7 +94,8 @@ class PostgreSqlDialect(Dialect):
                 for begin in range(0, len(batch), fetch or max(len(batch), 1)):
                     some = batch.slice(begin, fetch or None)
                     columns = [
-                        _padded(_stored(column).cast(a), kind) for column, a, kind in zip(some.columns, wanted, kinds)
+                        _read(name, column, a, kind)
+                        for name, column, a, kind in zip(some.schema.names, some.columns, wanted, kinds)
                     ]
                     yield pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
@@ -194,7 +206,23 @@ def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
     if isinstance(kind, t.DecimalType):
         # As text: Arrow has no numbers with any number of digits.
         return f"{expression}::text{depth}" if depth else f"round({expression}::numeric, {kind.scale})::text"
-    return f"{expression}::{_READ[type(kind)]}{depth}"
+    cast = f"{expression}::{_READ[type(kind)]}{depth}"
+    ends = None if depth else _ENDS.get(_READ[type(kind)])
+    return cast if ends is None else f"CASE {cast} {ends} ELSE {cast} END"
+
+
+def _read(name: str, column: pa.Array, wanted: pa.DataType, kind: DataType) -> pa.Array:
+    try:
+        return canonical(_padded(_stored(column).cast(wanted), kind), kind)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"column {name} has a value that is no {kind}: {error}{_advice(error, kind)}") from None
+
+
+def _advice(error: Exception, kind: DataType) -> str:
+    said = str(error)
+    if isinstance(kind, t.DecimalType) and ("NaN" in said or "Infinity" in said):
+        return ". Declare the column as DOUBLE, which has NaN and infinities, or read a view that has NULL instead"
+    return ""
 
 
 def _stored(column: pa.Array) -> pa.Array:

@@ -15,7 +15,9 @@ from millrace.relational.types import CharType, DataType
 from millrace.relational.values import to_arrow
 
 FETCH = 10_000
-
+FIRST_DAY, LAST_DAY = dt.date.min, dt.date.max
+FIRST_MOMENT, LAST_MOMENT = dt.datetime.min, dt.datetime.max
+"""what ``-infinity`` and ``infinity`` of a database are, which are before and after all times that Python has"""
 
 def columns_of(rows: Sequence[Sequence[Any]], kinds: Sequence[DataType]) -> list[list[Any]]:
     """Rows as columns.

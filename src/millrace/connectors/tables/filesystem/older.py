@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.tables.filesystem.formats.line_array import MessageLines
 from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
 from millrace.connectors.tables.filesystem.layout.partitions import DEFAULT_NAME
@@ -57,7 +58,7 @@ def _format(table: TableContext) -> tuple[Layout, MessageTableFormat]:
     options = format_options(factory, "csv", given, table.summary)
     context = FormatContext(table.summary, layout.in_files, options, (), dict(table.configuration))
     headless = options.get(FIRST_LINE, "false").lower() == "true"
-    return layout, MessageTableFormat(factory, context, False, None, False, headless)
+    return layout, MessageTableFormat(factory, context, False, MessageLines(headless=headless))
 
 
 class OneFileSink(TableSink):

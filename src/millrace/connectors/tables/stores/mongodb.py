@@ -84,7 +84,7 @@ class MongoTableSource(TableSource):
             strategy,
             max(1, options.size("scan.partition.size", 64 * MEGABYTE)),
             max(1, options.not_negative("scan.partition.samples", 10)),
-            options.not_negative("scan.partition.record-size", 0) or None,
+            options.size("scan.partition.record-size", 0) or None,
         )
         self._fetch = options.not_negative("scan.fetch-size", 2048) or 2048
         self._no_timeout = "scan.cursor.no-timeout" not in options.given or options.flag("scan.cursor.no-timeout")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.config_values import to_duration
+from millrace.relational.option_types import whole_number
 
 Found = Sequence[tuple[Any, ...]]
 """the rows of a key"""
@@ -30,23 +31,30 @@ class CacheSettings:
         A FULL cache remembers each key from its first use until the next reload.
         """
         kind = options.get("lookup.cache", "").upper()
-        old_rows, old_ttl = options.get("lookup.cache.max-rows"), options.get("lookup.cache.ttl")
+        old_rows, old_ttl = _count(options, "lookup.cache.max-rows"), options.get("lookup.cache.ttl")
         if kind not in ("", "NONE", "PARTIAL", "FULL"):
             raise ValueError(f"'lookup.cache' is NONE, PARTIAL or FULL, not {kind}")
         if kind == "FULL":
             return CacheSettings(after_write=_millis(options.get("lookup.full-cache.periodic-reload.interval")))
         if kind == "PARTIAL":
-            rows = options.get("lookup.partial-cache.max-rows")
             return CacheSettings(
-                None if rows is None else int(rows),
+                _count(options, "lookup.partial-cache.max-rows"),
                 _millis(options.get("lookup.partial-cache.expire-after-write")),
                 _millis(options.get("lookup.partial-cache.expire-after-access")),
                 options.get("lookup.partial-cache.cache-missing-key", "true").lower() == "true",
             )
-        if kind == "" and old_rows is not None and int(old_rows) > 0:
+        if kind == "" and old_rows is not None and old_rows > 0:
             missing = options.get("lookup.cache.caching-missing-key", "true").lower() == "true"
-            return CacheSettings(int(old_rows), _millis(old_ttl), None, missing)
+            return CacheSettings(old_rows, _millis(old_ttl), None, missing)
         return None
+
+
+def _count(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    try:
+        return None if text is None else whole_number(name, text)
+    except ValueError as error:
+        raise ValueError(f"'{name}': {error}") from None
 
 
 def _millis(text: str | None) -> int | None:

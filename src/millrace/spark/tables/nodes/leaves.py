@@ -13,7 +13,7 @@ from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.nodes.parquet_files import parquet_rows
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import typed, types_of
+from millrace.spark.tables.steps.frames import cut_times, typed, types_of
 from millrace.spark.tables.steps.parts import Part
 
 
@@ -49,7 +49,7 @@ def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame
         if rows is not None:
             return rows
         return read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
-    return typed(frame, node.columns)
+    return cut_times(Part.of_frame(typed(frame, node.columns)), node.columns, context)
 
 
 def unreadable(node: n.Scan) -> Exception | None:

@@ -8,13 +8,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from millrace.relational.nodes import Schema
-from millrace.relational.rex import Rex, SortKey, conjuncts
-from millrace.relational.types import DataType
+from millrace.relational.rex import Call, Ref, Rex, SortKey, conjuncts
+from millrace.relational.types import DataType, LocalZonedTimestampType, TimestampType, TimeType
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.expressions import spark_text
 from millrace.spark.tables.texts.types import cast_text, ddl, same_type, spark_type
+
+_SIX = 6
 
 
 def names(count: int, start: int = 0) -> list[str]:
@@ -51,6 +53,23 @@ def retyped(part: Part, found: Sequence[DataType], wanted: Schema) -> Part:
     """Columns of these types in those that the plan says."""
     texts = typed_texts(names(len(found)), found, wanted)
     return part if texts == names(len(found)) else part.select(texts)
+
+
+def cut_times(part: Part, schema: Schema, context: Context) -> Part:
+    """Times of frames of others, which have six digits of a second, with those that their type has."""
+    types = types_of(schema)
+    full = [_with_six_digits(kind) for kind in types]
+    if full == types:
+        return part
+    refs = [Ref(kind, place) for place, kind in enumerate(full)]
+    cut = [ref if ref.type == kind else Call(kind, "CAST", (ref,)) for ref, kind in zip(refs, types)]
+    computed = compute(part, cut, full, context)
+    return computed.part.select(typed_texts(computed.texts, computed.types, schema))
+
+
+def _with_six_digits(kind: DataType) -> DataType:
+    short = isinstance(kind, (TimeType, TimestampType, LocalZonedTimestampType)) and kind.precision < _SIX
+    return type(kind)(_SIX, kind.is_nullable) if short else kind  # type: ignore[call-arg,arg-type]
 
 
 def filtered(part: Part, condition: Rex, types: Sequence[DataType], context: Context) -> Part:

@@ -12,7 +12,7 @@ from millrace.relational.rules.merge_projections import is_all_of, may_merge
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.expand import Expand
 from millrace.runtime.tables.joins.correlate import Correlate
-from millrace.runtime.tables.watermark import WatermarkAssigner
+from millrace.runtime.tables.watermark import LeaveOutNoTimes, WatermarkAssigner
 from millrace.table.planner.changes import Changes, moved, same, without_keys
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned
@@ -80,12 +80,20 @@ def hinted(plan: Plan, node: n.Hinted, before: bool) -> Planned:
 
 @streaming_form(n.Watermark, changes=same)
 def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
-    if push_watermark(plan, node):
-        return plan.add(node.input, before)
-    config = WatermarkAssigner(
-        column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common
-    )
+    is_pushed = push_watermark(plan, node)
     below = plan.add(node.input, before)
+    if node.leaves_out:
+        leaving = LeaveOutNoTimes(column=node.column, **plan.options.common)
+        below = plan.step("LeaveOutNoTimes", leaving, [(below, None)], node.schema, plan.changes(node))
+    if is_pushed:
+        return below
+    config = WatermarkAssigner(
+        column=node.column,
+        names=tuple(node.names),
+        expression=node.expression,
+        idle_timeout=plan.options.idle_timeout,
+        **plan.options.common,
+    )
     return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, plan.changes(node))
 
 

@@ -143,3 +143,65 @@ def test_property_each_message_is_read_once(
         messages.FETCH_BYTES = before
     found = [row for output in run.outputs for part in output.records for row in plain(part, columns)]
     assert sorted(found) == sorted(rows)
+
+
+MARKED = ("utf-8-sig", "utf-16", "utf-32")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("encoding", MARKED)
+def test_the_mark_of_an_encoding_is_no_part_of_a_value(tmp_path: Path, encoding: str, packed: bool) -> None:
+    def file(name: str, text: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        content = text.encode(encoding)
+        (folder / ("a.gz" if packed else "a")).write_bytes(gzip.compress(content) if packed else content)
+        return folder
+
+    rows = [(1, "é", "x"), (2, "two", "y")]
+    quoted = file("quoted", '"1","é",x\n2,two,y\n')
+    assert read(context(quoted, format="csv", csv_ignore__parse__errors="true")) == rows
+    assert read(context(quoted, format="csv")) == rows
+    assert read(context(file("head", "id,name,dt\n1,é,x\n2,two,y"), format="csv", csv_header="true")) == rows
+    lines = "".join(json.dumps(dict(zip(("id", "name", "dt"), row)), ensure_ascii=False) + "\n" for row in rows)
+    assert read(context(file("json", lines), format="json", json_ignore__parse__errors="true")) == rows
+    raw = context(file("raw", "é\nb\n"), (Field("line", D.STRING()),), format="raw")
+    assert read(raw) == [("é",), ("b",)]
+
+
+def test_bytes_of_a_raw_column_have_no_mark(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfa\n")
+    assert read(context(tmp_path, (Field("line", D.BYTES()),), format="raw")) == [(b"\xef\xbb\xbfa",)]
+
+
+@pytest.mark.parametrize("more", [{}, {"csv_disable__quote__character": "true"}])
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_every_end_of_a_line_ends_a_record_of_csv(tmp_path: Path, end: str, more: dict[str, Any]) -> None:
+    """As Jackson reads them for Flink: four rows of four lines."""
+    (tmp_path / "a").write_bytes(end.join(["1,a,x", "2,b,y", "3,,z", "4,d,w"]).encode())
+    rows = [(1, "a", "x"), (2, "b", "y"), (3, None, "z"), (4, "d", "w")]
+    assert [tuple(each or None for each in row) for row in read(context(tmp_path, format="csv", **more))] == rows
+
+
+def test_the_line_of_an_error_where_lines_end_with_a_return(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1,a,x\r2,b,y\rthree,c,z\r")
+    with pytest.raises(RecordError, match=r"/a, line 3: .*field 'id'"):
+        read(context(tmp_path, format="csv"))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.text("ab\r\n ,\"é", max_size=4)), min_size=1, max_size=12),
+    st.sampled_from(("\r", "\n", "\r\n")),
+    st.sampled_from(("utf-8", *MARKED)),
+    st.integers(1, 9),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_property_csv_of_all_line_ends_and_encodings(
+    tmp_path: Path, rows: list[tuple[int, str]], end: str, encoding: str, fetch: int
+) -> None:
+    with open(tmp_path / "a", "w", newline="", encoding=encoding) as file:
+        csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(rows)
+    columns = (Field("id", D.INT()), Field("name", D.STRING()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(messages, "FETCH_BYTES", fetch)
+        assert read(context(tmp_path, columns, format="csv")) == [(number, text) for number, text in rows]

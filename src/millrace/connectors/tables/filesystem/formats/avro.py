@@ -14,7 +14,7 @@ from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, GatheredWriter
+from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, GatheredWriter, read_option
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.problems import NoForm
 from millrace.relational.nodes import Schema
@@ -44,7 +44,7 @@ class AvroTableFormat(BulkTableFormat):
         codec = options.get("codec", "deflate").lower()
         self._codec = _CODECS.get(codec, codec)
         try:
-            self.schema = avro_schema(columns, to_boolean(options.get("timestamp_mapping.legacy", "true")))
+            self.schema = avro_schema(columns, read_option(options, "timestamp_mapping.legacy", to_boolean, "true"))
             self.writer(io.BytesIO()).flush()
         except (NoForm, ValueError) as error:
             raise ValueError(f"table {table}: format 'avro', {error}") from error

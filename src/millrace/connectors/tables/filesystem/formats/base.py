@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,19 @@ BATCH = 1 << 17
 """rows of a batch that is read; large ones are what makes columns fast"""
 GROUP_BYTES = 64 << 20
 """bytes that a writer holds back at most"""
+
+T = TypeVar("T")
+
+
+def read_option(options: Mapping[str, str], name: str, convert: Callable[[str], T], default: str) -> T:
+    """The value of a format's option.
+
+    :raises ValueError: it cannot be converted; names option and value.
+    """
+    try:
+        return convert(options.get(name, default))
+    except ValueError as error:
+        raise ValueError(f"option '{name}' of the format: {error}") from None
 
 
 class FileTableFormat(ABC):

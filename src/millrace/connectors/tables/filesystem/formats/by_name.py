@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from millrace.connectors.tables.filesystem.formats import avro, orc, parquet
 from millrace.connectors.tables.filesystem.formats.avro import AvroTableFormat
 from millrace.connectors.tables.filesystem.formats.base import FileTableFormat
-from millrace.connectors.tables.filesystem.formats.line_array import Quotes
+from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, Quotes
 from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER, MessageTableFormat
 from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.formats.tables import raw
 from millrace.formats.tables.registry import check_names, format_factory, format_names, format_options
 from millrace.relational.formats import FormatContext
 from millrace.relational.sources import TableContext
@@ -65,8 +66,14 @@ def _messages(name: str, table: TableContext, layout: Layout) -> MessageTableFor
     given = {key: value for key, value in table.options.items() if key != CSV_HEADER}
     options = format_options(factory, name, given, table.summary)
     context = FormatContext(table.summary, layout.in_files, options, (), dict(table.configuration))
-    quotes = _quotes(options) if name == "csv" else None
-    return MessageTableFormat(factory, context, name == "json", quotes, name == "raw", has_header(table.options))
+    lines = MessageLines(
+        _quotes(options) if name == "csv" else None,
+        blank=name == "raw",
+        headless=has_header(table.options),
+        marked=name != "raw" or raw.is_utf8(context),
+        returns=name == "csv",
+    )
+    return MessageTableFormat(factory, context, name == "json", lines)
 
 
 def has_header(options: Mapping[str, str]) -> bool:

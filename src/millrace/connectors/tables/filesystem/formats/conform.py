@@ -5,11 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.types import DataType
-
-_MICROS = 6
 
 
 def conformed(column: pa.Array, wanted: DataType) -> pa.Array:
@@ -21,18 +19,7 @@ def conformed(column: pa.Array, wanted: DataType) -> pa.Array:
     kind = arrow_type(wanted)
     if column.type != kind:
         column = _cast(column, kind)
-    precision = wanted.precision if isinstance(wanted, (t.TimestampType, t.LocalZonedTimestampType)) else _MICROS
-    return column if precision >= _MICROS else _cut(column, 10 ** (_MICROS - precision))
-
-
-def _cut(column: pa.Array, step: int) -> pa.Array:
-    """Times without the digits that their type does not have, towards the past as Java does."""
-    micros = column.view(pa.int64())
-    values = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False)
-    rest = values % step
-    if not rest.any():
-        return column
-    return pa.array(values - rest, mask=pc.is_null(micros).to_numpy(zero_copy_only=False)).view(column.type)
+    return canonical(column, wanted)
 
 
 def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
-from millrace.connectors.tables.filesystem.formats.line_array import Quotes, lines_of, records_of
+from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, lines_of, records_of
 from millrace.formats.tables.problems import MalformedError
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
@@ -24,6 +24,7 @@ from millrace.relational.rows import Rows
 FETCH_BYTES = 1 << 22
 
 CSV_HEADER = "csv.header"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class MessageTableFormat(StreamTableFormat):
@@ -31,26 +32,13 @@ class MessageTableFormat(StreamTableFormat):
 
     :param context: of the columns that files have.
     :param projects: whether the format can read some columns without the others.
-    :param quotes: how a field can hold line ends; None: a line end always ends a message.
-    :param blank: whether an empty line is a message.
-    :param headless: whether the first line of a file is no message.
     """
 
-    def __init__(
-        self,
-        factory: FormatFactory,
-        context: FormatContext,
-        projects: bool,
-        quotes: Quotes | None,
-        blank: bool,
-        headless: bool = False,
-    ) -> None:
+    def __init__(self, factory: FormatFactory, context: FormatContext, projects: bool, lines: MessageLines) -> None:
         self._factory = factory
         self._context = context
         self._projects = projects
-        self._quotes = quotes
-        self._blank = blank
-        self._headless = headless
+        self._lines = lines
         self._names = [column.name for column in context.columns]
         self._encoding: EncodingFormat | None = None
 
@@ -68,7 +56,7 @@ class MessageTableFormat(StreamTableFormat):
         return self
 
     def is_splittable(self, path: str) -> bool:
-        return self._quotes is None and not is_compressed(path)
+        return self._lines.quotes is None and not is_compressed(path)
 
     def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
         read = columns if self._projects and columns else self._context.columns
@@ -81,7 +69,7 @@ class MessageTableFormat(StreamTableFormat):
         narrowed = decoding.narrowed(places)
         if narrowed is not None:
             decoding, places = narrowed, list(range(len(places)))
-        return _Records(split, decoding, places, self._quotes, self._blank, self._headless, self._names)
+        return _Records(split, decoding, places, self._lines, self._names)
 
     def encode(self, rows: Rows) -> bytes:
         if self._encoding is None:
@@ -98,19 +86,15 @@ class _Records(SplitRecords[Rows]):
         split: FileSplit,
         decoding: DecodingFormat,
         places: Sequence[int],
-        quotes: Quotes | None,
-        blank: bool,
-        headless: bool,
+        lines: MessageLines,
         names: Sequence[str],
     ) -> None:
         self._split = split
         self._decoding = decoding
         self._places = places
-        self._quotes = quotes
-        self._blank = blank
-        self._headless = headless
+        self._lines = lines
         self._names = names
-        self._blocks = LineBlocks(split, FETCH_BYTES)
+        self._blocks = LineBlocks(split, FETCH_BYTES, marked=lines.marked, returns=lines.returns)
         self._rest = b""
         """of a message that goes on in the next block"""
 
@@ -119,7 +103,7 @@ class _Records(SplitRecords[Rows]):
         block = self._blocks.next_block()
         if block is None and not self._rest:
             return None
-        headless = self._headless and start == 0
+        headless = self._lines.headless and start == self._blocks.head
         if not headless and block is not None:
             rows = self._decoding.decode_lines(self._rest + block)
             if rows is not None:
@@ -127,7 +111,7 @@ class _Records(SplitRecords[Rows]):
                 return [self._projected(rows)] if len(rows) else []
         every = self._messages(block)
         messages = every.slice(1) if headless else every
-        if not self._blank:
+        if not self._lines.blank:
             messages = messages.filter(pc.greater(pc.binary_length(messages), 0))
         if not len(messages):
             return []
@@ -143,10 +127,11 @@ class _Records(SplitRecords[Rows]):
 
     def _placed(self, error: MalformedError, every: list[bytes], start: int, headless: bool) -> RecordError:
         """The error with its line. ``every``: the messages that were read, of which some were not to be decoded."""
-        decoded = [at for at, each in enumerate(every) if at >= headless and (self._blank or each)]
+        decoded = [at for at, each in enumerate(every) if at >= headless and (self._lines.blank or each)]
         wrong = decoded[error.number]
-        lines = sum(1 + each.count(b"\n") for each in every[:wrong])
-        is_header = start == wrong == 0 and re.findall(r"\w+", every[wrong].decode("utf-8", "replace")) == self._names
+        lines = sum(1 + len(_LINE_END.findall(each)) for each in every[:wrong])
+        at_head = start == self._blocks.head and wrong == 0
+        is_header = at_head and re.findall(r"\w+", every[wrong].decode("utf-8", "replace")) == self._names
         advice = f". That is a line of names: '{CSV_HEADER}' = 'true' takes it for one" if is_header else ""
         return RecordError(f"{error.at(where(self._split, start, lines))}{advice}")
 
@@ -154,10 +139,10 @@ class _Records(SplitRecords[Rows]):
         return rows.with_columns([rows.batch.column(place) for place in self._places])
 
     def _messages(self, block: bytes | None) -> pa.Array:
-        if self._quotes is None:
-            return lines_of(block or b"")
+        if self._lines.quotes is None:
+            return lines_of(block or b"", self._lines.returns)
         content, self._rest = self._rest + (block or b""), b""
-        messages, end = records_of(content, self._quotes, whole=block is None)
+        messages, end = records_of(content, self._lines.quotes, whole=block is None)
         self._rest = content[end:]
         return messages
 

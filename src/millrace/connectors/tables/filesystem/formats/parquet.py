@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.common.config_values import to_boolean, to_bytes_count
+from millrace.common.config_values import to_boolean, to_bytes_count, to_int
 from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
@@ -19,10 +19,11 @@ from millrace.connectors.tables.filesystem.formats.base import (
     ColumnRecords,
     FileColumns,
     GatheredWriter,
+    read_option,
 )
 from millrace.connectors.tables.filesystem.formats.file_schema import file_schema
 from millrace.connectors.tables.filesystem.formats.group_statistics import may_match
-from millrace.formats.parquet import begins_in
+from millrace.formats.parquet import begins_in, parquet_file
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -43,12 +44,12 @@ class ParquetTableFormat(BulkTableFormat):
         codec = options.get("compression", "SNAPPY").upper()
         self._codec = _CODECS.get(codec, codec.lower())
         self._settings: dict[str, Any] = {
-            "use_dictionary": to_boolean(options.get("enable.dictionary", "true")),
-            "data_page_size": to_bytes_count(options.get("page.size", "1mb")),
-            "use_deprecated_int96_timestamps": not to_boolean(options.get("write.int64.timestamp", "true")),
+            "use_dictionary": read_option(options, "enable.dictionary", to_boolean, "true"),
+            "data_page_size": read_option(options, "page.size", to_bytes_count, "1mb"),
+            "use_deprecated_int96_timestamps": not read_option(options, "write.int64.timestamp", to_boolean, "true"),
             "compression": self._codec,
         }
-        self._batch = int(options.get("batch-size", BATCH))
+        self._batch = read_option(options, "batch-size", to_int, str(BATCH))
         self._schema = file_schema(columns, "Parquet", table)
         try:
             self.writer(pa.BufferOutputStream()).close()
@@ -79,7 +80,7 @@ class ParquetTableFormat(BulkTableFormat):
     def merge(self, sources: Sequence[Any], target: Any) -> None:
         writer = self.writer(target)
         for source in sources:
-            file = pq.ParquetFile(source)
+            file = parquet_file(source)
             for group in range(file.num_row_groups):
                 writer.write_table(file.read_row_group(group).cast(self._schema))
         writer.close()
@@ -103,7 +104,7 @@ class _Records(ColumnRecords):
     def __init__(self, split: FileSplit, columns: Schema, filters: Sequence[Rex], batch: int) -> None:
         stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = pq.ParquetFile(stream)
+            self._file = parquet_file(stream)
         except pa.ArrowInvalid as error:
             stream.close()
             raise RecordError(f"{split.path}: not a Parquet file: {error}") from error

@@ -11,6 +11,7 @@ from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.compression import decompressed
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
 from millrace.connectors.file_system.listing import FoundFile
+from millrace.connectors.file_system.text_stream import utf8_of
 from millrace.connectors.tables.filesystem.formats.by_name import has_header
 from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.connectors.tables.filesystem.inference.avro_types import avro_columns
@@ -23,6 +24,8 @@ from millrace.util.exceptions import TableException
 
 SAMPLE = 1 << 20
 """Bytes of a text file that are looked at."""
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"Obj\x01": "avro", b"{": "json"}
+_MAGIC_BYTES = 4
 FORMATS = ("avro", "csv", "json", "orc", "parquet")
 
 
@@ -40,10 +43,10 @@ def inferred(options: Mapping[str, str], table: str) -> Inferred:
     try:
         if format == "csv":
             header = has_header(options) if CSV_HEADER in options else None
-            columns, named = csv_columns(_beginning(file).decode(), _dialect(options), header)
+            columns, named = csv_columns(_text(file).decode(), _dialect(options), header)
             more = {CSV_HEADER: "true"} if named else {}
         elif format == "json":
-            columns = json_columns(_beginning(file))
+            columns = json_columns(_text(file))
         elif format == "avro":
             columns = avro_columns(_avro_schema(file))
         else:
@@ -53,6 +56,16 @@ def inferred(options: Mapping[str, str], table: str) -> Inferred:
     if not columns:
         raise TableException(f"table {table}: {file.path} has no columns")
     return Inferred(tuple(columns), more)
+
+
+def format_at(path: str) -> str | None:
+    """The format of the first file at a path, by its first bytes; None: they do not say it, or no file is there."""
+    try:
+        file = next((each for each in FileEnumeratorProvider().files((path,), False) if each.size), None)
+        beginning = b"" if file is None else _beginning(file, _MAGIC_BYTES)
+    except (OSError, EOFError, pa.ArrowException):  # what is wrong is said when it is read
+        return None
+    return next((format for magic, format in _MAGIC.items() if beginning.startswith(magic)), None)
 
 
 def _dialect(options: Mapping[str, str]) -> CsvDialect:
@@ -86,18 +99,22 @@ def _first(path: str, table: str) -> FoundFile:
     raise TableException(f"table {table} has no columns, and no file to know them from is at {path}")
 
 
-def _beginning(file: FoundFile) -> bytes:
-    """Whole lines."""
+def _text(file: FoundFile) -> bytes:
+    """Whole lines from the beginning of a file, as UTF-8."""
+    found = _beginning(file, SAMPLE)
+    text = utf8_of(found)
+    return text if len(found) < SAMPLE else text[: text.rfind(b"\n") + 1] or text
+
+
+def _beginning(file: FoundFile, size: int) -> bytes:
     stream = decompressed(file.path, open_file_system(file.root)[0].open_input_stream(file.path, compression=None))
     try:
         found = b""
-        while len(found) < SAMPLE and (block := stream.read(SAMPLE - len(found))):
+        while len(found) < size and (block := stream.read(size - len(found))):
             found += block
     finally:
         stream.close()
-    if len(found) < SAMPLE:
-        return found
-    return found[: found.rfind(b"\n") + 1] or found
+    return found
 
 
 def _arrow_schema(file: FoundFile, format: str) -> pa.Schema:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration, to_int
+from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.relational.option_types import whole_number
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 
@@ -62,7 +63,8 @@ class TableOptions:
         return self._read(name, to_boolean, False)
 
     def number(self, name: str) -> int | None:
-        return self._read(name, to_int, None)
+        """A whole number, of 32 or 64 bits as the option is declared."""
+        return self._read(name, lambda text: whole_number(name, text), None)
 
     def millis(self, name: str, default: int | None) -> Any:
         """A span of time in ms."""

@@ -1,0 +1,116 @@
+"""One form for what is one value: columns cut to the digits that their declared type has.
+
+Values come in through many doors (functions, collections, frames, databases, formats). Each brings its columns here, so
+that what prints alike is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
+from millrace.relational.types import DataType
+
+_MICROS = 6
+"""digits of a second in Arrow columns"""
+Change = Callable[[pa.Array], pa.Array]
+
+
+def canonical(column: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
+    """A column in the Arrow form of its type, without what the type does not have: digits of a second, other
+    patterns of bits of NaN."""
+    change = _change(data_type)
+    if change is None:
+        return column
+    return change(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def cut_digits(column: pa.Array, precision: int) -> pa.Array:
+    """Times with so many digits of a second, cut towards the past as Java does."""
+    if precision >= _MICROS:
+        return column
+    numbers = column.view(pa.int64())
+    values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    rest = values % 10 ** (_MICROS - precision)
+    if not rest.any():
+        return column
+    return pa.array(values - rest, mask=pc.is_null(numbers).to_numpy(zero_copy_only=False)).view(column.type)
+
+
+def _change(data_type: DataType) -> Change | None:
+    """None: all values of the Arrow type are values of the type."""
+    make = _CHANGES.get(family_of(data_type))
+    found: Change | None = None if make is None else make(data_type)
+    return found
+
+
+def _times(data_type: Any) -> Change | None:
+    precision: int = data_type.precision
+    return None if precision >= _MICROS else lambda column: cut_digits(column, precision)
+
+
+def _floats(data_type: DataType) -> Change:
+    def change(column: pa.Array) -> pa.Array:
+        strange = pc.is_nan(column)
+        return pc.if_else(strange, pa.scalar(float("nan"), column.type), column) if pc.any(strange).as_py() else column
+
+    return change
+
+
+def _arrays(data_type: DataType) -> Change | None:
+    each = _change(*parts_of(data_type))
+    if each is None:
+        return None
+
+    def change(column: pa.Array) -> pa.Array:
+        values = each(column.values)
+        if values is column.values:
+            return column
+        return _with_nulls(pa.ListArray.from_arrays(column.offsets, values, type=column.type), column)
+
+    return change
+
+
+def _maps(data_type: DataType) -> Change | None:
+    key, item = (_change(part) for part in parts_of(data_type))
+    if key is None and item is None:
+        return None
+
+    def change(column: pa.Array) -> pa.Array:
+        keys = column.keys if key is None else key(column.keys)
+        items = column.items if item is None else item(column.items)
+        return _with_nulls(pa.MapArray.from_arrays(column.offsets, keys, items, type=column.type), column)
+
+    return change
+
+
+def _rows(data_type: DataType) -> Change | None:
+    parts = [_change(part) for part in parts_of(data_type)]
+    if not any(parts):
+        return None
+
+    def change(column: pa.Array) -> pa.Array:
+        fields = [column.field(place) for place in range(column.type.num_fields)]
+        made = [field if part is None else part(field) for part, field in zip(parts, fields)]
+        mask = column.is_null() if column.null_count else None
+        return pa.StructArray.from_arrays(made, fields=list(column.type), mask=mask)
+
+    return change
+
+
+def _with_nulls(made: pa.Array, column: pa.Array) -> pa.Array:
+    return pc.if_else(column.is_valid(), made, pa.scalar(None, made.type)) if column.null_count else made
+
+
+_CHANGES: ByFamily = {
+    **dict.fromkeys((Family.TIME, Family.TIMESTAMP, Family.INSTANT), _times),
+    Family.APPROXIMATE: _floats,
+    Family.ARRAY: _arrays,
+    Family.MAP: _maps,
+    Family.ROW: _rows,
+    Family.USER: lambda kind: _change(*parts_of(kind)),
+}

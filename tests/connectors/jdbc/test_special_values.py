@@ -1,0 +1,93 @@
+"""Values that databases have and Python has not: infinite times, days of no calendar, numbers that are none."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from tests.connectors.jdbc.databases import JdbcTables, Place
+
+UTC = dt.timezone.utc
+NAMES = "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP_LTZ(6)"
+
+
+@pytest.fixture(params=[pytest.param("postgresql_place", marks=pytest.mark.services), "duckdb_place"])
+def infinite(request: pytest.FixtureRequest) -> Place:
+    place: Place = request.getfixturevalue(request.param)
+    return place
+
+
+def test_infinite_times_are_before_and_after_all_others(tables: JdbcTables, infinite: Place) -> None:
+    table = infinite.create("id INT PRIMARY KEY, a DATE, b TIMESTAMP, c TIMESTAMPTZ")
+    for number, text in enumerate(("infinity", "2024-01-02", "-infinity")):
+        infinite.run(f"INSERT INTO {table} VALUES ({number}, '{text}', '{text}', '{text}')")
+    infinite.run(f"INSERT INTO {table} (id) VALUES (3)")
+    name = tables.over(infinite, table, f"{NAMES}, PRIMARY KEY (id) NOT ENFORCED")
+    day, moment = dt.date(2024, 1, 2), dt.datetime(2024, 1, 2)
+    assert sorted(tables.rows(f"SELECT * FROM {name}"), key=lambda row: row[0]) == [
+        (0, dt.date.max, dt.datetime.max, dt.datetime.max.replace(tzinfo=UTC)),
+        (1, day, moment, moment.replace(tzinfo=UTC)),
+        (2, dt.date.min, dt.datetime.min, dt.datetime.min.replace(tzinfo=UTC)),
+        (3, None, None, None),
+    ]
+    for column in ("a", "b", "c"):
+        top = f"SELECT id, ROW_NUMBER() OVER (ORDER BY {column} DESC) AS n FROM {name} WHERE {column} IS NOT NULL"
+        assert tables.rows(f"SELECT id FROM ({top}) WHERE n = 1") == [(0,)]
+        later = tables.rows(f"SELECT id FROM {name} WHERE {column} > (SELECT MAX(TIMESTAMP '2000-01-01 00:00:00'))")
+        assert sorted(later) == [(0,), (1,)]
+
+
+def test_looked_up_infinite_times(tables: JdbcTables, infinite: Place) -> None:
+    table = infinite.create("id INT PRIMARY KEY, a DATE, b TIMESTAMP, c TIMESTAMPTZ")
+    infinite.run(f"INSERT INTO {table} VALUES (1, 'infinity', '-infinity', 'infinity')")
+    name = tables.over(infinite, table, f"{NAMES}, PRIMARY KEY (id) NOT ENFORCED")
+    asked = "(SELECT id, PROCTIME() AS p FROM (VALUES (1)) AS v(id)) AS v"
+    query = f"SELECT t.a, t.b, t.c FROM {asked} JOIN {name} FOR SYSTEM_TIME AS OF v.p AS t ON v.id = t.id"
+    assert tables.rows(query) == [(dt.date.max, dt.datetime.min, dt.datetime.max.replace(tzinfo=UTC))]
+
+
+@pytest.mark.services
+def test_a_number_that_is_none(tables: JdbcTables, postgresql_place: Place) -> None:
+    table = postgresql_place.create("id INT PRIMARY KEY, d NUMERIC")
+    postgresql_place.run(f"INSERT INTO {table} VALUES (1, 'NaN')")
+    name = tables.over(postgresql_place, table, "id INT, d DECIMAL(10, 2)")
+    with pytest.raises(Exception, match=rf"table {table}: column d has a value that is no DECIMAL.*NaN.*as DOUBLE"):
+        tables.rows(f"SELECT * FROM {name}")
+    floats = tables.over(postgresql_place, table, "id INT, d DOUBLE")
+    assert tables.rows(f"SELECT CAST(d AS STRING) FROM {floats}") == [("NaN",)]
+
+
+ZEROS = {"CONVERT_TO_NULL": (None, None, None), "round": (dt.date.min, dt.datetime.min, dt.datetime.min)}
+
+
+@pytest.fixture
+def zeros(mariadb_place: Place) -> str:
+    table = mariadb_place.create("id INT PRIMARY KEY, a DATE, b DATETIME(6), c DATETIME")
+    lax = "SET STATEMENT sql_mode = 'ALLOW_INVALID_DATES' FOR"
+    mariadb_place.run(f"{lax} INSERT INTO {table} VALUES (1, '0000-00-00', '0000-00-00', '2024-02-31')")
+    mariadb_place.run(f"INSERT INTO {table} VALUES (2, '2024-01-02', '2024-01-02', '2024-01-02')")
+    return table
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("behavior", list(ZEROS))
+def test_days_that_are_in_no_calendar(tables: JdbcTables, mariadb_place: Place, zeros: str, behavior: str) -> None:
+    url = f"{mariadb_place.url}?zeroDateTimeBehavior={behavior}"
+    place = Place(url, lambda: None, mariadb_place.user, mariadb_place.password)
+    name = tables.over(place, zeros, "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP(6)")
+    day: Any = (dt.date(2024, 1, 2), *[dt.datetime(2024, 1, 2)] * 2)
+    assert sorted(tables.rows(f"SELECT * FROM {name}"), key=lambda row: row[0]) == [(1, *ZEROS[behavior]), (2, *day)]
+
+
+@pytest.mark.services
+def test_what_to_do_about_days_that_are_in_no_calendar(
+    tables: JdbcTables, mariadb_place: Place, zeros: str
+) -> None:
+    name = tables.over(mariadb_place, zeros, "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP(6)")
+    with pytest.raises(Exception, match=r"has '0000-00-00', which is no DATE: .*'zeroDateTimeBehavior' = 'CONVERT_TO"):
+        tables.rows(f"SELECT * FROM {name}")
+    place = Place(f"{mariadb_place.url}?zeroDateTimeBehavior=x", lambda: None, "u", "p")
+    wrong = tables.over(place, zeros, "id INT, a DATE")
+    with pytest.raises(Exception, match=r"EXCEPTION, CONVERT_TO_NULL or ROUND, not 'x'"):
+        tables.rows(f"SELECT * FROM {wrong}")
