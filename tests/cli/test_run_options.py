@@ -79,6 +79,44 @@ def test_py_names_the_program_and_options_may_follow(program: Path, option: str)
     ]
 
 
+@pytest.mark.parametrize("name", ["-j", "--jarfile", "-jarfile"])
+@pytest.mark.parametrize("first", [True, False])
+def test_jars_of_a_python_program_are_sparks(program: Path, name: str, first: bool) -> None:
+    """Flink's own documents: ``flink run -py word_count.py -j udf.jar``, in both orders."""
+    own = program.parent / "own.jar"
+    own.write_text("")
+    jars = (name, str(own), name, "/no/flink-sql-connector-kafka.jar")
+    words = (*jars, "-py", program) if first else ("-py", program, *jars)
+    result = call("run", "-D", "pipeline.jars=file:///a.jar", *words, "x")
+    assert result.stdout.splitlines() == [
+        f"{[str(program), 'x']} {program.parent}",
+        f"pipeline.jars = file:///a.jar;{own};/no/flink-sql-connector-kafka.jar",
+    ], result.output
+
+
+def test_jars_that_are_not_there_or_are_the_program(program: Path) -> None:
+    result = call("run", "-j", "/no/udf.jar", program)
+    assert result.exit_code == 2 and "no such jar (-j): /no/udf.jar" in result.stderr
+    result = call("run", "-j", "job.jar")
+    assert result.exit_code == 2 and "job.jar is a jar, and programs are written in Python: give one with -py" in result.stderr
+
+
+@pytest.mark.parametrize("words", [("-parallelism", "3"), ("-parallelism=3",), ("--parallelism", "3"), ("-p3",)])
+def test_long_names_may_have_one_dash(program: Path, words: tuple[str, ...]) -> None:
+    """As commons-cli, which reads Flink's command line, takes them."""
+    result = call("run", *words, "-python", program, "x", "-parallelism")
+    assert result.stdout.splitlines() == [
+        f"{[str(program), 'x', '-parallelism']} {program.parent}",
+        "parallelism.default = 3",
+    ]
+
+
+def test_a_word_behind_a_short_option_is_no_value(program: Path) -> None:
+    result = call("run", "-savepoint", "/tmp/sp", program)
+    assert result.exit_code == 2
+    assert "No such option '-savepoint'. Did you mean '--fromSavepoint'?" in result.stderr
+
+
 def test_a_module_is_a_program(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parent)
     result = call("run", "-pym", "program", "a")
