@@ -261,3 +261,37 @@ def test_versions() -> None:
 def test_versions_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/java")
     assert "no Java 17 or newer found" in call("--version").stdout
+
+
+@pytest.mark.filterwarnings("ignore::millrace.legacy.telling.OlderNameWarning")
+def test_a_program_of_pyflink_runs_without_an_option(tmp_path: Path) -> None:
+    """The command of docs/guide/older-programs.md, with a program of Flink 1.9."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pyflink.table import BatchTableEnvironment, TableConfig\n"
+        "from pyflink.dataset import ExecutionEnvironment\n"
+        "t_env = BatchTableEnvironment.create(ExecutionEnvironment.get_execution_environment(), TableConfig())\n"
+        "print(type(t_env).__module__.partition('.')[0])\n"
+    )
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "older-programs.md").read_text("utf-8")
+    assert "They run with `millrace run program.py`" in page
+    result = call("run", program)
+    assert (result.exit_code, result.stdout) == (0, "millrace\n"), result.output
+    assert "PyFlink is not installed: `import pyflink` means Millrace here" in result.stderr
+    result = call("run", "--pyflink", program)
+    assert (result.exit_code, result.stdout) == (0, "millrace\n"), result.output
+    assert "not installed" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["sql", "sql-gateway"])
+def test_clients_take_the_option_for_pyflink(command: str) -> None:
+    assert "--pyflink" in call(command, "--help").stdout
+
+
+def test_functions_of_pyflink_are_found_by_the_sql_client(tmp_path: Path) -> None:
+    lib = tmp_path / "udfs.py"
+    lib.write_text("from pyflink.table.udf import udf\nup = udf(lambda text: text.upper(), result_type='STRING')\n")
+    statements = "CREATE TEMPORARY FUNCTION up AS 'udfs.up' LANGUAGE PYTHON; EXPLAIN SELECT up('a')"
+    result = call("sql", "-pyfs", lib, "-e", statements)
+    assert result.exit_code == 0, result.output
+    assert "PythonCalc(select=[up('a')" in result.stdout

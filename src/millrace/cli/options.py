@@ -138,6 +138,16 @@ def program_options(command: F) -> F:
     return _with(command, (*_PROGRAM, *_SURROUNDINGS), tuple(ProgramOptions.__dataclass_fields__))
 
 
+def pyflink_anyway(command: F) -> F:
+    """Add ``--pyflink`` where it is so without it: what runs there is Millrace's in any case."""
+    return click.option(
+        "--pyflink",
+        is_flag=True,
+        expose_value=False,
+        help="Without effect: `import pyflink` of functions means Millrace anyway.",
+    )(command)
+
+
 def surroundings_options(command: F) -> F:
     """Add those options that say where and with what something runs; they arrive as ``program_options`` gives them."""
     return _with(command, _SURROUNDINGS, _SURROUNDING_NAMES)
