@@ -98,7 +98,8 @@ def test_jars_that_are_not_there_or_are_the_program(program: Path) -> None:
     result = call("run", "-j", "/no/udf.jar", program)
     assert result.exit_code == 2 and "no such jar (-j): /no/udf.jar" in result.stderr
     result = call("run", "-j", "job.jar")
-    assert result.exit_code == 2 and "job.jar is a jar, and programs are written in Python: give one with -py" in result.stderr
+    assert result.exit_code == 2
+    assert "job.jar is a jar, and programs are written in Python: give one with -py" in result.stderr
 
 
 @pytest.mark.parametrize("words", [("-parallelism", "3"), ("-parallelism=3",), ("--parallelism", "3"), ("-p3",)])
