@@ -98,9 +98,10 @@ def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping
     changed = _different(facts.versions, here)
     if changed:
         return f"it was started with another {' and '.join(changed)}"
-    wanted = _different(facts.settings, spark_part(configuration))
-    if wanted:
-        return f"it has other settings: {', '.join(wanted)}"
+    # What the program says nothing about is as whoever started the session wanted it.
+    other = sorted(key for key, value in spark_part(configuration).items() if facts.settings.get(key) != value)
+    if other:
+        return f"it has other settings: {', '.join(other)}"
     return None
 
 
