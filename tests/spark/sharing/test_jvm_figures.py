@@ -42,5 +42,5 @@ def test_figures_are_those_of_the_process(spark: SparkSession) -> None:
 def test_a_task_manager_has_them(spark: SparkSession) -> None:
     (driver,) = task_managers(spark.sparkContext, Measured(spark.sparkContext, machine=False))
     figures = {metric.name: metric.value for metric in driver.metrics}
-    assert figures["Status.JVM.CPU.Time"] > 0
+    assert float(figures["Status.JVM.CPU.Time"] or 0) > 0
     assert driver.slots == spark.sparkContext.defaultParallelism
