@@ -72,7 +72,7 @@ from millrace.graph.origin import user_origin
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
-from millrace.util.fallback import HasOlderNames
+from millrace.util.fallback import HasOlderNames, takes_older_arguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -394,6 +394,7 @@ class DataStream(_NodeHandle):
         expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
         return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector: Callable[[Any], Any] | KeySelector | str | int,
@@ -847,6 +848,7 @@ class KeyedStream(DataStream):
         """
         return self.reduce(FieldChoice(position_to_max_by, greater_than))
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector: Callable[[Any], Any] | KeySelector | str | int,
@@ -926,6 +928,7 @@ class ConnectedStreams:
         self.stream1 = stream1
         self.stream2 = stream2
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector1: Callable[[Any], Any] | KeySelector | str | int,
