@@ -20,6 +20,7 @@ _MODULES = {
     "dataset": "dataset",
     "dataset.execution_environment": "dataset",
     "datastream.time_characteristic": "streams.characteristic",
+    "table.query_config": "tables.queries",
     "table.sinks": "tables.csv_tables",
     "table.sources": "tables.csv_tables",
 }
@@ -34,6 +35,10 @@ _FUNCTIONS = "FoldFunction OutputSelector"
 _ASSIGNERS = """
     AscendingTimestampExtractor AssignerWithPeriodicWatermarks AssignerWithPunctuatedWatermarks
     BoundedOutOfOrdernessTimestampExtractor
+"""
+_KAFKA = """
+    FlinkKafkaConsumer08 FlinkKafkaConsumer09 FlinkKafkaConsumer010 FlinkKafkaConsumer011
+    FlinkKafkaProducer08 FlinkKafkaProducer09 FlinkKafkaProducer010 FlinkKafkaProducer011
 """
 _SCHEMAS = """
     AvroRowDeserializationSchema AvroRowSerializationSchema CsvRowDeserializationSchema CsvRowSerializationSchema
@@ -51,6 +56,8 @@ _NAMES = (
     ("datastream", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
     ("datastream.checkpoint_config", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
     ("datastream", "streams.characteristic", "TimeCharacteristic"),
+    ("datastream.connectors", "streams.kafka", _KAFKA),
+    ("datastream.connectors.kafka", "streams.kafka", _KAFKA),
     ("datastream", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
     ("datastream.functions", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
     ("datastream", "streams.reading", "TextInputFormat"),
@@ -58,6 +65,7 @@ _NAMES = (
     ("table", "tables.csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
     ("table", "tables.environments", "BatchTableEnvironment"),
     ("table.table_environment", "tables.environments", "BatchTableEnvironment"),
+    ("table", "tables.queries", "BatchQueryConfig QueryConfig StreamQueryConfig"),
     ("table", "tables.temporal", "TemporalTableFunction"),
     ("table.descriptors", "tables.connecting", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
     ("table.descriptors", "tables.descriptors", _DESCRIPTORS),
@@ -73,12 +81,14 @@ _METHODS = (
         register_table_sink register_table_source scan set_parallelism sql_update
         """,
     ),
+    ("CatalogFunction", "tables.catalogs", "is_generic"),
     ("Table", "tables.temporal", "create_temporal_table_function"),
     ("TableConfig", "tables.settings", "get_max_idle_state_retention_time get_min_idle_state_retention_time"),
     ("TableConfig", "tables.settings", "set_configuration set_idle_state_retention_time"),
     ("TableConfig", "tables.settings", "get_decimal_context get_null_check set_decimal_context set_null_check"),
     ("EnvironmentSettings", "tables.settings", "from_configuration is_blink_planner to_configuration"),
     ("TableEnvironment", "tables.behind", "getPlanner"),
+    ("TableEnvironment", "tables.queries", "query_config"),
     (
         "CheckpointConfig",
         "streams.checkpointing",

@@ -275,7 +275,7 @@ def test_a_program_of_pyflink_runs_without_an_option(tmp_path: Path) -> None:
         "print(type(t_env).__module__.partition('.')[0])\n"
     )
     page = (Path(__file__).parents[2] / "docs" / "guide" / "older-programs.md").read_text("utf-8")
-    assert "They run with `millrace run program.py`" in page
+    assert "They run with `millrace run program.py` where no PyFlink is installed" in page
     result = call("run", program)
     assert (result.exit_code, result.stdout) == (0, "millrace\n"), result.output
     assert "PyFlink is not installed: `import pyflink` means Millrace here" in result.stderr

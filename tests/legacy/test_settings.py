@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import importlib
 import warnings
 from typing import Any
 
@@ -159,8 +161,74 @@ def test_older_options_of_descriptors(told: Told) -> None:
             refused("org.example.Handler")
 
 
+def test_the_config_of_a_query(told: Told) -> None:
+    from pyflink.table import StreamQueryConfig  # type: ignore[import-not-found]
+    from pyflink.table.query_config import StreamQueryConfig as same  # type: ignore[import-not-found]
+
+    assert same is StreamQueryConfig
+    t_env: Any = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    day, week = datetime.timedelta(days=1), datetime.timedelta(days=7)
+    config = t_env.query_config().with_idle_state_retention_time(day, week)
+    assert config.get_min_idle_state_retention_time() == 86_400_000
+    assert config.get_max_idle_state_retention_time() == 604_800_000
+    t_env.execute_sql("CREATE TABLE s (n INT) WITH ('connector' = 'blackhole')")
+    t_env.sql_update("INSERT INTO s VALUES (1)", config)
+    assert t_env.get_config().get_idle_state_retention() == day
+
+
+def test_kafka_with_a_version_in_its_name(told: Told) -> None:
+    from pyflink.datastream.connectors import FlinkKafkaConsumer010  # type: ignore[import-not-found]
+    from pyflink.datastream.connectors.kafka import (  # type: ignore[import-not-found]
+        FlinkKafkaConsumer,
+        FlinkKafkaProducer011,
+    )
+
+    from millrace.common.serialization import SimpleStringSchema
+
+    consumer = FlinkKafkaConsumer010("topic", SimpleStringSchema(), {"bootstrap.servers": "h:1"})
+    assert isinstance(consumer, FlinkKafkaConsumer)
+    FlinkKafkaProducer011("topic", SimpleStringSchema(), {"bootstrap.servers": "h:1"})
+    assert ["KafkaSource" in str(told[0].message), "KafkaSink" in str(told[1].message)] == [True, True]
+
+
+@pytest.mark.parametrize("module", ["connectors", "connectors.kinesis"])
+def test_streams_of_dynamodb_are_refused_with_the_nearest(told: Told, module: str) -> None:
+    found = importlib.import_module(f"pyflink.datastream.{module}").FlinkDynamoDBStreamsConsumer
+    with pytest.raises(NotImplementedError, match="nearest: KinesisStreamsSource"):
+        found("stream", None, {})
+
+
+def test_the_shell_knows_the_names_of_its_packages(told: Told) -> None:
+    from pyflink.shell import (  # type: ignore[import-not-found]
+        CatalogDatabase,
+        DataTypes,
+        RuntimeExecutionMode,
+        Tumble,
+        b_env,
+        bt_env,
+    )
+
+    import millrace.table
+
+    assert DataTypes is millrace.table.DataTypes
+    assert not bt_env._session.streaming and b_env is not None
+    assert CatalogDatabase and RuntimeExecutionMode and Tumble
+    with pytest.raises(ImportError):
+        exec("from pyflink.shell import Nonsense")
+
+
+def test_small_names(told: Told) -> None:
+    from pyflink.dataset.execution_environment import ExecutionEnvironment  # type: ignore[import-not-found]
+
+    from millrace.table.catalog import CatalogFunction
+
+    assert ExecutionEnvironment.__name__ == "ExecutionEnvironment"
+    function: Any = CatalogFunction.create_instance("a.b", "Python")
+    assert function.is_generic() and function.copy().is_generic()
+
+
 def test_older_settings_of_backends(told: Told) -> None:
-    from pyflink.datastream import FsStateBackend, RocksDBStateBackend  # type: ignore[import-not-found]
+    from pyflink.datastream import FsStateBackend, RocksDBStateBackend
 
     backend = FsStateBackend("file:///tmp/x", file_state_size_threshold=2048, write_buffer_size=4096)
     assert (backend.get_min_file_size_threshold(), backend.get_write_buffer_size()) == (2048, 4096)
