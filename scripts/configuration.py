@@ -91,7 +91,7 @@ def _topic(topic: ModuleType) -> Iterator[str]:
 def _row(option: Option) -> str:
     default = option.fact.default
     shown = f"`{default}`" if default and len(default) <= LONGEST_DEFAULT else ""
-    cells = (_names(option), short_name(option.fact.type), shown, _here(option), option.rule.note)
+    cells = (_names(option), short_name(option.type), shown, _here(option), option.rule.note)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

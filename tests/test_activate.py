@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -108,3 +109,33 @@ def test_it_does_not_replace_a_pyflink_that_is_already_imported(monkeypatch: pyt
 def test_the_function_is_not_hidden_by_its_module() -> None:
     load("millrace.activate")
     assert callable(millrace.activate)
+
+
+def test_a_stopgap_is_used_when_pyflink_is_imported() -> None:
+    from millrace.activate import activate_where_missing, is_active
+
+    told: list[str] = []
+    activate_where_missing(lambda: told.append("told"))
+    try:
+        assert not is_active() and told == []
+        assert load("pyflink.table") is load("millrace.table")
+        load("pyflink.common")
+        assert is_active() and told == ["told"]
+    finally:
+        millrace.deactivate()
+    with pytest.raises(ModuleNotFoundError):
+        load("pyflink")
+
+
+def test_a_pyflink_that_is_installed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from millrace.activate import activate_where_missing, is_active
+
+    (tmp_path / "pyflink").mkdir()
+    (tmp_path / "pyflink" / "__init__.py").write_text("own = True")
+    monkeypatch.syspath_prepend(tmp_path)
+    activate_where_missing(lambda: pytest.fail("PyFlink is there"))
+    try:
+        assert load("pyflink").own and not is_active()
+    finally:
+        millrace.deactivate()
+        sys.modules.pop("pyflink", None)

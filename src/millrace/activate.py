@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -50,6 +50,22 @@ class PyFlinkFinder(MetaPathFinder):
             return None
         ours = _our_name(fullname)
         return ModuleSpec(fullname, _AliasLoader(ours))
+
+
+class _Stopgap(MetaPathFinder):
+    """Behind all other finders: asked for ``pyflink`` only where none is installed."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _PYFLINK:
+            return None
+        self._tell()
+        activate()
+        return PyFlinkFinder().find_spec(fullname)
 
 
 class _OwnLoader(Loader):
@@ -115,8 +131,14 @@ def activate() -> None:
     older.install()
 
 
+def activate_where_missing(tell: Callable[[], None]) -> None:
+    """Let the first ``import pyflink`` call ``activate`` if no PyFlink is installed, and this function before that."""
+    sys.meta_path.append(_Stopgap(tell))
+
+
 def deactivate() -> None:
-    """Undo ``activate``; what has been imported from ``pyflink`` stays usable."""
+    """Undo ``activate`` and ``activate_where_missing``; what has been imported from ``pyflink`` stays usable."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Stopgap)]
     if not is_active():
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, PyFlinkFinder)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -15,9 +16,11 @@ __all__ = ["OlderNames", "add_older_names", "older_module", "remove_older_names"
 _ROOM = "millrace.legacy"
 
 _MODULES = {
+    "common.execution_mode": "streams.executing",
     "dataset": "dataset",
     "dataset.execution_environment": "dataset",
     "datastream.time_characteristic": "streams.characteristic",
+    "table.query_config": "tables.queries",
     "table.sinks": "tables.csv_tables",
     "table.sources": "tables.csv_tables",
 }
@@ -33,14 +36,28 @@ _ASSIGNERS = """
     AscendingTimestampExtractor AssignerWithPeriodicWatermarks AssignerWithPunctuatedWatermarks
     BoundedOutOfOrdernessTimestampExtractor
 """
+_KAFKA = """
+    FlinkKafkaConsumer08 FlinkKafkaConsumer09 FlinkKafkaConsumer010 FlinkKafkaConsumer011
+    FlinkKafkaProducer08 FlinkKafkaProducer09 FlinkKafkaProducer010 FlinkKafkaProducer011
+"""
+_SCHEMAS = """
+    AvroRowDeserializationSchema AvroRowSerializationSchema CsvRowDeserializationSchema CsvRowSerializationSchema
+    JsonRowDeserializationSchema JsonRowSerializationSchema
+"""
 _NAMES = (
     # module below pyflink, module of the room, names
     ("common", "streams.assigners", _ASSIGNERS),
+    ("common", "streams.executing", "ExecutionMode"),
+    ("common.serialization", "formats", _SCHEMAS),
     ("common.watermark_strategy", "streams.assigners", _ASSIGNERS),
     ("datastream", "streams.assigners", _ASSIGNERS),
     ("datastream", "streams.backends", _BACKENDS),
     ("datastream.state_backend", "streams.backends", _BACKENDS),
+    ("datastream", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
+    ("datastream.checkpoint_config", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
     ("datastream", "streams.characteristic", "TimeCharacteristic"),
+    ("datastream.connectors", "streams.kafka", _KAFKA),
+    ("datastream.connectors.kafka", "streams.kafka", _KAFKA),
     ("datastream", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
     ("datastream.functions", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
     ("datastream", "streams.reading", "TextInputFormat"),
@@ -48,6 +65,7 @@ _NAMES = (
     ("table", "tables.csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
     ("table", "tables.environments", "BatchTableEnvironment"),
     ("table.table_environment", "tables.environments", "BatchTableEnvironment"),
+    ("table", "tables.queries", "BatchQueryConfig QueryConfig StreamQueryConfig"),
     ("table", "tables.temporal", "TemporalTableFunction"),
     ("table.descriptors", "tables.connecting", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
     ("table.descriptors", "tables.descriptors", _DESCRIPTORS),
@@ -63,9 +81,37 @@ _METHODS = (
         register_table_sink register_table_source scan set_parallelism sql_update
         """,
     ),
+    ("CatalogFunction", "tables.catalogs", "is_generic"),
     ("Table", "tables.temporal", "create_temporal_table_function"),
     ("TableConfig", "tables.settings", "get_max_idle_state_retention_time get_min_idle_state_retention_time"),
     ("TableConfig", "tables.settings", "set_configuration set_idle_state_retention_time"),
+    ("TableConfig", "tables.settings", "get_decimal_context get_null_check set_decimal_context set_null_check"),
+    ("EnvironmentSettings", "tables.settings", "from_configuration is_blink_planner to_configuration"),
+    ("TableEnvironment", "tables.behind", "getPlanner"),
+    ("TableEnvironment", "tables.queries", "query_config"),
+    (
+        "CheckpointConfig",
+        "streams.checkpointing",
+        """
+        enable_externalized_checkpoints get_externalized_checkpoint_cleanup is_prefer_checkpoint_for_recovery
+        set_externalized_checkpoint_cleanup set_prefer_checkpoint_for_recovery
+        """,
+    ),
+    (
+        "ExecutionConfig",
+        "streams.executing",
+        """
+        add_default_kryo_serializer disable_auto_type_registration get_default_input_dependency_constraint
+        get_execution_mode get_registered_types_with_kryo_serializer_classes get_restart_strategy
+        is_auto_type_registration_disabled register_kryo_type register_pojo_type register_type_with_kryo_serializer
+        set_default_input_dependency_constraint set_execution_mode set_restart_strategy
+        """,
+    ),
+    (
+        "StreamExecutionEnvironment",
+        "streams.executing",
+        "add_default_kryo_serializer register_type register_type_with_kryo_serializer",
+    ),
     ("Builder", "tables.settings", "use_any_planner use_blink_planner use_old_planner"),
     (
         "StreamExecutionEnvironment",
@@ -84,6 +130,7 @@ _METHODS = (
 )
 
 _ARGUMENTS = {
+    **dict.fromkeys(("DataStream.key_by", "KeyedStream.key_by", "ConnectedStreams.key_by"), "streams.keying"),
     "StreamTableEnvironment.create": "tables.settings",
     "Table.alias": "tables.arguments",
     "Table.insert_into": "tables.arguments",
@@ -91,6 +138,7 @@ _ARGUMENTS = {
 }
 """Functions of today whose older arguments the room knows: where ``todays_arguments`` is."""
 
+_CAPITAL = re.compile("[A-Z]")
 _HOMES = {(module, name): home for module, home, names in _NAMES for name in names.split()}
 _STAND_INS = {(cls, name): home for cls, home, names in _METHODS for name in names.split()}
 
@@ -103,7 +151,10 @@ class OlderNames:
             home = _STAND_INS.get((cls.__name__, name))
             if home is not None:
                 return getattr(_load(home), name)  # type: ignore[no-any-return]
-        return None
+        todays = _CAPITAL.sub(lambda found: f"_{found[0].lower()}", name)
+        # What programs reach behind PyFlink's objects has Java's names: env._j_stream_execution_environment.getConfig()
+        found = getattr(owner, todays, None) if todays != name else None
+        return found if callable(found) else None
 
     def arguments(
         self, function: str, args: tuple[Any, ...], keywords: dict[str, Any]
@@ -119,7 +170,7 @@ class OlderNames:
 
 def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether a look at the arguments is worth loading the room for."""
-    if "udf_type" in keywords or "table_config" in keywords:
+    if not keywords.keys().isdisjoint(("udf_type", "table_config", "key_type_info")):
         return True
     if any(type(arg).__name__ == "TableConfig" for arg in args):
         return True

@@ -79,6 +79,45 @@ def test_py_names_the_program_and_options_may_follow(program: Path, option: str)
     ]
 
 
+@pytest.mark.parametrize("name", ["-j", "--jarfile", "-jarfile"])
+@pytest.mark.parametrize("first", [True, False])
+def test_jars_of_a_python_program_are_sparks(program: Path, name: str, first: bool) -> None:
+    """Flink's own documents: ``flink run -py word_count.py -j udf.jar``, in both orders."""
+    own = program.parent / "own.jar"
+    own.write_text("")
+    jars = (name, str(own), name, "/no/flink-sql-connector-kafka.jar")
+    words = (*jars, "-py", program) if first else ("-py", program, *jars)
+    result = call("run", "-D", "pipeline.jars=file:///a.jar", *words, "x")
+    assert result.stdout.splitlines() == [
+        f"{[str(program), 'x']} {program.parent}",
+        f"pipeline.jars = file:///a.jar;{own};/no/flink-sql-connector-kafka.jar",
+    ], result.output
+
+
+def test_jars_that_are_not_there_or_are_the_program(program: Path) -> None:
+    result = call("run", "-j", "/no/udf.jar", program)
+    assert result.exit_code == 2 and "no such jar (-j): /no/udf.jar" in result.stderr
+    result = call("run", "-j", "job.jar")
+    assert result.exit_code == 2
+    assert "job.jar is a jar, and programs are written in Python: give one with -py" in result.stderr
+
+
+@pytest.mark.parametrize("words", [("-parallelism", "3"), ("-parallelism=3",), ("--parallelism", "3"), ("-p3",)])
+def test_long_names_may_have_one_dash(program: Path, words: tuple[str, ...]) -> None:
+    """As commons-cli, which reads Flink's command line, takes them."""
+    result = call("run", *words, "-python", program, "x", "-parallelism")
+    assert result.stdout.splitlines() == [
+        f"{[str(program), 'x', '-parallelism']} {program.parent}",
+        "parallelism.default = 3",
+    ]
+
+
+def test_a_word_behind_a_short_option_is_no_value(program: Path) -> None:
+    result = call("run", "-savepoint", "/tmp/sp", program)
+    assert result.exit_code == 2
+    assert "No such option '-savepoint'. Did you mean '--fromSavepoint'?" in result.stderr
+
+
 def test_a_module_is_a_program(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parent)
     result = call("run", "-pym", "program", "a")
@@ -223,3 +262,37 @@ def test_versions() -> None:
 def test_versions_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/java")
     assert "no Java 17 or newer found" in call("--version").stdout
+
+
+@pytest.mark.filterwarnings("ignore::millrace.legacy.telling.OlderNameWarning")
+def test_a_program_of_pyflink_runs_without_an_option(tmp_path: Path) -> None:
+    """The command of docs/guide/older-programs.md, with a program of Flink 1.9."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pyflink.table import BatchTableEnvironment, TableConfig\n"
+        "from pyflink.dataset import ExecutionEnvironment\n"
+        "t_env = BatchTableEnvironment.create(ExecutionEnvironment.get_execution_environment(), TableConfig())\n"
+        "print(type(t_env).__module__.partition('.')[0])\n"
+    )
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "older-programs.md").read_text("utf-8")
+    assert "They run with `millrace run program.py` where no PyFlink is installed" in page
+    result = call("run", program)
+    assert (result.exit_code, result.stdout) == (0, "millrace\n"), result.output
+    assert "PyFlink is not installed: `import pyflink` means Millrace here" in result.stderr
+    result = call("run", "--pyflink", program)
+    assert (result.exit_code, result.stdout) == (0, "millrace\n"), result.output
+    assert "not installed" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["sql", "sql-gateway"])
+def test_clients_take_the_option_for_pyflink(command: str) -> None:
+    assert "--pyflink" in call(command, "--help").stdout
+
+
+def test_functions_of_pyflink_are_found_by_the_sql_client(tmp_path: Path) -> None:
+    lib = tmp_path / "udfs.py"
+    lib.write_text("from pyflink.table.udf import udf\nup = udf(lambda text: text.upper(), result_type='STRING')\n")
+    statements = "CREATE TEMPORARY FUNCTION up AS 'udfs.up' LANGUAGE PYTHON; EXPLAIN SELECT up('a')"
+    result = call("sql", "-pyfs", lib, "-e", statements)
+    assert result.exit_code == 0, result.output
+    assert "PythonCalc(select=[up('a')" in result.stdout

@@ -100,6 +100,15 @@ def test_the_older_form(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["flink-conf.yaml", "config.yaml"])
+def test_defaults_may_be_copied_from_flinks_documents(tmp_path: Path, name: str) -> None:
+    text = "rest.address: (none)\nrest.bind-address: \"0.0.0.0\"\nenv.java.opts: '-Da=\"b\"'\n"
+    assert read_directory(conf(tmp_path, text, name)) == {
+        "rest.bind-address": "0.0.0.0",
+        "env.java.opts": '-Da="b"',
+    }
+
+
 def test_the_older_form_needs_no_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert read_directory(conf(tmp_path / "old", FLAT, "flink-conf.yaml"))["parallelism.default"] == "5"

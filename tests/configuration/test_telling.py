@@ -71,7 +71,7 @@ def test_many_keys_without_effect_are_told_in_one_line(said: pytest.LogCaptureFi
     ("key", "value", "expected"),
     [
         ("parallelism.default", "many", "wrong value 'many' for key 'parallelism.default': expected is a whole number"),
-        ("rest.port", "80.5", "whole number"),
+        ("rest.port", "80.5", "a port, a range as 8081-8090, or none"),
         ("execution.checkpointing.interval", "10 parsecs", "a span of time, as 500 ms, 10 s or 5 min"),
         ("taskmanager.memory.process.size", "big", "a size, as 512 mb or 2 gb"),
         ("python.metric.enabled", "yes", "true or false"),
@@ -99,6 +99,11 @@ def test_values_of_a_wrong_type(key: str, value: str, expected: str) -> None:
         ("restart-strategy", "fixeddelay"),
         ("state.backend.type", "org.example.MyFactory"),
         ("classloader.parent-first-patterns.additional", "a.;b."),
+        ("rest.port", "none"),
+        ("rest.port", "8081-8090,9000"),
+        ("sql-gateway.endpoint.rest.port", "8083-8090"),
+        ("resourcemanager.standalone.start-up-time", "-1"),
+        ("mesos.resourcemanager.tasks.gpus", "0"),
     ],
 )
 def test_values_of_the_right_type(key: str, value: str) -> None:
@@ -128,7 +133,7 @@ def test_all_errors_are_told_at_once() -> None:
 
 
 def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = "security.ssl.rest.keystore-password"
+    key = "s3.secret-key"
     monkeypatch.setattr(telling, "is_of", lambda type_, value: False)
     (message,) = check({key: "hunter2"}).errors
     assert "hunter2" not in message

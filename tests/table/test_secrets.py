@@ -156,6 +156,12 @@ def test_texts_of_objects() -> None:
         f"CREATE TABLE t (id INT) WITH ('connector' = 'guarded', 'password' = '{SECRET}' 'x')",
         f"CREATE TABLE t (id INT) WITH ('connector' = 'guarded',\n'url' = '{URL}', )",
         f"SELECT nothing FROM t /*+ OPTIONS('password' = '{SECRET}') */",
+        f"CREATE TABLE t (id INT) WITH ('password' /* x */ = '{SECRET}' 'y')",
+        f"CREATE TABLE t (id INT) WITH (password = '{SECRET}')",
+        f"CREATE TABLE t (id INT) WITH ('password' '{SECRET}')",
+        f"CREATE TABLE t (id INT) WITH ('password' = {SECRET})",
+        f"CREATE TABLE t (id INT) WITH ('password' = '{SECRET})",
+        f'CREATE TABLE t (id INT) WITH ("password" = "{SECRET}")',
     ],
 )
 def test_errors(wrong: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,7 @@ VALUES = [
     ('PlainLoginModule required username="ann" password="s3 cret";',
      'PlainLoginModule required username="ann" password=******;'),
     ("host=db user=ann password = s3cret port=1", "host=db user=ann password = ****** port=1"),
+    ("host=db password='s3 cret' port=1", "host=db password=****** port=1"),
     ("hdfs://name:8020/path", "hdfs://name:8020/path"),
     ("http://host:8081/a@b:c@d", "http://host:8081/a@b:c@d"),
     ("kafka1:9092,kafka2:9092", "kafka1:9092,kafka2:9092"),
@@ -96,6 +99,54 @@ STATEMENTS = [
      "SELECT 1 FROM users u, t WHERE u.token = t.id AND token = 'x' AND 'password' <> token"),
     ("SELECT password, token FROM users WHERE name = 'x'", "SELECT password, token FROM users WHERE name = 'x'"),
 ]  # fmt: skip
+
+
+WITH = "CREATE TABLE t (a INT) WITH ("
+WRONG = [
+    (f"{WITH}'password' /* x */ = 's3cret' 'y')", f"{WITH}'password' /* x */ = '******')"),
+    (f"{WITH}'password' -- don't\n = 's3cret')", f"{WITH}'password' -- don't\n = '******')"),
+    (f"{WITH}password = 's3cret', a = 'b')", f"{WITH}password = '******', a = 'b')"),
+    (f"{WITH}password = s3cret)", f"{WITH}password = ******)"),
+    (f"{WITH}password = -s3cret x)", f"{WITH}password = ******)"),
+    (f"{WITH}`password` = 's3cret')", f"{WITH}`password` = '******')"),
+    (f'{WITH}"password" = "s3cret")', f'{WITH}"password" = "******")'),
+    (f"{WITH}'password' = `s3cret`)", f"{WITH}'password' = `******`)"),
+    (f"{WITH}'password' : 's3cret')", f"{WITH}'password' : '******')"),
+    (f"{WITH}'password' == 's3cret')", f"{WITH}'password' == '******')"),
+    (f"{WITH}'password' => 's3cret')", f"{WITH}'password' => '******')"),
+    (f"{WITH}'password' 's3cret')", f"{WITH}'password' '******')"),
+    (f"{WITH}'password = 's3cret')", f"{WITH}'password = '******"),
+    (f"{WITH}'password = s3cret')", f"{WITH}'password = ******')"),
+    (f"{WITH}password' = 's3cret')", f"{WITH}password' = '******"),
+    (f"{WITH}'password' = s3cret')", f"{WITH}'password' = ******"),
+    (f"{WITH}'password' = 's3cret)", f"{WITH}'password' = '******"),
+    (f"{WITH}'a' = 'b' 'password' = 's3cret')", f"{WITH}'a' = 'b' 'password' = '******')"),
+    (f"{WITH}'password' = /* s */ 's3cret')", f"{WITH}'password' = /* s */ '******')"),
+    (f"-- 'password' = 's3cret'\n{WITH}'a' = 'b')", f"-- 'password' = '******'\n{WITH}'a' = 'b')"),
+    (f"-- it isn't\n{WITH}'url' = 'x://a:s3cret@h/b')", f"-- it isn't\n{WITH}'url' = 'x://a:******@h/b')"),
+    ("SELECT 1 FROM t /*+ OPTIONS(password = s3cret) */ x", "SELECT 1 FROM t /*+ OPTIONS(password = ******) */ x"),
+    ("ALTER TABLE t SET (password = 's3cret')", "ALTER TABLE t SET (password = '******')"),
+    ("SET 'a.password' = s3cret x; SELECT 1", "SET 'a.password' = ******; SELECT 1"),
+    ("SET a.password='s3cret'", "SET a.password='******'"),
+    (f"{WITH}'url' = 'host=x password=''s3cret x''')", f"{WITH}'url' = 'host=x password=******'')"),
+    ("CREATE VIEW v AS SELECT 1 FROM t WHERE token = 'x'", "CREATE VIEW v AS SELECT 1 FROM t WHERE token = 'x'"),
+    ("CREATE TABLE t (password STRING, token INT COMMENT 'secret') WITH ('a' = 'b')",
+     "CREATE TABLE t (password STRING, token INT COMMENT 'secret') WITH ('a' = 'b')"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "shown"), WRONG)
+def test_statements_that_cannot_be_read(statement: str, shown: str) -> None:
+    assert mask_statement(statement) == shown
+    assert "s3cret" not in blot(statement) and len(blot(statement)) == len(statement)
+
+
+@pytest.mark.parametrize("text", ["a" * 50_000, "a." * 25_000, "a=" * 25_000, "'" * 50_001, "x://" * 10_000])
+def test_long_texts_take_no_time(text: str) -> None:
+    begun = time.process_time()
+    blot(f"SELECT '{text}")
+    mask_text(text)
+    assert time.process_time() - begun < 20, "the time grows with the square of the length"
 
 
 @pytest.mark.parametrize(("statement", "shown"), STATEMENTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.spelling import spelled
 from millrace.cli.texts.outline import Outlined
 
 PROGRAM_OPTIONS = {"-py", "--python", "-pym", "--pyModule"}
@@ -23,10 +24,13 @@ class ProgramCommand(Outlined):
         """``args`` with ``--`` in front of the program's arguments, if ``-py`` or ``-pym`` names the program."""
         named = False
         position = 0
+        args = list(args)
+        options = [param for param in self.params if isinstance(param, click.Option)]
         while position < len(args):
             word = args[position]
             if word == "--" or (not named and not word.startswith("-")):
                 return args
+            args[position] = word = spelled(word, options)
             option, attached = self._option(word)
             if option is None:
                 if named:

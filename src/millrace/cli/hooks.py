@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from millrace import activate, deactivate
+import click
+
+from millrace.activate import activate, activate_where_missing, deactivate, is_active
 from millrace.common.configuration import Configuration
 from millrace.datastream.settings.defaults import Submitter, set_defaults, set_submitter
 from millrace.spark.jobs.listeners import PlainListener, set_listener_factory
@@ -23,17 +25,27 @@ def hooks(
     listener: Callable[[], JobListener] = PlainListener,
     pyflink: bool = False,
 ) -> Iterator[None]:
-    """Inside, environments begin with the settings, and what they execute goes to the submitter."""
+    """Inside, environments begin with the settings, and what they execute goes to the submitter.
+
+    :param pyflink: whether ``import pyflink`` means Millrace also where PyFlink is installed.
+    """
     set_defaults(Configuration.from_dict(settings.configuration))
     set_submitter(submitter)
     set_listener_factory(listener)
+    already = is_active()
     if pyflink:
         activate()
+    elif not already:
+        activate_where_missing(_tell)
     try:
         yield
     finally:
         set_defaults(None)
         set_submitter(None)
         set_listener_factory(PlainListener)
-        if pyflink:
+        if not already:
             deactivate()
+
+
+def _tell() -> None:
+    click.echo("PyFlink is not installed: `import pyflink` means Millrace here, as with --pyflink", err=True)

@@ -21,6 +21,7 @@ class ProgramOptions:
     words: tuple[str, ...] = ()
     python: str | None = None
     module: str | None = None
+    jars: tuple[str, ...] = ()
     parallelism: int | None = None
     properties: tuple[tuple[str, str], ...] = ()
     master: str | None = None
@@ -56,6 +57,14 @@ _PROGRAM: tuple[Callable[[F], F], ...] = (
     click.argument("words", metavar="PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED),
     click.option("-py", "--python", metavar="FILE", help="The program, if not given as an argument."),
     click.option("-pym", "--pyModule", "module", metavar="NAME", help="A module to run as the program."),
+    click.option(
+        "-j",
+        "--jarfile",
+        "jars",
+        multiple=True,
+        metavar="FILE",
+        help="A jar for Spark, like -D pipeline.jars=FILE. Flink's own (flink-...jar) need not be there.",
+    ),
     click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),
     # Taken without effect: the job always ends with this command, which is what it asks for.
     click.option(
@@ -127,6 +136,16 @@ _SURROUNDING_NAMES = (
 def program_options(command: F) -> F:
     """Add the options; they arrive as one ``ProgramOptions`` in the argument ``program``."""
     return _with(command, (*_PROGRAM, *_SURROUNDINGS), tuple(ProgramOptions.__dataclass_fields__))
+
+
+def pyflink_anyway(command: F) -> F:
+    """Add ``--pyflink`` where it is so without it: what runs there is Millrace's in any case."""
+    return click.option(
+        "--pyflink",
+        is_flag=True,
+        expose_value=False,
+        help="Without effect: `import pyflink` of functions means Millrace anyway.",
+    )(command)
 
 
 def surroundings_options(command: F) -> F:

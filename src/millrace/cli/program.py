@@ -69,6 +69,8 @@ def find_program(options: ProgramOptions) -> Program:
         return Program(options.module, True, options.words)
     if options.python is not None:
         return _file(options.python, options.words)
+    if not options.words and options.jars:
+        raise click.UsageError(f"{options.jars[0]} is a jar, and programs are written in Python: give one with -py")
     if not options.words:
         raise click.UsageError("which program? Give its file, or a module with -pym")
     return _file(options.words[0], options.words[1:])

@@ -190,11 +190,11 @@ def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs, say: Cal
     with watching() as described:
         try:
             program.run(settings.paths, afterwards=jobs.wait)
-            forgotten = never_executed(described)
         finally:
             jobs.cancel()
-    if forgotten is not None:
+    if (forgotten := never_executed(described)) is not None:
         say(f"{forgotten.described} never ran: the program has ended without calling execute() behind it")
+        sys.exit(1)
 
 
 def _screen() -> Screen | None:

@@ -14,6 +14,7 @@ from millrace.cli.shipping import python_file, zip_folder
 
 MASTER = "millrace.master"
 SPARK_MASTER = "spark.master"
+JARS = "pipeline.jars"
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,25 @@ def configured(options: ProgramOptions) -> dict[str, str]:
     try:
         files = file_settings(options.config_dir)
         given = dict(options.properties)
+        if options.jars:
+            given[JARS] = ";".join([*filter(None, [given.get(JARS)]), *map(_jar, options.jars)])
         tell_about(given)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from None
     if {MASTER, SPARK_MASTER} & given.keys():
         files = {key: value for key, value in files.items() if key not in (MASTER, SPARK_MASTER)}
     return {**files, **with_new_names(given)}
+
+
+def _jar(path: str) -> str:
+    """A jar of -j, from the folder where the command is typed. One of Flink's that is missing is left out later."""
+    from millrace.datastream.settings.dependencies import is_flinks_and_missing
+
+    if "://" in path:
+        return path
+    if not is_flinks_and_missing(path):
+        _require([path], "jar (-j)")
+    return os.path.abspath(path)
 
 
 def _require(paths: Iterable[str], what: str) -> None:

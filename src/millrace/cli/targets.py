@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from millrace.cli.options import ProgramOptions, key_values
+from millrace.cluster.remote.addresses import named_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""
@@ -99,8 +100,7 @@ def resolved(program: ProgramOptions, target: Target) -> Target:
     if target.address == "yarn-cluster":
         return replace(target, kind=LOCAL, address=None)
     if kind in (None, LOCAL, REMOTE):
-        host, port = configuration.get("rest.address"), configuration.get("rest.port")
-        named = f"{host or 'localhost'}:{port or 8081}" if kind == REMOTE and (host or port) else None
+        named = named_in(configuration) if kind == REMOTE else None
         return replace(target, kind=kind, address=target.address or named)
     check_kind(kind)
     return replace(target, kind=LOCAL)

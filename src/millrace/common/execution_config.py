@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from millrace.common.config_options import ConfigOption, ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.time import Duration
+from millrace.util.fallback import HasOlderNames
 
 __all__ = ["ExecutionConfig"]
 
@@ -40,7 +41,7 @@ _JOB_PARAMETERS: ConfigOption[dict[str, str]] = (
 )
 
 
-class ExecutionConfig:
+class ExecutionConfig(HasOlderNames):
     """Settings of a job, kept under Flink's keys in ``configuration``. Setters return the config itself.
 
     Settings about Kryo, Avro and closures are kept, but mean nothing here: values travel by pickle.

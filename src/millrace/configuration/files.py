@@ -21,8 +21,8 @@ logger = logging.getLogger("millrace")
 CURRENT, OLDER = "config.yaml", "flink-conf.yaml"
 DIRECTORIES = ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR")
 """Variables of the environment that name the directory; the first that is set counts."""
-_NOTHING = (None, "", "~", "null")
-"""Values of YAML that say that a key has none."""
+_NOTHING = (None, "", "~", "null", "(none)")
+"""Values that say that a key has none: YAML's, and what Flink's documents print."""
 FALLBACK = "conf"
 """The directory if none is named, below the working directory."""
 
@@ -125,8 +125,16 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         text = "" if line.lstrip().startswith("#") else line.split(" #", 1)[0].strip()
         key, colon, value = text.partition(": ")
-        if colon and key.strip() and value.strip():
-            yield key.strip(), value.strip()
+        value = _unquoted(value.strip())
+        if colon and key.strip() and value:
+            if value not in _NOTHING:
+                yield key.strip(), value
         elif text and not text.endswith(":"):  # a key without a value is left out, as in Flink
             # What stands there may be a secret.
             raise ConfigurationError(f"{file}, line {number}: expected is 'key: value', with a space after the colon")
+
+
+def _unquoted(value: str) -> str:
+    """A value without the quotes that Flink's documents put round texts; YAML would drop them, too."""
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted and value[0] not in value[1:-1] else value

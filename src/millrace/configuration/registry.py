@@ -31,6 +31,11 @@ class Option:
     def key(self) -> str:
         return self.fact.key
 
+    @property
+    def type(self) -> str:
+        """Of its values here: Flink's, or a wider one."""
+        return self.rule.takes or self.fact.type
+
     def is_as_here(self, value: str) -> bool:
         """Whether a value says what happens anyway."""
         same = self.rule.same or (self.fact.default,)

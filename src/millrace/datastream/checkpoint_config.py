@@ -11,6 +11,7 @@ from millrace.common.state.externalized_checkpoint_retention import Externalized
 from millrace.common.time import Duration, TimeSpan, to_millis
 from millrace.datastream.checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage
 from millrace.datastream.checkpointing_mode import CheckpointingMode
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from millrace.common.configuration import Configuration
@@ -24,7 +25,7 @@ UNLIMITED_FAILURES = 2**31 - 1
 _E = TypeVar("_E", bound=Enum)
 
 
-class CheckpointConfig:
+class CheckpointConfig(HasOlderNames):
     """When and how checkpoints are taken. All times are ms; the setters return the object itself.
 
         >>> config = env.enable_checkpointing(10_000).get_checkpoint_config()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -54,6 +52,7 @@ from millrace.datastream.aggregations import (
     smaller,
 )
 from millrace.datastream.broadcast_stream import BroadcastStream
+from millrace.datastream.function_checks import refuse_generator, warn_of_nothing
 from millrace.datastream.keyed_adapters import (
     CoFlatMap,
     CoMap,
@@ -73,7 +72,7 @@ from millrace.graph.origin import user_origin
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
-from millrace.util.fallback import HasOlderNames
+from millrace.util.fallback import HasOlderNames, takes_older_arguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -106,7 +105,6 @@ def __getattr__(name: str) -> Any:
     return _missing(name) if home is None else getattr(import_module(f"millrace.datastream.{home}"), name)
 
 
-logger = logging.getLogger("millrace")
 OTHER_ENVIRONMENT = "the streams belong to different environments: make all streams of a job with the same one"
 
 F = TypeVar("F")
@@ -325,7 +323,7 @@ class DataStream(_NodeHandle):
             >>> list(env.from_collection([1, 2]).map(lambda n: n * 10, Types.INT()).execute_and_collect())
             [10, 20]
         """
-        _warn_of_generator(func)
+        refuse_generator(func, "map", "map()")
         return self._add("Map", specs.Map(_function(as_map, func, "map()")), output_type)
 
     def flat_map(
@@ -336,6 +334,7 @@ class DataStream(_NodeHandle):
             >>> list(env.from_collection(["a b", "c"]).flat_map(lambda line: line.split()).execute_and_collect())
             ['a', 'b', 'c']
         """
+        warn_of_nothing(func, "flat_map", "flat_map()")
         return self._add("FlatMap", specs.FlatMap(_function(as_flat_map, func, "flat_map()")), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
@@ -344,6 +343,7 @@ class DataStream(_NodeHandle):
             >>> list(env.from_collection([1, 2, 3]).filter(lambda n: n % 2 == 1).execute_and_collect())
             [1, 3]
         """
+        refuse_generator(func, "filter", "filter()")
         return self._add("Filter", specs.Filter(_function(as_filter, func, "filter()")), self._type)
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
@@ -394,6 +394,7 @@ class DataStream(_NodeHandle):
         expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
         return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector: Callable[[Any], Any] | KeySelector | str | int,
@@ -756,7 +757,7 @@ class KeyedStream(DataStream):
     ) -> DataStream:
         """One element in, one out; a MapFunction can use keyed state."""
         if isinstance(func, MapFunction):
-            _warn_of_generator(func)
+            refuse_generator(func, "map", "map()")
             return self._add("Map", specs.KeyedProcess(KeyedMap(func)), output_type)
         return super().map(func, output_type)
 
@@ -799,6 +800,7 @@ class KeyedStream(DataStream):
             >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
             [1, 2, 4, 6]
         """
+        refuse_generator(func, "reduce", "reduce()")
         return self._add("Reduce", specs.Reduce(_function(as_reduce, func, "reduce()")), self._type)
 
     def sum(self, position_to_sum: Position = 0) -> DataStream:
@@ -846,6 +848,7 @@ class KeyedStream(DataStream):
         """
         return self.reduce(FieldChoice(position_to_max_by, greater_than))
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector: Callable[[Any], Any] | KeySelector | str | int,
@@ -925,6 +928,7 @@ class ConnectedStreams:
         self.stream1 = stream1
         self.stream2 = stream2
 
+    @takes_older_arguments
     def key_by(
         self,
         key_selector1: Callable[[Any], Any] | KeySelector | str | int,
@@ -1054,15 +1058,6 @@ def checked_type(declared: Any) -> TypeInformation | None:
     return declared
 
 
-def _warn_of_generator(func: Any) -> None:
-    if inspect.isgeneratorfunction(func.map if isinstance(func, MapFunction) else func):
-        logger.warning(
-            "map() at %s: its function is a generator, and map() sends on the generator itself: flat_map() sends on "
-            "what it yields",
-            user_origin(),
-        )
-
-
 def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
     try:
         return adapt(func)
@@ -1073,4 +1068,5 @@ def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
 def _key_function(key_selector: Any, where: str) -> Callable[[Any], Any]:
     if isinstance(key_selector, (str, int)) and not isinstance(key_selector, bool):
         return itemgetter(key_selector)
+    refuse_generator(key_selector, "get_key", where)
     return _function(as_key_selector, key_selector, where).get_key

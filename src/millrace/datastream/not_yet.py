@@ -50,6 +50,7 @@ def module_getattr(module_name: str) -> Callable[[str], type]:
 
 _PROCESS = "KeyedProcessFunction with keyed state and timers"
 _SOURCE = "a source written in Python (millrace.common.source.Source)"
+_DYNAMODB = "KinesisStreamsSource on a stream of Kinesis that DynamoDB sends its changes to"
 _SINK = "a sink written in Python (millrace.common.sink.Sink)"
 
 _TABLE: tuple[tuple[str, str, str], ...] = (
@@ -59,6 +60,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "a query with its own USING TTL (CassandraSinkBuilder.set_query)",
         "MapperOptions",
     ),
+    ("connectors.kinesis", _DYNAMODB, "FlinkDynamoDBStreamsConsumer"),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
     ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),
@@ -70,6 +72,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         PulsarSource PulsarSourceBuilder StartCursor StopCursor
         """,
     ),
+    ("connectors", _DYNAMODB, "FlinkDynamoDBStreamsConsumer"),
 )
 
 NOT_YET: dict[str, str] = {

@@ -1,1 +1,1 @@
-"""Names of Flink 1.7 to 1.13 for programs that still use them; only ``millrace.older`` knows where they are."""
+"""Names of Flink 1.7 to 1.20 for programs that still use them; only ``millrace.older`` knows where they are."""

@@ -9,6 +9,9 @@ from millrace.legacy.telling import tell
 
 __all__ = ["ExecutionEnvironment"]
 
+__path__: list[str] = []
+"""It is ``pyflink.dataset.execution_environment``, too, so it has to be a package."""
+
 
 class ExecutionEnvironment:
     """The context of a batch program; its tables are made by ``BatchTableEnvironment.create(env)``."""

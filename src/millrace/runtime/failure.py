@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -107,13 +107,7 @@ def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFa
 
 def is_final(error: BaseException | None) -> bool:
     """Whether an error, or what caused it, rules restarts out."""
-    seen: set[int] = set()  # an error may be its own cause
-    while error is not None and id(error) not in seen:
-        if isinstance(error, SuppressRestartsException):
-            return True
-        seen.add(id(error))
-        error = error.__cause__
-    return False
+    return error is not None and any(isinstance(each, SuppressRestartsException) for each in _causes(error))
 
 
 def shorten(value: Any, limit: int = ELEMENT_LIMIT) -> str:
@@ -155,7 +149,28 @@ def describe(error: BaseException) -> str:
     """Type and message in one line, as a traceback ends."""
     if type(error).__module__.startswith("millrace."):
         return f"{type(error).__name__}: {error}".replace("\n", " | ")
-    return "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
+    # The class alone says little.
+    spoken = None if _text_of(error) else next((each for each in _causes(error) if _text_of(each)), None)
+    return text if spoken is None else f"{text}: {describe(spoken)}"
+
+
+def _text_of(error: BaseException) -> str:
+    """Its message; empty also where making it fails."""
+    try:
+        return str(error).strip()
+    except Exception:
+        return ""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what caused it, each once: an error may be its own cause."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        yield found
+        seen.add(id(found))
+        found = found.__cause__
 
 
 def full_traceback(error: BaseException) -> str:

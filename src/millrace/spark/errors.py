@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from millrace.runtime.failure import describe
@@ -40,12 +41,18 @@ ADVICE = {
 """A part of a Python worker's error -> what to do about it."""
 
 _CAUSE = "Caused by: "
+_IN_MAIN = 'Exception in thread "main" '
+_CLASS = re.compile(r"[\w$.]+")
 _IN_PYTHON = "An exception was thrown from the Python worker"
 _AFTER_PYTHON = ("SQLSTATE:", "at ", _CAUSE)
 
 
 class DriverLostError(RuntimeError):
     """The JVM of the driver is gone: this process cannot go on, another one can from the last checkpoint."""
+
+
+class SparkNotStartedError(RuntimeError):
+    """Spark's launcher has ended before there was a JVM to talk to."""
 
 
 def jvm_answers(context: SparkContext) -> bool:
@@ -68,7 +75,22 @@ def reason(error: BaseException) -> str:
         return _python_error(lines)
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     raised = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # Py4J: the second line has the error
-    return next((line[:LIMIT] for line in (*causes[-1:], *raised, *lines)), describe(error))
+    found = [*reversed(causes), *raised, *lines]
+    # The last cause is often a class alone: the one that it came through says more.
+    return next(filter(_has_message, found), found[0] if found else describe(error))[:LIMIT]
+
+
+def _has_message(line: str) -> bool:
+    """Whether a line of Java's says more than the class of an exception."""
+    name, _, message = line.partition(":")
+    return bool(message.strip(" ;:.") or not _CLASS.fullmatch(name.strip()))
+
+
+def launcher_said(log: str) -> str:
+    """Why Spark's launcher has given up, by what it wrote; empty if it wrote nothing."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith(("\t", "    at "))]
+    errors = [line.removeprefix(_IN_MAIN) for line in lines if line.startswith((_IN_MAIN, _CAUSE, "Error:"))]
+    return next(filter(_has_message, [*errors, *reversed(lines)]), "").removeprefix(_CAUSE)[:LIMIT]
 
 
 def _python_error(lines: list[str]) -> str:

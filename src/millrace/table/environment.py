@@ -97,6 +97,11 @@ class TableEnvironment:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}{instead(name)}")
             return found
 
+    @property
+    def _j_tenv(self) -> TableEnvironment:
+        """The environment itself, for programs of PyFlink: there is no Java behind it."""
+        return self
+
     def _get_j_env(self) -> StreamExecutionEnvironment:
         """The environment below, for programs of PyFlink: there is no Java behind it."""
         return self._session.streams

@@ -8,12 +8,22 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from millrace.util.similar import did_you_mean
 
-__all__ = ["Fallback", "HasOlderNames", "install", "installed", "older_expressions", "older_method", "remove"]
+__all__ = [
+    "Fallback",
+    "HasOlderNames",
+    "OlderStatics",
+    "install",
+    "installed",
+    "older_expressions",
+    "older_method",
+    "remove",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 """The function that a decorator is put on."""
@@ -101,3 +111,16 @@ class HasOlderNames:
         if name in self._meant:
             return f", did you mean '{self._meant[name]}'?"
         return did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])
+
+
+class OlderStatics(type):
+    """Metaclass of classes that once had other static methods."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            known = _installed if name.islower() and not name.startswith("_") else []
+            found = known[0].method(cls, name) if known else None
+            if found is None:
+                raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+            return partial(found, cls)

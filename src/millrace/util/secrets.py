@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from millrace.util.secret_settings import Span, quoted_texts, secret_settings
+
 __all__ = ["HIDDEN", "blot", "holds_secret", "is_secret", "mask", "mask_options", "mask_statement", "mask_text"]
 
 HIDDEN = "******"
@@ -39,18 +41,15 @@ def is_secret(name: str) -> bool:
     return words[-1:] == ["pass"] or any(word in _AS_WORD or word.endswith("token") for word in words)
 
 
-_LITERALS = re.compile(r"'(?P<name>(?:[^']|'')*)'\s*=\s*'(?P<value>(?:[^']|'')*)'")
+_LITERALS = re.compile(r"'(?P<name>(?:[^']|''){0,200})'\s*=\s*'(?P<value>(?:[^']|'')*)'")
 """``'name' = 'value'``, as in WITH and SET"""
-_LITERAL = re.compile(r"'(?:[^']|'')*'")
-_SETTING = re.compile(r"(?:^|;)\s*SET\s+(?P<name>[\w.\-]+)\s*=\s*(?P<value>[^\s;]+)", re.IGNORECASE)
-"""``SET name = value`` without quotes"""
 _IN_VALUES = (
     # scheme://user:word@
-    re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]*://[^\s/?#'\"@:]*:(?P<value>[^\s/?#'\"]+)@"),
+    re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,40}://[^\s/?#'\"@:]*:(?P<value>[^\s/?#'\"]+)@"),
     # jdbc:oracle:thin:user/word@
     re.compile(r"\bjdbc:oracle:\w+:[^\s/'\"]+/(?P<value>[^\s'\"@]+)@"),
     # name=value, as in URLs, in connection strings, in configurations of JAAS
-    re.compile(r"(?P<name>[A-Za-z][\w.\-]*)\s*=\s*(?P<value>\"[^\"]*\"|[^\s&;,'\")}\]]+)"),
+    re.compile(r"(?<![\w.\-])(?P<name>[\w.\-]+)\s*=\s*(?P<value>\"[^\"]*\"|'+[^']+'|[^\s&;,'\")}\]]+)"),
 )
 
 
@@ -86,9 +85,6 @@ def blot(sql: str) -> str:
     return _covered(sql, _in_statement(sql), lambda secret: re.sub(r"[^\n]", "*", secret))
 
 
-Span = tuple[int, int]
-
-
 def _covered(text: str, spans: Iterable[Span], cover: Callable[[str], str] = lambda secret: HIDDEN) -> str:
     parts, at = [], 0
     for begin, end in sorted(spans):
@@ -106,14 +102,11 @@ def _in_text(text: str) -> Iterator[Span]:
 
 
 def _in_statement(sql: str) -> Iterator[Span]:
-    yield from _secrets(sql, _LITERALS)
-    for literal in _LITERAL.finditer(sql):
+    yield from secret_settings(sql, is_secret)
+    for at, text in quoted_texts(sql):
         for pattern in _IN_VALUES:
-            for begin, end in _secrets(literal[0], pattern):
-                yield literal.start() + begin, literal.start() + end
-    for setting in _SETTING.finditer(sql):
-        if is_secret(setting["name"]):
-            yield setting.span("value")
+            for begin, end in _secrets(text, pattern):
+                yield at + begin, at + end
 
 
 def _secrets(text: str, pattern: re.Pattern[str]) -> Iterator[Span]:

@@ -31,12 +31,19 @@ FACTS = SessionFacts(HERE, {"spark.driver.memory": "2g"}, 60.0, 0)
     [
         ({"spark.driver.memory": "2g", "parallelism.default": "3"}, HERE, None),
         ({"spark.driver.memory": "2g", "spark.log.level": "ERROR"}, HERE, None),
-        ({}, HERE, "it has other settings: spark.driver.memory"),
+        ({}, HERE, None),
         ({"spark.driver.memory": "3g"}, HERE, "it has other settings: spark.driver.memory"),
         (
             {"spark.driver.memory": "2g", "pipeline.jars": "a.jar", "env.java.opts.all": "-Da=b"},
             HERE,
             "it has other settings: env.java.opts.all, pipeline.jars",
+        ),
+        ({"spark.driver.memory": "2g", "pipeline.jars": "file:///opt/flink-sql-connector-kafka.jar"}, HERE, None),
+        ({"spark.driver.memory": "2g", "pipeline.classpaths": "flink-json.jar;/x/flink-avro.jar"}, HERE, None),
+        (
+            {"spark.driver.memory": "2g", "pipeline.jars": "flink-json.jar;mine.jar"},
+            HERE,
+            "it has other settings: pipeline.jars",
         ),
         ({"spark.driver.memory": "2g"}, {**HERE, "pyspark": "4.4.0"}, "it was started with another pyspark"),
         ({"spark.driver.memory": "2g"}, {"Python": "3.12 in /venv"}, "it was started with another Python and pyspark"),

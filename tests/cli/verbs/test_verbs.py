@@ -218,6 +218,14 @@ def test_what_the_verbs_do_and_say(fake: Fake, words: tuple[str, ...], asked: li
         (("savepoint", "-d"), "Missing argument for option: d"),
         (("savepoint", "--dispose"), "Missing argument for option: d"),
         (("list", "--nonsense"), "Unrecognized option: --nonsense"),
+        (
+            ("cancel", ID, "-savepoint", "/sp"),
+            "Unrecognized option: -savepoint (is --withSavepoint meant? -s takes its value behind a space)",
+        ),
+        (
+            ("savepoint", ID, "-dispos", "/sp"),
+            "Unrecognized option: -dispos (is --dispose meant? -d takes its value behind a space)",
+        ),
         (("stop", "-t", "kubernetes-session", ID), "-t kubernetes-session: nearest: --master k8s://HOST:PORT with -D "
          "spark.kubernetes..."),
         *(
@@ -234,6 +242,20 @@ def test_mistakes_are_told_on_standard_output(fake: Fake, words: tuple[str, ...]
     result = call(*words)
     assert (result.exit_code, result.stdout, result.stderr) == (1, text + HINT, "")
     assert fake.asked == []
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("cancel", "-withSavepoint", "/sp", ID), ("savepoint", ID, "/sp", False)),
+        (("cancel", ID, "-s/sp"), ("savepoint", ID, "/sp", False)),
+        (("stop", "-drain", "-savepointPath=/sp", ID), ("stop", ID, "/sp", True, False)),
+    ],
+)
+def test_long_names_may_have_one_dash(fake: Fake, words: tuple[str, ...], asked: tuple[Any, ...]) -> None:
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    assert fake.asked[0] == asked
 
 
 @pytest.mark.parametrize("name", ["-m", "--jobmanager", "-t", "-e", "-z", "-yid"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -79,6 +80,11 @@ def entry(run: ProgramRun, _: JobsHere) -> int:
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
             print("waiting", flush=True)
             signal.pause()
+        if word == "stuck":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            child = subprocess.Popen(["sleep", "1000"])
+            print("child", child.pid, flush=True)
+            time.sleep(1000)
         if word == "echo":
             print(sys.stdin.readline().strip(), flush=True)
         if word.startswith("os._exit="):
@@ -92,5 +98,6 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         install(sys.argv[2], sys.argv[1])
     job_folder.make_folders(sys.argv[1])
+    supervisor.STARTING_SECONDS = 1.0
     idle = os.environ.get(IDLE)
     supervisor.Supervisor(sys.argv[1], [], entry, None if idle is None else float(idle)).run()

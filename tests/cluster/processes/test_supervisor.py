@@ -59,6 +59,27 @@ def test_one_program_takes_no_other_with_it(small: Small) -> None:
     assert small.outcome(stays).exit_code == 143
 
 
+def test_a_program_that_does_not_hear_a_cancellation_is_killed_with_what_it_started(small: Small) -> None:
+    """As one whose JVM waits for a YARN that is away."""
+    small.start()
+    id = small.submit("stuck")
+    small.begun(id)
+    wait_for(lambda: "child" in small.output(id), "the program")
+    child = int(small.output(id).rpartition("child ")[2])
+    assert small.ask("cancel", id=id)
+    assert small.outcome(id).exit_code == 137
+    wait_for(lambda: _is_gone(child), "what it started")
+    (document,) = (job_folder.read_archive(path) for _, path in job_folder.archived(small.folder))
+    assert document is not None and document.state == "CANCELED"
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return True
+
+
 def test_an_attached_program_has_the_streams_of_its_command(small: Small) -> None:
     small.start()
     read, write = os.pipe()

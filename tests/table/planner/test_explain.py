@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,16 @@ def test_nothing_is_added_to_the_program(environment: TableEnvironment) -> None:
     before = len(environment._session.streams._program.added())
     environment.explain_sql(COUNTS)
     assert len(environment._session.streams._program.added()) == before
+
+
+def test_conditions_of_a_source_name_the_columns_of_its_table(environment: TableEnvironment, tmp_path: Path) -> None:
+    """Also where the columns beside them are not read."""
+    environment.execute_sql(
+        "CREATE TABLE parts (id INT, name STRING, x INT, dt STRING, hr STRING, "
+        "`file.path` STRING NOT NULL METADATA) PARTITIONED BY (dt, hr) "
+        f"WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'csv')"
+    )
+    query = "SELECT id FROM parts WHERE dt = '2020-05-20' AND hr = '12' AND `file.path` <> 'x'"
+    shown = "\n".join(sections(environment.explain_sql(query))["Optimized Physical Plan"])
+    scan = shown.partition("Scan(")[2]
+    assert "[id, dt, hr, file.path], (dt = '2020-05-20'), (hr = '12'), (file.path <> 'x')" in scan, shown

@@ -88,3 +88,80 @@ def test_a_table_of_an_older_program() -> None:
     given = ", ".join(f"'{name}' = '{value}'" for name, value in KAFKA.items())
     environment.execute_sql(f"CREATE TABLE t (a INT) WITH ({given})")
     assert "TableSourceScan" in environment.sql_query("SELECT * FROM t").explain()
+
+
+def test_a_table_of_a_database() -> None:
+    given = {
+        "connector.type": "jdbc",
+        "connector.url": "jdbc:mysql://localhost:3306/flink-test",
+        "connector.table": "jdbc_table_name",
+        "connector.driver": "com.mysql.jdbc.Driver",
+        "connector.username": "name",
+        "connector.password": "password",
+        "connector.read.partition.column": "id",
+        "connector.read.fetch-size": "100",
+        "connector.lookup.cache.ttl": "10s",
+        "connector.write.flush.max-rows": "5000",
+        "connector.write.max-retries": "3",
+        "update-mode": "upsert",
+    }
+    assert todays(given, "t") == {
+        "connector": "jdbc",
+        "url": "jdbc:mysql://localhost:3306/flink-test",
+        "table-name": "jdbc_table_name",
+        "driver": "com.mysql.jdbc.Driver",
+        "username": "name",
+        "password": "password",
+        "scan.partition.column": "id",
+        "scan.fetch-size": "100",
+        "lookup.cache.ttl": "10s",
+        "sink.buffer-flush.max-rows": "5000",
+        "sink.max-retries": "3",
+    }
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        {"connector.hosts": "http://host_name:9092;http://other:9093"},
+        {
+            "connector.hosts.0.hostname": "host_name", "connector.hosts.0.port": "9092",
+            "connector.hosts.1.hostname": "other", "connector.hosts.1.port": "9093",
+            "connector.hosts.0.protocol": "http", "connector.hosts.1.protocol": "http",
+        },
+    ],
+    ids=["one text", "numbered"],
+)
+@pytest.mark.parametrize("version", ["6", "7"])
+def test_an_index_of_elasticsearch(hosts: dict[str, str], version: str) -> None:
+    given = {
+        "connector.type": "elasticsearch",
+        "connector.version": version,
+        "connector.index": "MyUsers",
+        "connector.document-type": "user",
+        "connector.bulk-flush.backoff.type": "exponential",
+        "update-mode": "append",
+        "format.type": "json",
+        **hosts,
+    }
+    assert todays(given, "t") == {
+        "connector": f"elasticsearch-{version}",
+        "hosts": "http://host_name:9092;http://other:9093",
+        "index": "MyUsers",
+        **({"document-type": "user"} if version == "6" else {}),
+        "sink.bulk-flush.backoff.strategy": "exponential",
+        "format": "json",
+    }
+
+
+def test_the_connectors_of_today_know_the_words() -> None:
+    from millrace.connectors.tables.jdbc.factory import JdbcFactory
+    from millrace.connectors.tables.search.factory import Elasticsearch7Factory
+    from millrace.table.sessions import legacy_properties
+
+    of_version_6 = {"document-type"}
+    for factory, words in (
+        (JdbcFactory, legacy_properties._JDBC),
+        (Elasticsearch7Factory, legacy_properties._SEARCH),
+    ):
+        assert set(words.values()) - of_version_6 <= {*factory.required, *factory.optional}

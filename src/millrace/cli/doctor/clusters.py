@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping
 
 from millrace.cli.doctor.finding import Finding, bad, good, note
+from millrace.cluster.remote.addresses import named_in
 
 SECONDS = 5
 """how long a cluster has to answer"""
@@ -38,7 +39,7 @@ def cluster(settings: Mapping[str, str]) -> Iterator[Finding]:
     host = settings.get("rest.address")
     if not host:
         return
-    port = int(settings.get("rest.port") or 8081)
+    port = int((named_in(settings) or "").rpartition(":")[2])
     try:
         socket.create_connection((host, port), timeout=SECONDS).close()
     except OSError as error:

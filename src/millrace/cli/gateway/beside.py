@@ -47,7 +47,7 @@ def run_gateway(folder: str) -> int:
     listening = sockets.listen(sockets.socket_path(folder, sockets.GATEWAY))
     write_file(described, encode(GatewayDescription(this_process())))
     threading.Thread(target=_end_when_idle, args=(gateway, server), name="millrace-gateway-end", daemon=True).start()
-    with hooks(RunSettings(own, ()), gateway.submit, gateway.listener):
+    with hooks(RunSettings(own, ()), gateway.submit, gateway.listener, pyflink=True):
         try:
             with ending_quietly():
                 server.run(sockets=[listening])

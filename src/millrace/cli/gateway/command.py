@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millrace.cli.options import ProgramOptions, surroundings_options
+from millrace.cli.options import ProgramOptions, pyflink_anyway, surroundings_options
 
 if TYPE_CHECKING:
     from millrace.cli.settings import RunSettings
@@ -32,6 +32,7 @@ _ACTIONS = ("start", "start-foreground", "stop", "stop-all")
 @click.option("-m", "--jobmanager", "address", metavar="ADDRESS", help="host:port of the cluster that takes the jobs.")
 @click.option("--folder", hidden=True, metavar="DIR")
 @surroundings_options
+@pyflink_anyway
 def sql_gateway(action: str, program: ProgramOptions, address: str | None, folder: str | None) -> None:
     """Serve SQL over REST, as Flink's gateway does: sessions, statements, results in pages."""
     from importlib.util import find_spec

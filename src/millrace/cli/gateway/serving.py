@@ -50,7 +50,7 @@ def serve(settings: RunSettings, folder: str | None) -> None:
             began=time.time_ns() // 1_000_000,
             background=background,
         )
-        with hooks(settings, gateway.submit, gateway.listener):
+        with hooks(settings, gateway.submit, gateway.listener, pyflink=True):
             # Who reads the log of one in the background finds no token there.
             shown = "" if token is None or background else f", token {token}"
             click.echo(f"The SQL gateway listens at {server.address}{shown}")

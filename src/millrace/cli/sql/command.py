@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from millrace.cli.options import ProgramOptions, surroundings_options
+from millrace.cli.options import ProgramOptions, pyflink_anyway, surroundings_options
 
 EPILOG = """
 Without -f and -e statements are typed at a prompt; in a pipe they are read from standard input. Jobs that INSERT has
@@ -29,6 +29,7 @@ _NO_JARS = (
 @click.command("sql", epilog=EPILOG)
 @click.argument("mode", type=click.Choice(["embedded", "gateway"]), required=False)
 @surroundings_options
+@pyflink_anyway
 @click.option(
     "-f", "--file", "file", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file."
 )

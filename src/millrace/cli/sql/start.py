@@ -77,7 +77,7 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
     listener = jobs.listener if announce is None else partial(jobs.listener, announce)
     elsewhere = announce is not None or settings.configuration.get(TARGET) is not None
     ahead = contextlib.nullcontext() if elsewhere else begun_ahead(settings.configuration)
-    with ahead, hooks(settings, jobs.submit, listener):
+    with ahead, hooks(settings, jobs.submit, listener, pyflink=True):
         try:
             executor = Embedded(SqlSession(settings.configuration), jobs)
             ClientSettings.of(executor.settings())

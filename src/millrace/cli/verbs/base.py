@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from millrace.cli.spelling import all_spelled
 from millrace.cli.targets import check_kind
 from millrace.cli.texts.outline import Outlined
 from millrace.cli.texts.refused import OF_VERBS, refusing
@@ -29,9 +30,10 @@ class Verb(Outlined):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            options = [each for each in self.params if isinstance(each, click.Option)]
+            return super().parse_args(ctx, list(all_spelled(args, options)))
         except click.NoSuchOption as error:
-            wrong_arguments(f"Unrecognized option: {error.option_name}")
+            wrong_arguments(f"Unrecognized option: {error.option_name}{_meant(error)}")
         except click.BadOptionUsage as error:
             self._missing(error.option_name)
         except click.UsageError as error:
@@ -45,6 +47,14 @@ class Verb(Outlined):
             click.echo(text, err=True)
             sys.exit(FATAL)
         wrong_arguments(text)
+
+
+def _meant(error: click.NoSuchOption) -> str:
+    """A hint where a long name was written like a short one with its value behind it."""
+    if error.option_name.startswith("--") or not error.possibilities:
+        return ""
+    short = error.option_name[:2]
+    return f" (is {' or '.join(error.possibilities)} meant? {short} takes its value behind a space)"
 
 
 def verb(name: str | None = None) -> Callable[[Callable[..., Any]], Verb]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from millrace.cli.options import key_values
@@ -23,9 +23,10 @@ def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | No
 
     :raises ElsewhereError: it is not there, or not clear.
     """
+    from millrace.cluster.remote.addresses import named_in
     from millrace.cluster.remote.elsewhere import ElsewhereError
 
-    address = address or address_of(dict(key_values(properties)))
+    address = address or named_in(dict(key_values(properties)))
     found = _found()
     if address is not None:
         return at_address(address, found)
@@ -38,12 +39,6 @@ def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | No
         return jobs_of(having[0])
     listed = "\n".join(f"  -m {_short(each)}  {each.described}" for each in found)
     raise ElsewhereError(f"several run, say which one:\n{listed}")
-
-
-def address_of(configuration: Mapping[str, str]) -> str | None:
-    """The address that a configuration names."""
-    host, port = configuration.get("rest.address"), configuration.get("rest.port")
-    return None if host is None and port is None else f"{host or 'localhost'}:{port or 8081}"
 
 
 def at_address(address: str, found: list[Found]) -> JobsElsewhere:

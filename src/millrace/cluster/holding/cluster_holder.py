@@ -18,7 +18,7 @@ from millrace.cluster.holding.other_controls import ControlWithoutProcess
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.remote.socket_control import SocketControl
-from millrace.cluster.wire.asking import NotThereError, RefusedError, ask
+from millrace.cluster.wire.asking import NotThereError, ask
 from millrace.util.secrets import mask_options
 from millrace.util.stacks import stacks
 
@@ -66,7 +66,7 @@ class ClusterHolder:
         path = sockets.socket_path(self._folder, sockets.ENGINE)
         try:
             found = ask(path, "the engine", "task_managers", ENGINE_SECONDS)
-        except (NotThereError, RefusedError):
+        except NotThereError:
             return []  # it is just being started
         return msgspec.convert(found, list[TaskManagerDocument])
 

@@ -11,10 +11,12 @@ from importlib.util import find_spec
 import millrace
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.places.durable import write_file
+from millrace.common.config_values import split_list
 
 _FILE = "session.json"
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "cloudpickle")
-_OF_SPARK = ("spark.", "env.java.", "pipeline.jars", "pipeline.classpaths")
+_JARS = {"pipeline.jars", "pipeline.classpaths"}
+_OF_SPARK = ("spark.", "env.java.", *sorted(_JARS))
 """Beginnings of keys that are settled when Spark starts."""
 _OF_EACH_PROGRAM = ("spark.log.level", "spark.app.name")
 
@@ -69,11 +71,23 @@ def _millrace() -> str:
 
 def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
     """What a configuration says about Spark's start."""
-    return {
+    found = {
         key: value
         for key, value in configuration.items()
         if key.startswith(_OF_SPARK) and key not in _OF_EACH_PROGRAM
     }
+    for key in _JARS & found.keys():
+        jars = _sparks(split_list(found.pop(key)))
+        if jars:
+            found[key] = ";".join(jars)
+    return found
+
+
+def _sparks(jars: Iterable[str]) -> list[str]:
+    """Jars that Spark gets. Those of Flink's own that are not there are left out, so Spark starts as without them."""
+    from millrace.datastream.settings.dependencies import is_flinks_and_missing  # few programs have any
+
+    return [jar for jar in jars if not is_flinks_and_missing(jar)]
 
 
 def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping[str, str]) -> str | None:
@@ -84,9 +98,10 @@ def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping
     changed = _different(facts.versions, here)
     if changed:
         return f"it was started with another {' and '.join(changed)}"
-    wanted = _different(facts.settings, spark_part(configuration))
-    if wanted:
-        return f"it has other settings: {', '.join(wanted)}"
+    # What the program says nothing about is as whoever started the session wanted it.
+    other = sorted(key for key, value in spark_part(configuration).items() if facts.settings.get(key) != value)
+    if other:
+        return f"it has other settings: {', '.join(other)}"
     return None
 
 

@@ -39,6 +39,9 @@ ATTACH_SECONDS = 30.0
 CANCEL_SECONDS = 30.0
 """How long programs may take to cancel their jobs when the cluster stops."""
 
+STARTING_SECONDS = 10.0
+"""How long a program that has no job yet may take to end when it is cancelled."""
+
 
 class Supervisor:
     """Watches the programs of one cluster.
@@ -209,6 +212,8 @@ class Supervisor:
             return
         code = self._ended(program)
         if code is None:
+            if program.last_call is not None and now >= program.last_call:
+                program.kill()
             return
         if code == NOT_THE_ONE:  # a fork of an earlier supervisor was faster
             program.attempt = len(attempts.attempts(program.folder))
@@ -315,11 +320,16 @@ class Supervisor:
         return {"result": lent or (program is not None and not files)}
 
     def _cancel(self, id: str) -> bool:
-        """End a program whose process does not answer, or that waits for another one."""
+        """End a program that waits for a process, or for its Spark.
+
+        While Spark's JVM waits for YARN, or for whatever gives it executors, Python waits for the JVM and puts signals
+        off: such a process is killed.
+        """
         program = self._programs.get(id)
         if program is None:
             return False
         program.signal(signal.SIGTERM)
+        program.last_call = time.monotonic() + STARTING_SECONDS
         return True
 
     def _want(self, name: str) -> bool:

@@ -39,6 +39,8 @@ class Watched:
     client: socket.socket | None = None
     """who waits for its end"""
     cancelled: bool = False
+    last_call: float | None = None
+    """when the process is killed (monotonic), if it has not ended by then"""
 
     @property
     def id(self) -> str:
@@ -58,6 +60,13 @@ class Watched:
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End the process and the JVMs that it has started: they are in its process group."""
+        self.last_call = None
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def say(self, text: str) -> None:
         """Tell who reads the program's standard error."""

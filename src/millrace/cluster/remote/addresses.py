@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+DEFAULT_PORT = 8081
 _HERE = {"localhost", "127.0.0.1", "[::1]"}
 
 
 def url_of(address: str) -> str:
     return address if "://" in address else f"http://{address}"
+
+
+def named_in(configuration: Mapping[str, str]) -> str | None:
+    """The address that ``rest.address`` and ``rest.port`` name; of a range its first port."""
+    host, ports = configuration.get("rest.address"), configuration.get("rest.port")
+    if host is None and ports is None:
+        return None
+    port = re.match(r"\s*(\d+)", ports or "")
+    return f"{host or 'localhost'}:{port[1] if port else DEFAULT_PORT}"
 
 
 def same_address(address: str, url: str | None) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from millrace.cluster.places import run_folder, sockets, submissions
 from millrace.cluster.places.descriptions import describe_server
-from millrace.cluster.remote.addresses import same_address
+from millrace.cluster.remote.addresses import named_in, same_address
 from millrace.cluster.remote.rest_client import RestJobClient
 from millrace.cluster.wire.asking import NotThereError, ask
 from millrace.datastream.settings.defaults import Portable
@@ -76,8 +76,7 @@ def cluster_named(configuration: Mapping[str, str]) -> Cluster:
 
     :raises NoClusterError: there is none, or it is on another machine.
     """
-    host, port = configuration.get("rest.address"), configuration.get("rest.port")
-    named = f"{host or 'localhost'}:{port or 8081}" if host or port else None
+    named = named_in(configuration)
     found = [each for each in clusters() if named is None or same_address(named, each.url)]
     if len(found) == 1:
         return found[0]

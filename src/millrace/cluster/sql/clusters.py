@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from millrace.cluster.remote.addresses import same_address
+from millrace.cluster.remote.addresses import named_in, same_address
 
 if TYPE_CHECKING:
     from millrace.cluster.remote.handing_over import Cluster
@@ -43,8 +43,8 @@ def nearest(settings: Mapping[str, str]) -> Cluster | None:
     found = clusters()
     if len(found) > 1:
         shown = ", ".join(each.url for each in found)
-        named = f"{settings.get('rest.address') or 'localhost'}:{settings.get('rest.port') or 8081}"
-        meant = [each for each in found if same_address(named, each.url)]
+        named = named_in(settings)
+        meant = [each for each in found if named is not None and same_address(named, each.url)]
         if "rest.port" not in settings or not meant:
             raise NoClusterError(
                 f"several clusters run ({shown}): give -m with the address of one, or {TARGET}={LOCAL} for none of them"

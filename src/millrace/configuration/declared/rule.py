@@ -32,13 +32,15 @@ class Rule:
     """the module that reads keys which work, without ``millrace.``"""
     spark: tuple[str, ...] = ()
     """Spark's keys that get the value; one that ends with ``.<key>`` gets each entry of a map"""
+    takes: str = ""
+    """a type that has more values than Flink's"""
     computed: bool = False
     """whether Spark's values are computed from several keys"""
 
 
-def works(keys: str, reader: str, note: str = "") -> Rule:
+def works(keys: str, reader: str, note: str = "", takes: str = "") -> Rule:
     """Keys, separated by spaces, that do what they do in Flink."""
-    return Rule(tuple(keys.split()), Effect.WORKS, note, reader=reader)
+    return Rule(tuple(keys.split()), Effect.WORKS, note, reader=reader, takes=takes)
 
 
 def mapped(keys: str, spark: str, note: str = "", computed: bool = False, same: tuple[str, ...] = ()) -> Rule:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from millrace.common import config_values
 
 __all__ = ["canonical", "is_of", "said", "short_name", "values_of"]
+
+_PORTS = re.compile(r"none|\d+(-\d+)?(\s*,\s*\d+(-\d+)?)*", re.IGNORECASE)
+
+
+def _to_ports(text: str) -> str:
+    if not _PORTS.fullmatch(text):
+        raise ValueError(text)
+    return text
+
 
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "boolean": (config_values.to_boolean, "true or false"),
@@ -17,6 +27,7 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "float": (config_values.to_double, "a number"),
     "duration": (config_values.to_duration, "a span of time, as 500 ms, 10 s or 5 min"),
     "memory": (config_values.to_bytes_count, "a size, as 512 mb or 2 gb"),
+    "ports": (_to_ports, "a port, a range as 8081-8090, or none"),
     "map": (config_values.to_map, "key:value pairs with commas between them"),
 }
 """Type -> what reads its values, and how values are said. All other types are text."""

@@ -10,7 +10,8 @@ _OWN_SERVER = "Millrace's server is no server of Flink's: it keeps and answers a
 
 TITLE = "REST, dashboard, history and gateway"
 RULES = (
-    works("rest.address rest.port", CLUSTER, "where the server is found"),
+    works("rest.address", CLUSTER, "where the server is found"),
+    works("rest.port", CLUSTER, "where the server is found; `none`: a program in the foreground has none", "ports"),
     works("rest.bind-address rest.bind-port", CLUSTER, "where the server listens"),
     works("web.submit.enable", CLUSTER, "whether programs may be uploaded"),
     works("web.cancel.enable", CLUSTER, "whether the dashboard may cancel jobs"),
@@ -39,11 +40,12 @@ RULES = (
     works("rest.server.max-content-length", CLUSTER, "most bytes of an uploaded program"),
     works("rest.async.store-duration", CLUSTER, "how long savepoints that are done can be asked for"),
     works(
-        "sql-gateway.endpoint.rest.address sql-gateway.endpoint.rest.port "
-        "sql-gateway.endpoint.rest.bind-address sql-gateway.endpoint.rest.bind-port",
+        "sql-gateway.endpoint.rest.address sql-gateway.endpoint.rest.bind-address "
+        "sql-gateway.endpoint.rest.bind-port",
         "cli.gateway",
         "where the gateway listens",
     ),
+    works("sql-gateway.endpoint.rest.port", "cli.gateway", "where the gateway listens", "ports"),
     works(
         "sql-gateway.session.check-interval sql-gateway.session.idle-timeout sql-gateway.session.max-num",
         "cli.gateway",

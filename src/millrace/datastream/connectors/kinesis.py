@@ -16,6 +16,7 @@ from millrace.connectors.kinesis.sink import (
     PartitionKeyGenerator,
 )
 from millrace.connectors.kinesis.source import KinesisStreamsSource
+from millrace.datastream.not_yet import module_getattr
 
 __all__ = [
     "FlinkKinesisConsumer",
@@ -29,3 +30,5 @@ __all__ = [
     "PartitionKeyGenerator",
     "WatermarkTracker",
 ]
+
+__getattr__ = module_getattr(__name__)

@@ -13,6 +13,7 @@ _STORAGE = "execution.checkpointing.storage"
 _DIRECTORY = "execution.checkpointing.dir"
 _SAVEPOINTS = "execution.checkpointing.savepoint-dir"
 _INCREMENTAL = "execution.checkpointing.incremental"
+_THRESHOLD, _BUFFER = 20 * 1024, 4096
 _STATE_SIZE = 5 * 1024 * 1024
 
 
@@ -66,10 +67,20 @@ class FsStateBackend(HashMapStateBackend):
         if not checkpoint_directory_uri:
             raise ValueError("FsStateBackend needs the directory of checkpoints")
         self._path = checkpoint_directory_uri
+        self._threshold = _THRESHOLD if file_state_size_threshold is None else file_state_size_threshold
+        self._buffer = max(_BUFFER, self._threshold) if write_buffer_size is None else write_buffer_size
         self._places = _places(checkpoint_directory_uri, default_savepoint_directory_uri)
 
     def get_checkpoint_path(self) -> str:
         return self._path
+
+    def get_min_file_size_threshold(self) -> int:
+        """Bytes; recorded."""
+        return self._threshold
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes; recorded."""
+        return self._buffer
 
     def is_using_asynchronous_snapshots(self) -> bool:
         return True
@@ -98,6 +109,13 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
         self._settings = {**given, **_places(checkpoint_data_uri, None)}
         if enable_incremental_checkpointing is not None:
             self._settings[_INCREMENTAL] = str(enable_incremental_checkpointing).lower()
+
+    def set_number_of_transfering_threads(self, number_of_transfering_threads: int) -> None:
+        """The same with the spelling of Flink up to 1.13."""
+        self.set_number_of_transfer_threads(number_of_transfering_threads)
+
+    def get_number_of_transfering_threads(self) -> int:
+        return self.get_number_of_transfer_threads()
 
     def get_checkpoint_backend(self) -> StateBackend:
         return self

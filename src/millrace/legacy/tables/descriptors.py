@@ -134,6 +134,9 @@ class Kafka(ConnectorDescriptor):
     def sink_partitioner_round_robin(self) -> Kafka:
         return self._set("sink.partitioner", "round-robin")
 
+    def sink_partitioner_custom(self, partitioner_class_name: str) -> Kafka:
+        self._nothing_like_it("sink_partitioner_custom", "a class of Java; sink_partitioner_fixed() and the like")
+
 
 class Elasticsearch(ConnectorDescriptor):
     """An index of Elasticsearch."""
@@ -172,6 +175,30 @@ class Elasticsearch(ConnectorDescriptor):
     def failure_handler_retry_rejected(self) -> Elasticsearch:
         return self._set("failure-handler", "retry-rejected")
 
+    def failure_handler_custom(self, failure_handler_class_name: str) -> Elasticsearch:
+        self._nothing_like_it("failure_handler_custom", "a class of Java; failure_handler_ignore() and the like")
+
+    def disable_flush_on_checkpoint(self) -> Elasticsearch:
+        return self._set("sink.flush-on-checkpoint", False)
+
+    def connection_max_retry_timeout(self, max_retry_timeout: int) -> Elasticsearch:
+        return self._set("connection.max-retry-timeout", f"{max_retry_timeout} ms")
+
+    def connection_path_prefix(self, path_prefix: str) -> Elasticsearch:
+        return self._set("connection.path-prefix", path_prefix)
+
+    def bulk_flush_backoff_constant(self) -> Elasticsearch:
+        return self._set("sink.bulk-flush.backoff.strategy", "CONSTANT")
+
+    def bulk_flush_backoff_exponential(self) -> Elasticsearch:
+        return self._set("sink.bulk-flush.backoff.strategy", "EXPONENTIAL")
+
+    def bulk_flush_backoff_max_retries(self, max_retries: int) -> Elasticsearch:
+        return self._set("sink.bulk-flush.backoff.max-retries", max_retries)
+
+    def bulk_flush_backoff_delay(self, delay: int) -> Elasticsearch:
+        return self._set("sink.bulk-flush.backoff.delay", f"{delay} ms")
+
     def bulk_flush_max_actions(self, max_actions_num: int) -> Elasticsearch:
         return self._set("sink.bulk-flush.max-actions", max_actions_num)
 
@@ -196,6 +223,18 @@ class HBase(ConnectorDescriptor):
 
     def zookeeper_quorum(self, zookeeper_quorum: str) -> HBase:
         return self._set("zookeeper.quorum", zookeeper_quorum)
+
+    def zookeeper_node_parent(self, zookeeper_node_parent: str) -> HBase:
+        return self._set("zookeeper.znode.parent", zookeeper_node_parent)
+
+    def write_buffer_flush_max_size(self, max_size: int | str) -> HBase:
+        return self._set("sink.buffer-flush.max-size", max_size)
+
+    def write_buffer_flush_max_rows(self, write_buffer_flush_max_rows: int) -> HBase:
+        return self._set("sink.buffer-flush.max-rows", write_buffer_flush_max_rows)
+
+    def write_buffer_flush_interval(self, interval: int | str) -> HBase:
+        return self._set("sink.buffer-flush.interval", f"{interval} ms" if isinstance(interval, int) else interval)
 
 
 class CustomConnectorDescriptor(ConnectorDescriptor):

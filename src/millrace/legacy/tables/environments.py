@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from millrace.legacy.dataset import ExecutionEnvironment
     from millrace.legacy.tables.connecting import ConnectTableDescriptor
     from millrace.legacy.tables.descriptors import ConnectorDescriptor
+    from millrace.legacy.tables.queries import QueryConfig
 
 __all__ = ["BatchTableEnvironment"]
 
@@ -124,12 +125,14 @@ def insert_into(t_env: TableEnvironment, target_path: str, table: Table) -> None
     table.insert_into(target_path)
 
 
-def sql_update(t_env: TableEnvironment, stmt: str) -> None:
+def sql_update(t_env: TableEnvironment, stmt: str, query_config: QueryConfig | None = None) -> None:
     """An INSERT, to be run by ``execute``; another statement runs at once."""
     from millrace.table.sql.parser import parse_statement
     from millrace.table.sql.statements import Insert
 
     tell("TableEnvironment.sql_update()", "execute_sql(statement)")
+    if query_config is not None:
+        query_config.settle(t_env)
     if isinstance(parse_statement(stmt), Insert):
         t_env._session.unexecuted += insert_plans(stmt, t_env._session)
     else:

@@ -60,6 +60,45 @@ def get_max_idle_state_retention_time(config: TableConfig) -> int:
     return get_min_idle_state_retention_time(config) * 3 // 2
 
 
+def set_null_check(config: TableConfig, null_check: bool) -> None:
+    """NULL is handled in every expression; code without checks is not made."""
+    tell("TableConfig.set_null_check()", "leave it out: NULL is always handled")
+    if not null_check:
+        raise problem("TableConfig.set_null_check(False): expressions always handle NULL; leave it out")
+
+
+def get_null_check(config: TableConfig) -> bool:
+    """Always."""
+    return True
+
+
+def set_decimal_context(config: TableConfig, precision: int, rounding_mode: str) -> None:
+    """How DECIMALs were rounded; results have SQL's digits now, and are rounded half up."""
+    tell("TableConfig.set_decimal_context()", "leave it out: results have the digits of their types, rounded half up")
+    if rounding_mode != "HALF_UP":
+        raise problem(f"TableConfig.set_decimal_context(): DECIMALs are rounded HALF_UP, not {rounding_mode}")
+
+
+def get_decimal_context(config: TableConfig) -> tuple[int, str]:
+    """Digits and mode of rounding."""
+    return 34, "HALF_UP"
+
+
+def from_configuration(settings: type[EnvironmentSettings], config: Configuration) -> EnvironmentSettings:
+    tell("EnvironmentSettings.from_configuration()", "EnvironmentSettings.new_instance().with_configuration(...)")
+    return settings.new_instance().with_configuration(config).build()
+
+
+def to_configuration(settings: EnvironmentSettings) -> Configuration:
+    tell("EnvironmentSettings.to_configuration()", "get_configuration()")
+    return settings.get_configuration()
+
+
+def is_blink_planner(settings: EnvironmentSettings) -> bool:
+    """There is one planner, which Flink 1.13 called so."""
+    return True
+
+
 def with_table_config(settings: EnvironmentSettings | None, config: TableConfig | None) -> EnvironmentSettings | None:
     """Settings with what a TableConfig says, that an environment was given, too."""
     if config is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.relational.fields import Schema
+from millrace.relational.fields import Field, Schema
 from millrace.relational.nodes.base import ASIDE, Rel
 from millrace.relational.rex import Literal, Rex
 from millrace.relational.rex_text import literal_text, rex_text
@@ -24,7 +24,7 @@ class Scan(Rel):
     projected: tuple[int, ...] | None = None
     """the columns of the source that are read, None for all; ``columns`` has only these"""
     filters: tuple[Rex, ...] = field(default=(), metadata=ASIDE)
-    """conditions that the source may use to read less; they are checked again above"""
+    """conditions that the source may use to read less, over all columns of the source; they are checked again above"""
     versions: bool = False
     """whether every version of a row counts, not only the one that is there at the end of a batch"""
     rows: int | None = field(default=None, compare=False)
@@ -32,9 +32,18 @@ class Scan(Rel):
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]
-        parts += [rex_text(condition, self.columns) for condition in self.filters]
+        parts += [rex_text(condition, self._all_columns()) for condition in self.filters]
         parts += getattr(self.source, "pushed", ())
         return parts if self.rows is None else [*parts, f"rows={self.rows}"]
+
+    def _all_columns(self) -> Schema:
+        """Those of the source, also where only some are read. Conditions read others only before these are left out."""
+        if self.projected is None:
+            return self.columns
+        table = getattr(self.source, "table", None)
+        known = [] if table is None else [*table.columns, *(Field(name, type_) for name, _, type_ in table.metadata)]
+        read = dict(zip(self.projected, self.columns, strict=True))
+        return tuple(read.get(place, column) for place, column in enumerate(known)) or self.columns
 
 
 @dataclass(frozen=True)

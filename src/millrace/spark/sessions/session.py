@@ -21,6 +21,7 @@ import millrace
 from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings import options
 from millrace.spark.archives import zip_package
+from millrace.spark.errors import SparkNotStartedError, launcher_said
 from millrace.spark.sessions.families import new_session
 from millrace.spark.sessions.jvm import jvm_for
 from millrace.spark.sessions.log_files import keep, look_after
@@ -51,6 +52,8 @@ class Workplace:
     """where the JVM of a session that we made logs to"""
 
 
+_LAUNCHER_ENDED = "JAVA_GATEWAY_EXITED"
+"""PySpark's name of an error that says no more than this"""
 _log_files: dict[str, str] = {}
 """Spark application id -> log file, for the sessions that Millrace made."""
 _shared: SparkSession | None = None
@@ -121,8 +124,10 @@ def make_session(wishes: SessionWishes) -> SparkSession:
             if jvm.gateway is not None:
                 SparkContext._ensure_initialized(gateway=jvm.gateway)
             session: SparkSession = builder.getOrCreate()
-    except BaseException:
+    except BaseException as error:
         keep(log_file)
+        if _LAUNCHER_ENDED in str(error):
+            raise _not_started(log_file) from error
         raise
     quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
@@ -131,6 +136,14 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
     atexit.register(_stop_quietly, session)
     return session
+
+
+def _not_started(log_file: str) -> SparkNotStartedError:
+    """What the launcher wrote into the log, as an error."""
+    with open(log_file, encoding="utf-8", errors="replace") as file:
+        said = launcher_said(file.read()) or "its launcher has ended without a word"
+    more = "; env.hadoop.conf.dir says where it is, too" if "HADOOP_CONF_DIR" in said else ""
+    return SparkNotStartedError(f"Spark did not start: {said}{more}\ndetails: {log_file}")
 
 
 @contextlib.contextmanager

@@ -9,20 +9,24 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _INVALID = re.compile(r"[ .:,]")
+_SYSTEM = {
+    "Status.JVM.CPU.Load": ("OperatingSystemMXBean", "getProcessCpuLoad"),
+    "Status.JVM.CPU.Time": ("OperatingSystemMXBean", "getProcessCpuTime"),
+    "Status.JVM.FileDescriptor.Open": ("UnixOperatingSystemMXBean", "getOpenFileDescriptorCount"),
+    "Status.JVM.FileDescriptor.Max": ("UnixOperatingSystemMXBean", "getMaxFileDescriptorCount"),
+}
+"""Figures of the process -> the interface of the bean that has them, in ``com.sun.management``, and its method."""
 
 
 def jvm_figures(context: SparkContext) -> dict[str, float]:
     """Its processors' time, memory, threads, classes, files and garbage collectors, from its management beans."""
     beans: Any = context._jvm.java.lang.management.ManagementFactory
-    system, classes = beans.getOperatingSystemMXBean(), beans.getClassLoadingMXBean()
+    classes = beans.getClassLoadingMXBean()
     found: dict[str, float] = {
-        "Status.JVM.CPU.Load": system.getProcessCpuLoad(),
-        "Status.JVM.CPU.Time": system.getProcessCpuTime(),
+        **_of_process(context._jvm, beans.getOperatingSystemMXBean()),
         "Status.JVM.Threads.Count": beans.getThreadMXBean().getThreadCount(),
         "Status.JVM.ClassLoader.ClassesLoaded": classes.getTotalLoadedClassCount(),
         "Status.JVM.ClassLoader.ClassesUnloaded": classes.getUnloadedClassCount(),
-        "Status.JVM.FileDescriptor.Open": system.getOpenFileDescriptorCount(),
-        "Status.JVM.FileDescriptor.Max": system.getMaxFileDescriptorCount(),
     }
     memory = beans.getMemoryMXBean()
     _usage(found, "Heap", memory.getHeapMemoryUsage())
@@ -31,6 +35,17 @@ def jvm_figures(context: SparkContext) -> dict[str, float]:
         if pool.getName() == "Metaspace":
             _usage(found, "Metaspace", pool.getUsage())
     _collectors(found, beans)
+    return found
+
+
+def _of_process(jvm: Any, bean: Any) -> dict[str, float]:
+    """Asked through the public interfaces: py4j finds no method of the bean's own class, whose module keeps it to
+    itself."""
+    found = {}
+    for figure, (interface, method) in _SYSTEM.items():
+        declared = jvm.java.lang.Class.forName(f"com.sun.management.{interface}")
+        if declared.isInstance(bean):  # files are counted on Unix only
+            found[figure] = declared.getMethod(method, None).invoke(bean, None)
     return found
 
 

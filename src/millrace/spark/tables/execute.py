@@ -156,7 +156,7 @@ def explain(plan: n.Rel, context: Context, mode: str = "extended") -> str:
 
     :param mode: simple, extended, codegen, cost or formatted.
     """
-    context = replace(context, streams=_one_row)
+    context = replace(context, streams=_one_row, reads=False)
     frame = frame_of(plan.input if isinstance(plan, n.Sink) else plan, context)
     jvm: Any = context.session._jvm
     with active(context.session):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from millrace.common.configuration import Configuration
 from millrace.table.descriptions.schema import DeclaredDistribution, Schema
 from millrace.table.descriptions.table_schema import TableSchema
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel
@@ -196,7 +197,7 @@ class CatalogPartition(_Kept):
         return self._properties
 
 
-class CatalogFunction(_Kept):
+class CatalogFunction(_Kept, HasOlderNames):
     """A function: ``module.name`` of a Python function.
 
         >>> CatalogFunction.create_instance("my_module.my_function", "Python").get_class_name()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.configuration import Configuration
-from millrace.util.fallback import HasOlderNames
+from millrace.util.fallback import HasOlderNames, OlderStatics
 
 __all__ = ["EnvironmentSettings"]
 
@@ -16,7 +16,7 @@ def mode_of(configuration: Configuration) -> str:
     return configuration.get_string(MODE, "STREAMING").upper()
 
 
-class EnvironmentSettings:
+class EnvironmentSettings(HasOlderNames, metaclass=OlderStatics):
     """Settings of a table environment: mode, names of the built-in catalog and database, configuration.
 
         >>> settings = EnvironmentSettings.new_instance().in_streaming_mode().with_built_in_catalog_name("shop").build()

@@ -13,7 +13,6 @@ MISTAKES = (
         ("never ran", "execute()"),
         "Calls of the DataStream API only describe the job; nothing runs before `execute()`.",
         "End the program with `env.execute()`.",
-        exit_code=0,
     ),
     program(
         "Nothing to execute",
@@ -61,11 +60,10 @@ MISTAKES = (
     program(
         "A generator in map()",
         "def twice(value):\n    yield value\n    yield value\n\n"
-        "env.from_collection([1]).map(twice).map(type).print()  # <-\nenv.execute()\n",
+        "env.from_collection([1]).map(twice).print()  # <-\nenv.execute()\n",
         ("generator", "flat_map()"),
         "`map()` sends on what the function returns, here a generator.",
         "Use `flat_map()`, which sends on what is yielded.",
-        exit_code=0,
     ),
     program(
         "Streams of two types in a union",

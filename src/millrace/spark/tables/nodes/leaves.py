@@ -45,11 +45,21 @@ def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame
     columns = tuple(range(len(node.columns))) if node.projected is None else node.projected
     frame = node.source.frame(context.session, columns, node.filters)
     if frame is None:
-        rows = parquet_rows(node.source, columns, node.filters, context)
+        rows = _by_spark(node, columns, context)
         if rows is not None:
             return rows
         return read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
     return cut_times(Part.of_frame(typed(frame, node.columns)), node.columns, context)
+
+
+def _by_spark(node: n.Scan, columns: tuple[int, ...], context: Context) -> Part | None:
+    """The rows of files that Spark reads itself, None if there are none."""
+    try:
+        return parquet_rows(node.source, columns, node.filters, context)
+    except FileNotFoundError:
+        if context.reads:
+            raise
+        return None
 
 
 def unreadable(node: n.Scan) -> Exception | None:

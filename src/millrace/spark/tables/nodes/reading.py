@@ -35,7 +35,7 @@ def read_source(source: Source[Rows, Any], types: Sequence[DataType], name: str,
 
     :param name: of the table, for errors.
     """
-    splits = _splits(source, context.parallelism)
+    splits = _splits(source, context.parallelism) if context.reads else []
     width = max(len(splits), 1)
     reporting = None if context.metrics is None else context.metrics.node(f"Source: {name}")
     task = ReadTask(source.for_readers(), tuple(tuple(each) for each in splits), name, reporting)

@@ -63,6 +63,8 @@ class Context:
     """where the metrics of the user's functions meet; None: nobody asks for them"""
     streams: Streams | None = None
     """finds the rows of a DataStream that is read as a table; None: there is no program with any"""
+    reads: bool = True
+    """False: the plan is only explained, so its sources need not be there"""
     read_files: dict[tuple[tuple[str, ...], str], Part] = field(default_factory=dict)
     """files that Spark reads itself, and the schema that they are read with -> their rows"""
 

@@ -91,7 +91,7 @@ class Cursor:
         for token in (self.token, self.peek(-1)):
             meant = did_you_mean(token.text, CLAUSES) if token.kind is Kind.WORD and token.word not in CLAUSES else ""
             if meant:
-                message = f"'{token.text}' does not belong here{meant}"
+                message = f"'{self._shown(token)}' does not belong here{meant}"
                 raise SqlParseError(message, Position(self.source, token.start, token.end))
 
     def fail(self, message: str, begin: int | None = None) -> NoReturn:
@@ -103,11 +103,15 @@ class Cursor:
     def fail_expecting(self, what: str, known: Sequence[str] = ()) -> NoReturn:
         """An error at the next token. ``known``: one of these words may have been meant."""
         token = self.token
-        found = "the end of the statement" if token.kind is Kind.END else f"'{self.text_of(token)}'"
+        found = "the end of the statement" if token.kind is Kind.END else f"'{self._shown(token)}'"
         hint = did_you_mean(token.text, known)
         if what.startswith(("a name", "a new name", "a table")) and token.word in RESERVED:
             hint = f": {token.word} is a keyword, as a name it is written `{token.text}`"
         self.fail(f"expected {what}, found {found}{hint}")
+
+    def _shown(self, token: Token) -> str:
+        """A token as errors show it: it may be a password."""
+        return self.source.without_secrets.text[token.start : token.end]
 
     def text_of(self, token: Token) -> str:
         return self.source.text[token.start : token.end]

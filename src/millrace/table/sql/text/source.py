@@ -34,11 +34,16 @@ class Source:
         begin = self._line_starts[number - 1]
         return self.text[begin:].split("\n", 1)[0].rstrip("\r")
 
+    @cached_property
+    def without_secrets(self) -> Source:
+        """The same text with secrets blotted out, every character in its place: what errors may show."""
+        return Source(blot(self.text))
+
     def excerpt(self, start: int, end: int) -> str:
         """The line of ``start``, and below it a caret under every character up to ``end`` (or the end of the line).
         Secrets are blotted out."""
         number, column = self.place(start)
-        line = Source(blot(self.text)).line(number)
+        line = self.without_secrets.line(number)
         before = "".join(_blank(char) for char in line[: column - 1])
         marked = line[column - 1 : column - 1 + max(end - start, 1)]
         return f"{line}\n{before}{'^' * max(sum(map(_width, marked)), 1)}"
