@@ -56,5 +56,5 @@ def test_a_mark_of_an_epoch_that_has_ended_is_an_error() -> None:
     graph = job()
     edge, marks = keyed_edge(graph), Marks(graph)
     marks.add([EpochMark(0, edge, sender, 2, 0) for sender in range(SENDERS)])
-    with pytest.raises(FlowError, match="run 1 .* edge"):
+    with pytest.raises(FlowError, match=r"run 1 .* edge"):
         marks.add([EpochMark(0, edge, 0, 1, 0)])
