@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+import subprocess
+import sys
+from typing import Any
 
+from millrace.checkpoint.values.classes import fields_of
 from millrace.util.by_value import pickled_by_value
 
 
@@ -15,3 +20,27 @@ def test_code_keeps_the_name_of_its_file_in_every_depth() -> None:
 
 def test_a_constant_of_the_code_stays_what_it_is() -> None:
     assert pickle.loads(pickled_by_value(lambda: "<dynamic-code>"))() == "<dynamic-code>"
+
+
+def local_dataclass() -> Any:
+    @dataclasses.dataclass
+    class Account:
+        owner: str
+        currency: str = "EUR"
+        notes: list[str] = dataclasses.field(default_factory=list)
+
+    return Account
+
+
+def test_a_dataclass_that_travels_knows_which_fields_have_defaults() -> None:
+    """In another process: in this one cloudpickle finds the class that it has written."""
+    program = (
+        "import pickle, sys, dataclasses; from millrace.checkpoint.values.classes import fields_of; "
+        "read = pickle.loads(sys.stdin.buffer.read()); found = fields_of(read); "
+        "print(found['owner'], found['currency'](), found['notes'](), "
+        "dataclasses.fields(read)[0].default is dataclasses.MISSING)"
+    )
+    written = pickled_by_value(local_dataclass())
+    done = subprocess.run([sys.executable, "-c", program], input=written, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode().split() == ["None", "EUR", "[]", "True"]
+    assert fields_of(local_dataclass())["owner"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from types import CodeType
 from typing import Any
@@ -27,10 +28,17 @@ def _code_of_its_file(code: CodeType) -> tuple[Any, ...]:
     return make, tuple(code.co_filename if each == _NO_FILE else each for each in arguments)
 
 
+def _missing() -> Any:
+    return dataclasses.MISSING
+
+
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """cloudpickle's, but code keeps the name of its file, by which an error names the user's line.
 
-    cloudpickle 3.1.3 leaves it out, for pickles that do not depend on where a function was written.
+    cloudpickle 3.1.3 leaves it out, for pickles that do not depend on where a function was written. It makes a second
+    ``dataclasses.MISSING``, too, and then no field of the class that it has written lacks a default.
     """
 
-    dispatch_table = cloudpickle.Pickler.dispatch_table.new_child({CodeType: _code_of_its_file})
+    dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
+        {CodeType: _code_of_its_file, type(dataclasses.MISSING): lambda value: (_missing, ())}
+    )
