@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from millrace.runtime.elements import MIN_TIMESTAMP, Status
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.tasks.watermarks import WatermarkValve
 
 CHANNELS = 6
 STATUSES = st.sampled_from([Status.IDLE, Status.ACTIVE])
 EVENTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 20) | st.sampled_from([Status.IDLE, Status.ACTIVE])), max_size=30
+    st.tuples(st.integers(0, 2), st.integers(0, 20) | STATUSES | st.just(MAX_WATERMARK)), max_size=30
 )
 
 
@@ -31,18 +31,26 @@ class Model:
             self.idle[channel] = False
             return
         if event is Status.IDLE:
-            self.idle[channel] = True
+            self.idle[channel] = self.marks[channel] < MAX_WATERMARK
         else:
             assert isinstance(event, int)
             self.idle[channel] = False
             if event <= self.marks[channel]:
                 return
             self.marks[channel] = event
-        if all(self.idle):
-            self.current = max(self.current, *self.marks)
+        left = [mark for mark in self.marks if mark < MAX_WATERMARK]
+        if not left:
+            self.current = MAX_WATERMARK
+        elif self.all_idle:
+            self.current = max(self.current, *left)
         else:
-            in_step = [m for m, idle in zip(self.marks, self.idle) if not idle and m >= self.current]
-            self.current = min(in_step, default=self.current)
+            active = [m for m, idle in zip(self.marks, self.idle) if m < MAX_WATERMARK and not idle]
+            self.current = min((m for m in active if m >= self.current), default=self.current)
+
+    @property
+    def all_idle(self) -> bool:
+        left = [idle for mark, idle in zip(self.marks, self.idle) if mark < MAX_WATERMARK]
+        return bool(left) and all(left)
 
 
 def send(valve: WatermarkValve, channel: int, event: int | Status) -> int | None:
@@ -57,7 +65,7 @@ def test_like_the_model(events: list[tuple[int, int | Status]]) -> None:
         advanced = send(valve, channel, event)
         model.event(channel, event)
         assert valve.current == model.current
-        assert valve.idle == all(model.idle)
+        assert valve.idle == model.all_idle
         assert valve.current >= before, "never backwards"
         assert advanced == (valve.current if valve.current > before else None)
 
@@ -72,7 +80,7 @@ class Valves(RuleBasedStateMachine):
         self.model = Model(CHANNELS)
         self.told = (MIN_TIMESTAMP, list(self.model.marks), list(self.model.idle))
 
-    @rule(channel=st.integers(0, CHANNELS - 1), event=st.integers(0, 20) | STATUSES)
+    @rule(channel=st.integers(0, CHANNELS - 1), event=st.integers(0, 20) | STATUSES | st.just(MAX_WATERMARK))
     def say(self, channel: int, event: int | Status) -> None:
         before = self.model.current
         self.model.event(channel, event)
@@ -127,7 +135,7 @@ class Valves(RuleBasedStateMachine):
 
     @invariant()
     def like_the_model(self) -> None:
-        assert (self.valve.current, self.valve.idle) == (self.model.current, all(self.model.idle))
+        assert (self.valve.current, self.valve.idle) == (self.model.current, self.model.all_idle)
         assert len(self.valve._heap) <= CHANNELS, "an entry for each channel"
 
 
@@ -157,6 +165,17 @@ def test_channels_that_a_snapshot_does_not_know_start_low() -> None:
     assert wider.watermark("c", 3) == 7
     assert wider.watermark("c", 9) is None
     assert wider.watermark("b", 8) == 8
+
+
+def test_a_channel_that_has_finished_does_not_speak_for_one_that_is_idle() -> None:
+    valve = WatermarkValve("ab")
+    assert valve.watermark("a", 5) is None
+    assert valve.status("b", Status.IDLE) == 5
+    assert valve.watermark("a", MAX_WATERMARK) is None
+    assert valve.idle
+    assert valve.watermark("b", 7) == 7
+    assert valve.watermark("b", MAX_WATERMARK) == MAX_WATERMARK
+    assert not valve.idle
 
 
 def test_without_channels() -> None:

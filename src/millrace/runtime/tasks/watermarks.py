@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from heapq import heapify, heappop, heappush, heapreplace
 
-from millrace.runtime.elements import MIN_TIMESTAMP, Status
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 
 ValveState = tuple[int, dict[Hashable, int], dict[Hashable, bool]]
 """(combined watermark, channel -> its watermark, channel -> whether it is idle): all channels, or those that changed"""
@@ -15,7 +15,8 @@ class WatermarkValve:
     """Combines the watermarks of an operator's channels.
 
     The result is the minimum over active channels. A channel that comes back from idleness with an older watermark than
-    the result does not hold the others back: it takes part again when it has caught up.
+    the result does not hold the others back: it takes part again when it has caught up. One that has finished, with the
+    last watermark of all, does not speak for those that are idle: what these bring later is not late.
 
     A mark costs O(log channels), amortised: the heap has an entry for each channel that takes part, with a watermark
     that the channel had once. Only the entry at its top is brought up to date.
@@ -25,7 +26,8 @@ class WatermarkValve:
         self._channels = list(channels)
         self._places = {channel: place for place, channel in enumerate(self._channels)}
         self._marks = [MIN_TIMESTAMP] * len(self._channels)
-        self._furthest = MIN_TIMESTAMP
+        self._left = len(self._channels)
+        """channels that have not finished"""
         self._idle: set[int] = set()
         self._heap: list[tuple[int, int]] = []
         """(a watermark that the channel had, its place)"""
@@ -38,8 +40,8 @@ class WatermarkValve:
 
     @property
     def idle(self) -> bool:
-        """Whether every channel is idle."""
-        return len(self._idle) == len(self._marks) and bool(self._marks)
+        """Whether every channel is idle, of those that have not finished."""
+        return 0 < self._left == len(self._idle)
 
     def watermark(self, channel: Hashable, timestamp: int) -> int | None:
         """A channel's watermark; returns the combined one if it advanced, else None."""
@@ -48,11 +50,11 @@ class WatermarkValve:
         if timestamp <= self._marks[place]:
             return None
         self._marks[place] = timestamp
-        self._furthest = max(self._furthest, timestamp)
+        self._left -= timestamp == MAX_WATERMARK
         self._moved.add(place)
         if not self._in_heap[place]:
             self._join(place)
-        return self._advance()
+        return self._raise_to(self._furthest()) if self.idle else self._advance()
 
     def status(self, channel: Hashable, status: Status) -> int | None:
         """A channel becomes idle or active; returns the combined watermark if it advanced, else None."""
@@ -60,12 +62,15 @@ class WatermarkValve:
         if status is Status.ACTIVE:
             self._activate(place)
             return None
-        if place not in self._idle:
+        if place not in self._idle and self._marks[place] < MAX_WATERMARK:
             self._idle.add(place)
             self._turned.add(place)
         if self.idle:  # nobody is left to wait for: the furthest channel speaks for all
-            return self._raise_to(self._furthest)
+            return self._raise_to(self._furthest())
         return self._advance()
+
+    def _furthest(self) -> int:
+        return max((mark for mark in self._marks if mark < MAX_WATERMARK), default=MIN_TIMESTAMP)
 
     def _activate(self, place: int) -> None:
         if place in self._idle:
@@ -93,7 +98,7 @@ class WatermarkValve:
         return None
 
     def _raise_to(self, timestamp: int) -> int | None:
-        if timestamp <= self.current:
+        if timestamp <= self.current or (timestamp == MAX_WATERMARK and self._left):
             return None
         self.current = timestamp
         return timestamp
@@ -140,7 +145,8 @@ class WatermarkValve:
         self._take_part_again()
 
     def _take_part_again(self) -> None:
-        self._furthest = max(self._marks, default=MIN_TIMESTAMP)
+        self._left = sum(mark < MAX_WATERMARK for mark in self._marks)
+        self._idle = {place for place in self._idle if self._marks[place] < MAX_WATERMARK}
         self._heap = [(mark, place) for place, mark in enumerate(self._marks)]
         heapify(self._heap)
         self._in_heap = [True] * len(self._marks)
