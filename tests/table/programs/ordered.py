@@ -146,6 +146,15 @@ RANGES = [
     )
     for sign in [-1 if order else 1]
 ]
+GAPS = Source("gaps", "id INT, v INT", ((1, 1), (2, 2), (3, 4), (4, None), (5, None), (6, 6)))
+RANGES += [
+    Program(
+        "over_range_of_null",
+        "SELECT id, COUNT(*) OVER (ORDER BY v RANGE BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS n FROM gaps",
+        (GAPS,),
+        rows=((1, 1), (2, 1), (3, 1), (4, 2), (5, 2), (6, 0)),
+    )
+]
 TOPS = [
     _top("three", BY_PRICE, "n <= 3", "item, id"),
     _top("with_number", BY_PRICE, "n <= 2", "item, id, n"),

@@ -175,6 +175,10 @@ NUMBERS = [
     cast(2, BOOL, True),
     cast(0, BOOL, False),
     cast(of(MONTHS, 14), INT, 14),
+    cast(of(MONTHS, -128), TINY, -128),
+    *fails(of(MONTHS, 128), TINY, "128 months are no TINYINT"),
+    *fails(of(SPAN, dt.timedelta(hours=12)), TINY, "43200000 milliseconds are no TINYINT"),
+    cast(of(SPAN, dt.timedelta(hours=12)), BIG, 43_200_000),
     cast(dt.timedelta(seconds=1), BIG, 1000),
     cast(of(BIG, 1500), SPAN, dt.timedelta(milliseconds=1500)),
 ]

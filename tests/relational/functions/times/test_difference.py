@@ -9,7 +9,7 @@ from tests.relational.functions.examples import DOCS, FLINK, PYTHON, SOURCE, STA
 
 from millrace.relational import types as t
 from millrace.relational.functions.registry import SignatureError, call
-from millrace.relational.rex import Literal
+from millrace.relational.rex import Literal, Ref
 
 STAMP = t.TimestampType(3)
 HOUR = of(t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.HOUR), dt.timedelta(hours=1))
@@ -57,6 +57,10 @@ EXAMPLES = [
     _difference("MONTH", dt.date(2016, 1, 31), dt.date(2016, 2, 28), 0, SOURCE),
     _difference("MONTH", _at(2016, 1, 1, 12), _at(2016, 2, 1, 11), 0),
     _difference("MONTH", _at(2016, 2, 1, 11), _at(2016, 1, 1, 12), 0),
+    _difference("MONTH", of(t.TimeType(0), dt.time(12)), dt.date(1970, 3, 1), 1),
+    _difference("MONTH", of(t.TimeType(0), dt.time(12)), _at(1970, 3, 1, 12), 2),
+    _difference("MONTH", of(t.TimeType(0), dt.time(1)), of(t.TimeType(0), dt.time(2)), 0),
+    _difference("HOUR", dt.date(1970, 1, 1), of(t.TimeType(0), dt.time(23)), 23),
     _difference("QUARTER", dt.date(2016, 1, 1), dt.date(2017, 1, 1), 4),
     _difference("YEAR", dt.date(2017, 1, 1), dt.date(2015, 1, 2), -1),
     _difference("MINUTE", dt.time(1), dt.time(0, 30), -30),
@@ -116,7 +120,12 @@ def test_months_that_were_added_are_the_difference(begin: dt.datetime, months: i
     [
         ("TIMESTAMPADD", [Literal(t.IntType(), 1), Literal(t.DateType(), DAY)], "DECADE", "not DECADE"),
         ("TIMESTAMPADD", [Literal(t.DoubleType(), 1.0), Literal(t.DateType(), DAY)], "DAY", "unit, INTEGER, time"),
-        ("TIMESTAMPDIFF", [Literal(t.TimeType(0), dt.time(1))] * 2, "MONTH", "at most a WEEK for TIME"),
+        (
+            "TIMESTAMPDIFF",
+            [Ref(t.LocalZonedTimestampType(3), 0), Literal(t.DateType(), DAY)],
+            "DAY",
+            "none is a DATE or TIME beside a TIMESTAMP_LTZ",
+        ),
         ("OVERLAPS", [Literal(t.DateType(), DAY), Literal(STAMP, None)] * 2, "", "pairs of a DATE with another one"),
     ],
 )

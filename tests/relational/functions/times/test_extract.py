@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, of
+from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, STANDARD, Example, of
 
 from millrace.relational import types as t
 from millrace.relational.functions.registry import SignatureError, call
@@ -51,6 +51,15 @@ EXAMPLES = [
         ]
         for time, gives in ((FIRST, first), (SECOND, second))
     ),
+    *(
+        Example(name, [dt.timedelta(days=1, hours=2, minutes=3, seconds=4.567)], of(t.BigIntType(), gives), PYTHON)
+        for name, gives in (("DAYOFMONTH", 1), ("HOUR", 2), ("MINUTE", 3), ("SECOND", 4))
+    ),
+    *(
+        Example(name, [of(MONTHS, months)], of(t.BigIntType(), gives), STANDARD)
+        for name, months, gives in (("YEAR", 29, 2), ("QUARTER", 29, 2), ("QUARTER", 24, 1), ("MONTH", 29, 5))
+    ),
+    part("QUARTER", of(MONTHS, 50), 1, SOURCE),
     part("DAY", dt.date(2006, 6, 5), 5, DOCS),
     part("EPOCH", dt.date(1970, 1, 3), 172800, PYTHON),
     part("ISOYEAR", dt.date(2021, 1, 1), 2020, PYTHON),

@@ -64,6 +64,9 @@ WRONG = [
     ("SELECT »ROW(item, who)[3]« FROM bids", "the row has 2 fields, counted from 1: there is no 3"),
     ("SELECT »ROW(item, who)['who']« FROM bids", "the row has no field 'who', only EXPR$0, EXPR$1"),
     ("SELECT »ROW(item, who)[price]« FROM bids", "which field of a row is meant must be constant"),
+    ("SELECT * FROM bids WHERE »who LIKE 'a!b' ESCAPE '!'«", "escape character '!' stands before nothing to escape"),
+    ("SELECT * FROM bids WHERE »who NOT LIKE 'a' ESCAPE 'ab'«", "ESCAPE takes one character, not 'ab'"),
+    ("SELECT * FROM bids WHERE »who SIMILAR TO 'a('«", "'a(' is no pattern for SIMILAR TO"),
     # aggregates
     (
         "SELECT price FROM bids WHERE »SUM(price)« > 1",

@@ -142,8 +142,8 @@ def saturate(value: float, bits: int) -> int:
 def _to_number(source: DataType, target: DataType) -> Convert | None:
     if isinstance(source, _INTERVALS) and isinstance(target, (t.IntegralType, t.DecimalType)):
         to_number = _to_number(t.BigIntType(), target)
-        count: Convert = _same if isinstance(source, t.YearMonthIntervalType) else (lambda value: value // _MILLISECOND)
-        return to_number and (lambda value: to_number(count(value)))
+        count = _months if isinstance(source, t.YearMonthIntervalType) else _milliseconds
+        return to_number and (lambda value: to_number(count(value, target)))
     if not is_number(source) and not isinstance(source, t.BooleanType):
         return None
     floating = isinstance(source, (t.FloatType, t.DoubleType))
@@ -158,6 +158,24 @@ def _to_number(source: DataType, target: DataType) -> Convert | None:
             exact = _same
         return lambda value: decimals.fit(exact(value), target.precision, target.scale)
     return float
+
+
+def _months(value: int, target: DataType) -> int:
+    return _fitting(value, "months", target)
+
+
+def _milliseconds(value: dt.timedelta, target: DataType) -> int:
+    return _fitting(value // _MILLISECOND, "milliseconds", target)
+
+
+def _fitting(count: int, unit: str, target: DataType) -> int:
+    """The length of an interval. Cut to fewer bits, as numbers are, it would be that of another one.
+
+    :raises CastError: the type does not hold it.
+    """
+    if isinstance(target, t.IntegralType) and wrap(count, target.bits) != count:
+        raise CastError(f"{count} {unit} are no {target.sql()}")
+    return count
 
 
 def _decimal_of_double(value: float) -> Decimal:

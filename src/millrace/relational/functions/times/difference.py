@@ -61,13 +61,23 @@ def timestamp_add(call: Call, args: Sequence[Column], around: Surroundings) -> C
 
 
 def _infer_difference(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    common = common_type([arg.type for arg in args]) if len(args) == 2 else None
+    common = _common_time([arg.type for arg in args]) if len(args) == 2 else None
     if not isinstance(common, _TIMES):
-        raise SignatureError("it takes (unit, time, time)")
+        raise SignatureError("it takes (unit, time, time), of which none is a DATE or TIME beside a TIMESTAMP_LTZ")
     unit = unit_of(options, _UNITS)
     if isinstance(common, t.TimeType) and unit in MONTHS:
-        raise SignatureError(f"it takes a unit of at most a WEEK for TIME, not {unit}")
+        common = t.TimestampType(common.precision)
     return signature([common.with_nullable(arg.type.is_nullable) for arg in args], INT_TYPE)
+
+
+def _common_time(types: Sequence[DataType]) -> DataType | None:
+    """What two times are subtracted as: a TIME beside a DATE or TIMESTAMP is one of 1970-01-01."""
+    kinds = {type(each) for each in types}
+    if t.LocalZonedTimestampType in kinds and t.DateType in kinds:
+        return None
+    if t.TimeType in kinds and kinds & {t.DateType, t.TimestampType}:
+        return t.TimestampType(max(getattr(each, "precision", 0) for each in types))
+    return common_type(types)
 
 
 @scalar("TIMESTAMPDIFF", _infer_difference, syntax="TIMESTAMPDIFF(unit, time, time)")

@@ -76,7 +76,8 @@ _OF_SPANS = {"DAY": (DAY, 0), "HOUR": (HOUR, DAY), "MINUTE": (MINUTE, HOUR), "SE
     "MILLISECOND": (1000, SECOND)
 }
 """unit -> its microseconds, and those of the next longer one"""
-_OF_MONTHS = {"YEAR": (12, 0), "MONTH": (1, 12)}
+_OF_MONTHS = {"YEAR": (12, 0), "QUARTER": (3, 12), "MONTH": (1, 12)}
+"""as above, in months; quarters of a year count from 1"""
 
 
 def _infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
@@ -120,7 +121,8 @@ def part_of(unit: str, data_type: t.DataType, column: Column, around: Surroundin
     if isinstance(data_type, t.LocalZonedTimestampType):
         column = local_times(column, around.zone)
     if isinstance(data_type, t.YearMonthIntervalType):
-        return _rest(column.cast(pa.int64()), *_OF_MONTHS[unit])
+        found = _rest(column.cast(pa.int64()), *_OF_MONTHS[unit])
+        return _plus(found, 1) if unit == "QUARTER" else found
     if isinstance(data_type, t.DayTimeIntervalType):
         return _rest(column.cast(pa.int64()), *_OF_SPANS[unit])
     return _PARTS[unit](column).cast(arrow_type(BIGINT_TYPE))
@@ -132,6 +134,18 @@ def _rest(column: Any, size: int, longer: int) -> Any:
     return _divided(column, size)
 
 
+def _or_interval(unit: str, kind: Kind) -> Kind:
+    """Times, and the intervals that have such a part."""
+    spans = tuple(
+        interval
+        for interval, units in ((t.DayTimeIntervalType, _OF_SPANS), (t.YearMonthIntervalType, _OF_MONTHS))
+        if unit in units
+    )
+    if not spans:
+        return kind
+    return Kind(f"{kind.name} or INTERVAL", lambda found: found if isinstance(found, spans) else kind.target(found))
+
+
 def _register(name: str, unit: str, kind: Kind) -> None:
     def spark(call: Call, args: Sequence[str]) -> str | None:
         timely = isinstance(call.args[0].type, POINTS)
@@ -139,7 +153,7 @@ def _register(name: str, unit: str, kind: Kind) -> None:
 
     text: Spark = spark
 
-    @scalar(name, takes(kind, result=BIGINT_TYPE), spark=text, syntax=f"{name}(time)")
+    @scalar(name, takes(_or_interval(unit, kind), result=BIGINT_TYPE), spark=text, syntax=f"{name}(time)")
     def compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         return part_of(unit, call.args[0].type, args[0], around)
 

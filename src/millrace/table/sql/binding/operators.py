@@ -10,7 +10,7 @@ from millrace.relational.rex import Call, Literal, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced, taken_by_user
-from millrace.table.sql.binding.constants import constant
+from millrace.table.sql.binding.constants import constant, fold
 from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
 from millrace.table.sql.binding.names import access
@@ -89,10 +89,24 @@ def _item(tree: nodes.BuiltIn, block: Block) -> Rex:
     return access(tree, held, [field])
 
 
+def _matching(tree: nodes.BuiltIn, block: Block) -> Rex:
+    """LIKE and SIMILAR TO: a wrong pattern or escape that is written in the query is an error of the query."""
+    args, options = bound_arguments(tree.this, tree.expressions, block)
+    found = built_in(tree, tree.this, args, options)
+    if all(isinstance(each, Literal) for each in args[1:]):
+        try:
+            fold(built_in(tree, tree.this, [Literal(t.CharType(1, False), ""), *args[1:]], options), block.zone)
+        except ValueError as error:
+            fail(tree, str(error))
+    return found
+
+
 _SPECIAL: dict[str, Callable[[nodes.BuiltIn, Block], Rex]] = {
     "AND": _chain,
     "OR": _chain,
     "+": _plus,
     "ITEM": _item,
+    "LIKE": _matching,
+    "SIMILAR TO": _matching,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _comparison),
 }
