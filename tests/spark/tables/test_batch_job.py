@@ -236,3 +236,19 @@ def test_reporters_of_a_batch_query_and_the_records_that_it_left_out(
     environment.get_config().set("metrics.reporter.own.factory.class", "tests.metrics.reporters.own:Missing")
     with pytest.raises(ValueError, match="Missing"):
         environment.execute_sql("SELECT v FROM bad")
+
+
+def test_lines_that_could_not_be_read_are_no_secret(
+    environment: TableEnvironment, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Streaming mode warns of them, too: the results lack them."""
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a").write_text('{"v": 1}\n{"v": \nnothing\n{"v": 2}\n')
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/bad', 'format' = 'json'"
+    environment.execute_sql(f"CREATE TABLE bad (v INT) WITH ({options}, 'json.ignore-parse-errors' = 'true')")
+    with caplog.at_level("WARNING", "millrace"):
+        environment.execute_sql("INSERT INTO one SELECT v FROM bad WHERE v IS NOT NULL").wait()
+    assert written(tmp_path / "one") == [1, 2]
+    assert [each.message.partition(" is ")[2] for each in caplog.records] == [
+        "FINISHED, 2 that could not be read left out"
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -12,18 +13,21 @@ from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricEntry
 from millrace.metrics.reporters.scheduling import Reporters
-from millrace.metrics.snapshot import GaugeSnapshot
+from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.reporting import job_times
 from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient
-from millrace.spark.jobs.listeners import JobStarted, get_listener
+from millrace.spark.jobs.listeners import JobStarted, get_listener, left_out
 from millrace.spark.tables.settings import active
 from millrace.spark.tables.stages import StageCount, stages_of
 from millrace.spark.tables.steps.context import Context
+from millrace.util.skipped import SKIPPED_METRIC
 
 if TYPE_CHECKING:
     from millrace.metrics.report import MetricsReport
+
+logger = logging.getLogger("millrace")
 
 
 class BatchJobClient(LocalJobClient):
@@ -73,7 +77,15 @@ class BatchJobClient(LocalJobClient):
             raise JobCancelledError(f"job {context.job_name!r} ({context.job_id}) was cancelled") from None
         finally:
             self._reporters.close()
+            self._warn_of_left_out()
             self._listener.ended(self.history.status)
+
+    def _warn_of_left_out(self) -> None:
+        """Rows that are missing in the results are no secret, as of a streaming job."""
+        counted = (entry.value for entry in self.get_metrics() if entry.path == (SKIPPED_METRIC,))
+        skipped = sum(value.count for value in counted if isinstance(value, CounterSnapshot))
+        if skipped:
+            logger.warning("job %r is %s%s", self.context.job_name, self.history.status.name, left_out(skipped, 0))
 
     def _status(self) -> JobStatus:
         return self.history.status

@@ -45,6 +45,6 @@ NEAREST = {
 
 
 def nearest(name: str) -> str:
-    """What to say of a connector of somebody else: text that goes on with a semicolon; empty: it is not known."""
+    """What to say of another project's connector: text that goes on with a semicolon; empty: it is not known."""
     found = NEAREST.get(name.strip().lower())
     return "" if found is None else f"; nearest: {found}"
