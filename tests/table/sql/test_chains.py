@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression
+from millrace.table.sql.text.errors import SqlError
 
 
 def depth(tree: nodes.Node) -> int:
@@ -40,3 +42,11 @@ def test_what_binds_as_strongly_stays_where_it_is() -> None:
     assert parse_expression("a * b || c") == nodes.BuiltIn("||", (product, parse_expression("c")))
     joined = nodes.BuiltIn("||", (parse_expression("a"), parse_expression("b")))
     assert parse_expression("a || b * c") == nodes.BuiltIn("*", (joined, parse_expression("c")))
+
+
+def test_what_is_too_deep_is_refused_in_words() -> None:
+    """A sum is no tree of few levels: how it is grouped makes a difference."""
+    tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    query = f"SELECT {' + '.join(['n'] * 5000)} FROM (VALUES (1)) AS t (n)"
+    with pytest.raises(SqlError, match="nested too deeply: compute a part in a subquery or a view"):
+        tables.explain_sql(query)
