@@ -13,6 +13,8 @@ from millrace.table.sql.text.names import Name, Path
 from millrace.table.sql.writing.programs import shown
 from millrace.util.exceptions import TableException
 
+_TOO_DEEP = "operators, brackets, queries or calls are nested too deeply: compute a part in a subquery or a view before"
+
 
 def fail(where: nodes.Node | Name | Path | None, message: str) -> NoReturn:
     """Refuse a query because of this part of it: the error shows where it stands, in SQL or in the user's program."""
@@ -38,3 +40,8 @@ def reported(tree: nodes.Node) -> Iterator[None]:
         yield
     except NotImplementedError as error:
         raise SqlValidationError.at(tree, str(error)) from error
+    except RecursionError:
+        # Without a look at its parts, which would go as deep once more.
+        if tree.position is None:
+            raise TableException(f"{user_origin()}: {_TOO_DEEP}") from None
+        raise SqlValidationError(_TOO_DEEP, tree.position) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from millrace.table.sql import nodes
@@ -27,6 +28,8 @@ _BINARY = {
     "/": _MULTIPLY,
     "%": _MULTIPLY,
 }
+_LONG = 16
+"""So many texts are joined one after the other."""
 _SAME = {"!=": "<>"}
 """Operators with another name in the registry."""
 
@@ -62,6 +65,8 @@ def _operator(cursor: Cursor, left: nodes.Node, begin: int, power: int) -> nodes
         if strength < power:
             return None
         cursor.advance()
+        if word == "||":
+            return _joined(cursor, left, begin)
         right = _quantified(cursor) if strength == _COMPARE else None
         operands = left, right or expression(cursor, strength + 1)
         return cursor.put(nodes.BuiltIn(_SAME.get(word, word), operands), begin)
@@ -78,6 +83,22 @@ def _operator(cursor: Cursor, left: nodes.Node, begin: int, power: int) -> nodes
     cursor.index += 2 if negated else 1
     found = cursor.put(_RANGES[range_word](cursor, left), begin)
     return cursor.put(nodes.Not(this=found), begin) if negated else found
+
+
+def _joined(cursor: Cursor, left: nodes.Node, begin: int) -> nodes.Node:
+    """Texts one behind the other, after the first ``||``: as they are grouped makes no difference, so a long chain, as
+    programs write it, becomes a tree of few levels."""
+    operands = [left, expression(cursor, _MULTIPLY + 1)]
+    while cursor.take("||"):
+        operands.append(expression(cursor, _MULTIPLY + 1))
+
+    def both(one: nodes.Node, other: nodes.Node) -> nodes.Node:
+        return cursor.put(nodes.BuiltIn("||", (one, other)), begin)
+
+    while len(operands) > _LONG:
+        pairs = [both(*operands[at : at + 2]) for at in range(0, len(operands) - 1, 2)]
+        operands = [*pairs, *operands[len(pairs) * 2 :]]
+    return functools.reduce(both, operands)
 
 
 def _quantified(cursor: Cursor) -> nodes.Node | None:
