@@ -22,6 +22,7 @@ from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, 
 from millrace.runtime.coordination.loops import Loops, has_loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
+from millrace.runtime.coordination.quiet_subtasks import QuietSubtasks
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
 from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
@@ -128,6 +129,7 @@ class Coordinator:
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
         self._sources = reading_states(job, clock)
+        self._quiet = [QuietSubtasks(source) for source in self._sources]
         self._loops = Loops(job, {source.info.id: source for source in self._sources})
         self._has_loops = has_loops(job)
         self._pace = ReadingPace(job, None if job.batch else job.epoch_millis)
@@ -333,6 +335,8 @@ class Coordinator:
                 task = (source.info.stage, source.info.offset + report.subtask)
                 if report.operator in plan.of(task).sources:
                     source.take(report.subtask, report.source)
+        for quiet in self._quiet:
+            quiet.look()
 
     def _judge(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         failures = [ack for ack in acks if ack.failure is not None]
