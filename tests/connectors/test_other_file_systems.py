@@ -27,7 +27,7 @@ def base(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(
         filesystem_module, "open_file_system", lambda root: (memory, root[7:].strip("/")) if root else real(root)
     )
-    for module in ("part_store", "lines"):
+    for module in ("part_store", "text_stream"):
         monkeypatch.setattr(
             f"millrace.connectors.file_system.{module}.open_file_system", filesystem_module.open_file_system
         )

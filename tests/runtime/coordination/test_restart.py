@@ -219,7 +219,7 @@ def test_a_strategy_of_the_job_beats_the_configuration(
         (
             {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "many"},
             "restart strategy fixed-delay: could not parse value 'many' for key "
-            "'restart-strategy.fixed-delay.attempts': invalid literal for int() with base 10: 'many'",
+            "'restart-strategy.fixed-delay.attempts': not a whole number: 'many'",
         ),
         (
             {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "-1"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.relational.meaning import changed
+from millrace.relational.rules.meaning import changed
 from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo

@@ -43,7 +43,7 @@ class TableConfig(ABC):
     least_slice: int = 0
     """how long changes are gathered at least (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch ends"""
     meaning: tuple[str, ...] = ()
-    """what its state means (``relational.meaning``); nothing: it is not known"""
+    """what its state means (``relational.rules.meaning``); nothing: it is not known"""
 
     @abstractmethod
     def operator(self) -> TableOperator[Any]:

@@ -12,7 +12,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.relational.meaning import Meanings
+from millrace.relational.rules.meaning import Meanings
 from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
