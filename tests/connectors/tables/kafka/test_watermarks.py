@@ -104,6 +104,24 @@ def test_queries_that_read_other_columns(plans: TopicTables) -> None:
     assert not [each for each in nodes if isinstance(getattr(each.spec, "config", None), WatermarkAssigner)]
 
 
+@pytest.mark.parametrize("sql", ["SELECT a FROM t", "SELECT a + 1, ts FROM t WHERE a > 1", WINDOWS])
+def test_rows_without_time_are_left_out_whatever_is_read(plans: TopicTables, sql: str) -> None:
+    """Projections are put together over a watermark that is made in the source, but not over what leaves rows out."""
+    columns, drop = f"a BIGINT, {COLUMNS}", "'scan.watermark.null-times' = 'drop'"
+    plans.create("t", columns, "topic", f"'format' = 'json', {drop}, {BOUNDED}")
+    names = [each.name for each in plans.program([plans.environment.sql_query(sql)._plan], 1)._program.added()]
+    assert "LeaveOutNoTimes" in names
+
+
+@pytest.mark.services
+def test_no_row_without_time_comes_through_a_projection(tables: Tables) -> None:
+    topic = tables.topics.create(1)
+    tables.topics.write(topic, ['{"a": 1, "ts": 1}', '{"a": 2, "ts": null}', '{"a": 3, "ts": 2}'])
+    options = f"'format' = 'json', 'scan.watermark.null-times' = 'drop', {BOUNDED}"
+    tables.create("t", f"a BIGINT, {COLUMNS}", topic, options)
+    assert sorted(tables.rows("SELECT a FROM t")) == [(1,), (3,)]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -48,7 +48,9 @@ def _through_watermarks(
 ) -> tuple[tuple[Rex, ...], Rex | None, n.Rel]:
     """The same rows from further down: a watermark that is made in the source divides two projections in the plan, but
     no operators; a time that only the watermark needs is then not computed once more."""
-    while isinstance(below, n.Watermark) and not plan.is_shared(below) and push_watermark(plan, below):
+    while isinstance(below, n.Watermark) and not (below.leaves_out or plan.is_shared(below)):
+        if not push_watermark(plan, below):
+            break
         below = below.input
         if isinstance(below, n.Project) and not plan.is_shared(below):
             over = below.expressions
