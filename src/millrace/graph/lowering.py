@@ -8,9 +8,9 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.slot_groups import slot_groups
-from millrace.runtime.coordination.loops import ancestors
 from millrace.runtime.exchange.partitioners import Forward
 from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.ancestors import ancestors
 from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
 from millrace.runtime.operators.broadcast_process import BROADCAST_INPUT
 

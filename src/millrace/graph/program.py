@@ -10,7 +10,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.origin import user_origin
-from millrace.runtime.coordination.loops import ancestors
+from millrace.runtime.jobs.ancestors import ancestors
 from millrace.runtime.jobs.specs import CloseWith, Source, Spec
 
 

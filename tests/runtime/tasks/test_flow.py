@@ -32,7 +32,7 @@ from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.tasks.flow import FlowError, FlowTask, Frame, Next
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.runtime.tasks.lanes import PACE_FACTOR
+from millrace.runtime.tasks.slices import COST_FACTOR
 from millrace.runtime.tasks.task import StageTask
 from millrace.testing.flow import FlowEngine
 from millrace.testing.local import LocalEngine
@@ -171,7 +171,7 @@ def test_a_source_that_is_woken_rests_for_what_it_has_cost() -> None:
     lane.turn(7)
     assert lane.not_before == 0, "it has more"
     lane._rest(100)
-    assert lane.not_before == 100 + PACE_FACTOR * 1_000
+    assert lane.not_before == 100 + COST_FACTOR * 1_000
     lane.again_at = 10**9
     flow._wake(lane)
     assert lane.again_at == lane.not_before

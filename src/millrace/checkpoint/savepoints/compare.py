@@ -82,19 +82,16 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
             restored.append(f"{title}{': ' + names if names else ''}{change}")
     dropped = [f"{earlier[uid].name!r} (uid {uid})" for uid in earlier if uid in stateful and uid not in now]
-    if allow_non_restored:
-        dropped += other
-    else:
-        incompatible += other
-    found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
     fixes = []
     if other and not allow_non_restored:
         fixes.append(
             "change the query back, or let the operators whose query has changed begin empty "
             "(--allowNonRestoredState), or convert the savepoint (millrace.state)"
         )
-    if len(incompatible) > (0 if allow_non_restored else len(other)):
+    if incompatible:
         fixes.append("what is incompatible has to be mended as the lines say")
+    (dropped if allow_non_restored else incompatible).extend(other)
+    found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
     if dropped and not allow_non_restored:
         fixes.append(
             "for what would be dropped, give the operators that should have this state the uids from above, "

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.source import split_id
 from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
+from millrace.util.resting import FEW_RECORDS, LONGEST_REST_SECONDS, REST_FACTOR
 from millrace.util.threads import Cancelled, end_thread
 
 T = TypeVar("T")
@@ -17,11 +18,6 @@ SplitT = TypeVar("SplitT")
 Command = Callable[[Any], None]
 
 KEEP_ALIVE_SECONDS = 5.0
-FEW_RECORDS = 256
-"""A fetch that gives less is followed by a pause, so that the next one gives more."""
-PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 20, 0.1
-"""The pause is so many times as long as the processor was needed for the fetch: some formats take a ms to decode one
-record or a thousand."""
 
 
 class Fetcher(Generic[T, SplitT]):
@@ -128,8 +124,9 @@ class Fetcher(Generic[T, SplitT]):
                 batches = reader.fetch() if self._open and self._has_room() else ()
                 self._put(batches)
                 if batches and self.pause_seconds and sum(batch.elements for batch in batches) < FEW_RECORDS:
-                    worth = PAUSE_FACTOR * (time.thread_time() - began)
-                    time.sleep(max(self.pause_seconds, min(worth, LONGEST_PAUSE_SECONDS)))
+                    # So that the next fetch gives more: some formats take a ms to decode one record or a thousand.
+                    worth = REST_FACTOR * (time.thread_time() - began)
+                    time.sleep(max(self.pause_seconds, min(worth, LONGEST_REST_SECONDS)))
         except Cancelled:
             pass
         except BaseException as error:

@@ -28,14 +28,6 @@ class Reading(Protocol):
     def done(self) -> bool: ...
 
 
-def ancestors(inputs: Iterable[tuple[int, Iterable[int]]]) -> dict[int, set[int]]:
-    """id -> itself and all that it reads from, directly or not. Given are ids and their inputs, inputs first."""
-    above: dict[int, set[int]] = {}
-    for id, sources in inputs:
-        above[id] = {id}.union(*(above[source] for source in sources))
-    return above
-
-
 @dataclass
 class _Loop:
     head: Reading
@@ -128,10 +120,7 @@ def has_loops(job: JobGraph) -> bool:
 
 def _groups(job: JobGraph, sources: Mapping[int, Reading]) -> list[_Group]:
     """A group's inputs come in groups before it, or are sources."""
-    reads: dict[int, list[int]] = {info.id: [] for info in job.operators}
-    for edge in job.edges:
-        reads[edge.target].append(edge.source)
-    above = ancestors(reads.items())
+    above = job.above
     rounds = {info.id: info.spec.max_rounds for info in job.operators if isinstance(info.spec, Iterate)}
     loops = [
         _Loop(sources[info.spec.head], info.id, rounds[info.spec.head])

@@ -9,6 +9,7 @@ from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_info import JobInfo
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.jobs.ancestors import ancestors
 from millrace.runtime.jobs.specs import ReadsSplits, Spec
 from millrace.runtime.jobs.vertices import Vertex, vertices_of
 from millrace.runtime.state.working import InMemory, StatePlan
@@ -122,6 +123,14 @@ class JobGraph:
     @cached_property
     def by_id(self) -> dict[int, OperatorInfo]:
         return {info.id: info for info in self.operators}
+
+    @cached_property
+    def above(self) -> dict[int, set[int]]:
+        """Id of each operator -> itself and all operators that it reads from, directly or not."""
+        reads: dict[int, list[int]] = {info.id: [] for info in self.operators}
+        for edge in self.edges:
+            reads[edge.target].append(edge.source)
+        return ancestors(reads.items())
 
     @cached_property
     def edge_stages(self) -> tuple[int, ...]:

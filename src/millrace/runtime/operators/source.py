@@ -23,12 +23,11 @@ from millrace.runtime.pieces import PIECE_NANOSECONDS, PieceSize, piece_size
 from millrace.runtime.protocol import packed_splits
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.operator_state import OperatorStateBackend
+from millrace.util.resting import FEW_RECORDS
 from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
-FEW = 256
-"""Records of several splits that are handed on together."""
 MUCH = 1_000
 """Records of a poll that let a reader count as one that is behind."""
 _NEWER: tuple[Any, ...] = (None, None, (), (), {})
@@ -160,8 +159,8 @@ class SourceOperator(ReadingOperator):
             given += self._kept.polled
             single = status is InputStatus.MORE_AVAILABLE and given and not self._kept
             # Few of a split, and maybe few of the next one: what follows costs nearly as much for one as for both.
-            few = status is InputStatus.MORE_AVAILABLE and budget.stays and given < FEW
-            enough = given >= budget.fitting(FEW if few else self._size.size)
+            few = status is InputStatus.MORE_AVAILABLE and budget.stays and given < FEW_RECORDS
+            enough = given >= budget.fitting(FEW_RECORDS if few else self._size.size)
             if not (single or few) or enough or perf_counter_ns() >= until:
                 output.flush_all()
                 return status, given
@@ -209,7 +208,7 @@ class SourceOperator(ReadingOperator):
         kept, midst, now = self._kept, self.context.midst, self.context.clock()
         size = self._rows_size if kept.first.content[0][0].__class__ is Rows else self._size
         most = budget.fitting(size.size, size is self._rows_size)
-        if budget.stays and (several := kept.take_several(min(most, FEW))):
+        if budget.stays and (several := kept.take_several(min(most, FEW_RECORDS))):
             with self._times.together():
                 for each in several:
                     hand_on(each, self._times, now)

@@ -12,7 +12,7 @@ from millrace.runtime.exchange.flow_writer import FlowWriter
 from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.leading import Lead
 from millrace.runtime.tasks.member import Member
-from millrace.runtime.tasks.slices import LONGEST_NANOSECONDS
+from millrace.runtime.tasks.slices import COST_FACTOR, LONGEST_NANOSECONDS
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
@@ -21,9 +21,6 @@ DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
-PACE_FACTOR = 20
-"""A source that has nothing any more rests for so many times what its turns have cost, at most as long as a slice
-is made longer for its cost: a few rows cost nearly as much as many."""
 _END = object()
 
 
@@ -78,9 +75,9 @@ class Lane(ABC):
 class GateLane(Lane):
     """The gate of an operator, and what has come for it from other tasks."""
 
-    def __init__(self, member: Member, inboxes: Iterable[Inbox], lead: Lead | None = None) -> None:
+    def __init__(self, member: Member, inboxes: Iterable[Inbox], lead: Lead) -> None:
         super().__init__(member)
-        self.lead = Lead() if lead is None else lead
+        self.lead = lead
         self.gate: Gate = member.gate
         self._inboxes = tuple(inboxes)
         self._filled: deque[Inbox] = deque()
@@ -240,12 +237,12 @@ class SourceLane(Lane):
             self._rest(now)
 
     def _rest(self, now: int) -> None:
-        """It has nothing any more."""
+        """It has nothing any more, and rests as a slice does: a few rows cost nearly as much as many."""
         records = self.member.fork.records
         if records != self._records:
             self._dry = DRY_NANOSECONDS
         self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
         self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
         self._records = records
-        self.not_before = now + min(PACE_FACTOR * self._cost, LONGEST_NANOSECONDS)
+        self.not_before = now + min(COST_FACTOR * self._cost, LONGEST_NANOSECONDS)
         self._cost = 0

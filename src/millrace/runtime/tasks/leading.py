@@ -65,18 +65,11 @@ def lead_of(job: JobGraph, operator: int, inboxes: Sequence[Inbox]) -> Lead:
     :param inboxes: those of its channels that come from other tasks.
     """
     leading = [inbox for inbox in inboxes if inbox.channel[0] < job.leading_edges]
-    reached: set[int] = set()
-    left = [job.edges[inbox.channel[0]].source for inbox in leading]
-    while left:
-        id = left.pop()
-        if id not in reached:
-            reached.add(id)
-            left += [edge.source for edge in job.edges if edge.target == id]
-    specs = {id: job.by_id[id].spec for id in reached}
-    heads = [id for id in reached if not any(edge.target == id for edge in job.edges)]
-    if not leading or not all(_is_bounded(specs[id]) for id in heads):
+    reached = {id for inbox in leading for id in job.above[job.edges[inbox.channel[0]].source]}
+    sources = [id for id in reached if job.above[id] == {id}]
+    if not leading or not all(_is_bounded(job.by_id[id].spec) for id in sources):
         return Lead()
-    return Lead(leading, heads)
+    return Lead(leading, sources)
 
 
 def _is_bounded(spec: object) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-COST_FACTOR = 20
+from millrace.util.resting import LONGEST_REST_SECONDS, REST_FACTOR
+
+COST_FACTOR = REST_FACTOR
 """A slice is as long as so many times what ending one takes: so that costs a twentieth of the time."""
-LONGEST_NANOSECONDS = 100_000_000
+LONGEST_NANOSECONDS = int(LONGEST_REST_SECONDS * 1e9)
 """That never makes it longer than this."""
 
 

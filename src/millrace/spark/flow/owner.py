@@ -205,12 +205,17 @@ class FlowOwner:
 
     def _send(self, frames: list[Frame]) -> None:
         """From the thread of a task."""
-        by_owner: dict[int, list[Frame]] = {}
+        here: list[tuple[TaskId, Frame]] = []
+        away: dict[int, list[Frame]] = {}
         for frame in frames:
-            owner = self._owner_of(destination(self._job, frame))
-            by_owner.setdefault(owner, []).append(frame)
-        self._deliver(by_owner.pop(self._number, ()))
-        for owner, gathered in by_owner.items():
+            task = destination(self._job, frame)
+            owner = self._owner_of(task)
+            if owner == self._number:
+                here.append((task, frame))
+            else:
+                away.setdefault(owner, []).append(frame)
+        self._deliver(here)
+        for owner, gathered in away.items():
             try:
                 link, writing = self._connection(owner)
                 with writing:
@@ -246,14 +251,14 @@ class FlowOwner:
         content = link.recv(_READ)
         if not content:
             raise EOFError("another owner of the job has ended")
-        self._deliver(decoder.add(content))
+        self._deliver((destination(self._job, frame), frame) for frame in decoder.add(content))
 
-    def _deliver(self, frames: Iterable[Frame]) -> None:
+    def _deliver(self, addressed: Iterable[tuple[TaskId, Frame]]) -> None:
         marks = []
-        for frame in frames:
+        for task, frame in addressed:
             if isinstance(frame, EpochMark):
                 marks.append(frame)
             else:
-                self._tasks[destination(self._job, frame)].deliver(frame)
+                self._tasks[task].deliver(frame)
         for whole in self._marks.add(marks) if marks else ():
             self._tasks[destination(self._job, whole[0])].deliver_marks(whole)

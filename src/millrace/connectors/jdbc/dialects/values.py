@@ -19,6 +19,7 @@ FIRST_DAY, LAST_DAY = dt.date.min, dt.date.max
 FIRST_MOMENT, LAST_MOMENT = dt.datetime.min, dt.datetime.max
 """what ``-infinity`` and ``infinity`` of a database are, which are before and after all times that Python has"""
 
+
 def columns_of(rows: Sequence[Sequence[Any]], kinds: Sequence[DataType]) -> list[list[Any]]:
     """Rows as columns.
 

@@ -14,7 +14,6 @@ from millrace.runtime.jobs import specs
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key, same
 from millrace.table.planner.forms import streaming_form
-from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by
 from millrace.table.planner.upserts import needs_materializer, upserts
 
@@ -46,15 +45,12 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
 def _comes_together(plan: Plan, node: n.Sink, key: Key) -> bool:
     """Whether changes of a row can't overtake each other on their way to the tasks of the sink, though nothing is
     exchanged: one task makes them, and it hands them to one."""
-    changes = plan.changes(node.input)
-    if changes.append_only:
+    if plan.changes(node.input).append_only:
         return True
     if node.sink.parallelism is not None:
         return False
-    ordered = ordered_keys(node.input, plan.changes)
-    if any(set(each) <= set(key) for each in ordered):
-        return True
-    return RowKind.UPDATE_BEFORE not in node.sink.kinds and needs_materializer(plan, node.input, key)
+    # A materializer has them by the key already.
+    return RowKind.UPDATE_BEFORE not in node.sink.kinds or not needs_materializer(plan, node.input, key)
 
 
 def _read_as_it_is(node: n.Rel) -> set[int]:
