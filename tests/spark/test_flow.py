@@ -16,9 +16,11 @@ from tests.spark.jobs.test_savepoints import COUNT, KEYS, numbering, printed, wa
 from tests.spark.test_execution import endless, wait_for
 from tests.spark.test_residents import all_counts, counted
 
-from millrace.common import Encoder, Types
+from millrace.common import Duration, Encoder, Types, WatermarkStrategy
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream import StreamExecutionEnvironment
+from millrace.common.watermark_strategy import TimestampAssigner
+from millrace.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.flow.links import AHEAD_OF_TASK
@@ -36,6 +38,14 @@ RESTARTS = {
     "restart-strategy.fixed-delay.delay": "1 ms",
     "restart-strategy.fixed-delay.attempts": 5,
 }
+
+
+class _Times(TimestampAssigner):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def extract_timestamp(self, value: int, record_timestamp: int) -> int:
+        return value * self.step
 
 
 def test_owners_are_placed_by_one_small_job_of_spark(
@@ -199,3 +209,37 @@ def test_a_loop_runs_as_jobs_of_spark_and_says_so(
     assert looped(environment(1, **FLOW)) == [31, 32, 33]
     assert "its epochs are spark-jobs, not flow" in caplog.text
     assert "is a loop" in caplog.text
+
+
+def test_figures_show_and_sources_are_aligned_while_an_epoch_goes_on(environment: MakeEnvironment, watch: Watch) -> None:
+    drift = 2_000
+    aligned = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment("group", Duration.of_millis(drift))
+    env = environment(2, **FLOW, **{"millrace.epoch.interval-ms": 600_000})
+
+    def source(name: str, step: int) -> DataStream:
+        """Elements that are so many ms of event time apart, 500 a second."""
+        numbers = DataGeneratorSource(lambda index: index, None, RateLimiterStrategy.per_second(500))
+        strategy = aligned.with_timestamp_assigner(_Times(step))
+        return env.from_source(numbers, strategy, name).set_parallelism(1)
+
+    source("fast", 100).union(source("slow", 1)).key_by(lambda n: n % 7).map(lambda n: n).name("behind").print()
+    client = env.execute_async()
+    assert isinstance(client, SparkJobClient)
+    coordinator = client.runner.coordinator
+
+    def watermarks() -> dict[str, int]:
+        found = [e for e in coordinator.report() if e.path == ("currentOutputWatermark",) and e.operator]
+        return {str(entry.operator): entry.value.value for entry in found if "Source" in str(entry.operator)}
+
+    try:
+        wait_for(lambda: watermarks()["Source: slow"] > 3_000)
+        found = watermarks()
+        figures = coordinator.figures.all()
+        assert all(epoch.records == 0 for epoch in watch.epochs), "none with a record is complete"
+        behind = next(vertex for vertex in client.runner.job.vertices if "behind" in vertex.name)
+        assert sum(figures[behind.id, index].records_in for index in (0, 1)) > 500
+        assert any(figures[behind.id, index].records_in_rate > 0 for index in (0, 1))
+        # It was at the limit of some seconds ago, and what it reads in a second or two may lie beyond.
+        assert found["Source: fast"] < found["Source: slow"] + drift + 100 * 500 * 3
+    finally:
+        client.cancel().result()

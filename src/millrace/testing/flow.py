@@ -20,6 +20,8 @@ from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS
 from millrace.testing.local import LocalEngine
 
+LOOKS = 0.01
+"""How likely tasks tell at any step what they have done so far."""
 STEP_NANOSECONDS = 200_000
 """How long a step takes at most, in the time of the engine."""
 EPOCH_NANOSECONDS = 1_000_000_000
@@ -84,6 +86,8 @@ class FlowEngine(LocalEngine):
             asked = self._now >= latest or any(worker.wants_end for worker in self._tasks.values())
             if not (ending or waiting or aligned) and (asked or self._draw.random() < self._end):
                 ending = self._end_all()
+            if self._draw.random() < LOOKS:
+                self._look()
             progress = self._deliver() or bool(waiting)
             progress = self._step(acks) or progress or any(self._network.values())
             if any(ack.failure for ack in acks.values()):
@@ -95,6 +99,13 @@ class FlowEngine(LocalEngine):
                     raise DeadlockError(f"epoch {plan.epoch}: {sorted(self._tasks.keys() - acks.keys())} wait for ever")
                 ending = self._end_all()
         return list(acks.values())
+
+    def _look(self) -> None:
+        """Some tasks tell what they have done; sources get the limits that follow from it."""
+        told = [worker.so_far() for worker in self._tasks.values() if self._draw.random() < 0.7]
+        if limits := self.coordinator.so_far([so_far for so_far in told if so_far is not None]):
+            for worker in self._tasks.values():
+                worker.align(limits)
 
     def _end_all(self) -> bool:
         """The driver ends the epoch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.programs import Program, build, programs
+from tests.programs import ListSource, Program, build, programs
 from tests.runtime.jobs import elements_of, job_of, numbers
 
+from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction
 from millrace.runtime import pieces
@@ -658,3 +660,89 @@ def test_what_is_sent_can_be_pickled() -> None:
     """Frames travel between processes."""
     frames: list[Frame] = [packet(0, 1), mark(1), Credit(OUT, 0, 0, 5, 5)]
     assert pickle.loads(pickle.dumps(frames)) == frames
+
+
+# -- watermark alignment within an epoch ------------------------------------------------------------------------------
+
+
+def aligned_sources(env: StreamExecutionEnvironment) -> DataStream:
+    aligned = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment("g", Duration.of_millis(5))
+    elements = [(value, value) for value in range(100)]
+    return env.from_source(ListSource(elements), aligned, "aligned").set_parallelism(1).rebalance().map(same)
+
+
+def read_some(limit: int | None = None) -> tuple[FlowTask, int, int]:
+    """A task whose source has read some of its elements, the source, and the edge behind it."""
+    job = job_of(aligned_sources)
+    flow, plan = task_of(job, 0, clock=partial(next, itertools.count(0, 1_000))), plan_of(job)
+    ((id, reads),) = plan.of((0, 0)).sources.items()
+    flow.begin(plan.order, replace(plan.of((0, 0)), sources={id: replace(reads, limit=limit)}), 1)
+    edge = next(edge.index for edge in job.edges if not edge.local)
+    flow.deliver(Credit(edge, 0, 0, 5, 8))
+    settle(flow)
+    assert sent(flow, edge) == list(range(5))
+    return flow, id, edge
+
+
+def has_room(flow: FlowTask, edge: int) -> None:
+    flow.deliver(Credit(edge, 0, 0, MUCH, MUCH))
+    settle(flow)
+
+
+def test_a_source_that_is_ahead_waits_for_a_new_limit_and_not_for_the_next_epoch() -> None:
+    flow, id, edge = read_some()
+    flow.align({id: 2})
+    has_room(flow, edge)
+    flow.align({id: 1})
+    settle(flow)
+    flow.align({id + 1: 1_000})
+    settle(flow)
+    assert sent(flow, edge) == list(range(5)), "those limits are lower, and of another source"
+    flow.align({id: 1_000})
+    settle(flow)
+    assert sent(flow, edge) == list(range(100))
+
+
+def test_a_source_that_waits_for_others_ends_its_epoch() -> None:
+    flow, id, edge = read_some()
+    flow.align({id: 2})
+    has_room(flow, edge)
+    flow.end()
+    assert settle(flow).ended
+    assert sent(flow, edge) == list(range(5))
+
+
+def test_a_source_that_is_ahead_when_its_epoch_begins_waits() -> None:
+    flow, id, edge = read_some()
+    flow.end()
+    settle(flow)
+    reads = replace(plan_of(flow.task.job).of((0, 0)).sources[id], splits=(), packed=(), limit=2)
+    flow.begin(EpochOrder(2), TaskOrder(sources={id: reads}), 2)
+    has_room(flow, edge)
+    assert sent(flow, edge) == list(range(5))
+    flow.align({id: 1_000})
+    settle(flow)
+    assert sent(flow, edge) == list(range(100))
+
+
+def test_a_source_that_stops_waits_for_nobody() -> None:
+    flow, id, _ = read_some()
+    flow.end()
+    settle(flow)
+    reads = replace(plan_of(flow.task.job).of((0, 0)).sources[id], splits=(), packed=(), limit=2, stop=True)
+    flow.begin(EpochOrder(2), TaskOrder(sources={id: reads}), 2)
+    settle(flow)
+    flow.end()
+    assert settle(flow).ended
+    assert flow.task.finished
+
+
+def test_what_is_done_so_far_can_be_told_in_an_epoch_only() -> None:
+    flow, id, _ = read_some()
+    told = flow.so_far()
+    assert told is not None
+    report = next(each for each in told.reports if each.operator == id)
+    assert (report.records_out, report.holds_back) == (5, True)
+    flow.end()
+    settle(flow)
+    assert flow.so_far() is None

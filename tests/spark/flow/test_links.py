@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 from millrace.runtime.failure import Failure
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.so_far import TaskSoFar
+from millrace.runtime.protocol.times import TaskTimes
 from millrace.spark.flow import links as links_module
 from millrace.spark.flow.links import AHEAD_OF_TASK, Given, Links
 from millrace.spark.flow.messages import (
@@ -23,9 +25,11 @@ from millrace.spark.flow.messages import (
     Collected,
     End,
     First,
+    Limits,
     Listening,
     Peers,
     Printed,
+    SoFar,
     Taken,
     Wanted,
 )
@@ -49,11 +53,22 @@ class Owners:
         self.has_room = True
         for number, end in enumerate(self.ends):
             send(end, Listening(f"/path/{number}"))
-        given = Given(self.lines.extend, self.collected.extend if early else None, lambda: self.has_room)
+        self.so_far: list[TaskSoFar] = []
+        self.limits: dict[int, int] = {}
+        given = Given(
+            self.lines.extend,
+            self.collected.extend if early else None,
+            lambda: self.has_room,
+            self._take_so_far,
+        )
         self.links = Links(self.drivers, TASKS, given)
         peers = [self.told(number, Peers) for number in (0, 1)]
         self.secrets = {each.secret for each in peers}
         self.ahead = {each.ahead for each in peers}
+
+    def _take_so_far(self, tasks: Sequence[TaskSoFar]) -> dict[int, int]:
+        self.so_far += tasks
+        return self.limits
 
     def told(self, number: int, kind: type[Any]) -> Any:
         message, _ = receive(self.ends[number])
@@ -211,3 +226,16 @@ def test_breaking_off_lets_an_epoch_raise(owners: Owners) -> None:
         owners.links.break_off()
         error = result()
     assert isinstance(error, OwnerLostError)
+
+
+def test_what_tasks_have_done_is_given_and_limits_go_to_all_owners(owners: Owners) -> None:
+    done = TaskSoFar(0, 1, (), TaskTimes(pressed=1))
+    with owners.epoch() as result:
+        owners.say(1, SoFar(2, (TaskSoFar(1, 0, (), TaskTimes()),)))  # of an earlier run
+        owners.say(1, SoFar(3, (done,)))
+        owners.limits = {7: 100}
+        owners.say(1, SoFar(3, (done,)))
+        assert [owners.told(number, Limits) for number in (0, 1)] == [Limits(3, {7: 100})] * 2
+        owners.acknowledge()
+        assert len(result()) == len(TASKS)
+    assert owners.so_far == [done, done]

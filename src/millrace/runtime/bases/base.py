@@ -300,6 +300,15 @@ class ReadingOperator(Operator):
         return False
 
     @property
+    def holds_back(self) -> bool:
+        """Whether others of its alignment group wait for it: not if it is idle or has nothing to read."""
+        return True
+
+    def align(self, limit: int) -> bool:
+        """Leave alone what is further than this watermark (ms), within an epoch; whether that is all of it."""
+        return False
+
+    @property
     def needs_driver(self) -> bool:
         """Whether there is something that the driver has to hear before it can go on."""
         return False

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
+from millrace.runtime.coordination.alignment import Alignment
 from millrace.runtime.coordination.chains import Chains
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
 from millrace.runtime.coordination.checkpoints import Checkpoints
@@ -23,7 +24,7 @@ from millrace.runtime.coordination.loops import Loops, has_loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.quiet_subtasks import QuietSubtasks
-from millrace.runtime.coordination.reading import alignment_limits, reading_states
+from millrace.runtime.coordination.reading import reading_states
 from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
@@ -42,6 +43,7 @@ from millrace.runtime.protocol.epoch import (
     TaskOrder,
 )
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.state.info import StateInfo, with_news
 from millrace.runtime.storage import StateStorage, TaskId
 from millrace.runtime.versions import first_of_epoch
@@ -129,6 +131,7 @@ class Coordinator:
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
         self._sources = reading_states(job, clock)
+        self._alignment = Alignment(self._sources)
         self._quiet = [QuietSubtasks(source) for source in self._sources]
         self._loops = Loops(job, {source.info.id: source for source in self._sources})
         self._has_loops = has_loops(job)
@@ -242,15 +245,15 @@ class Coordinator:
         if not self._stopping:
             for source in self._sources:
                 source.ask_for_splits(everything=not keep_state)
-        limits = alignment_limits(self._sources)
+        limits = self._alignment.begin_epoch()
         whole = not keep_state and not self.open_ended
         # Somebody waits for its end.
         brief = savepoint is not None or checkpoint is not None
         longest = _brief(self.job.epoch_millis) if brief else self.job.epoch_millis
         reading: dict[TaskId, dict[int, SourceOrder]] = {}
         for source in self._sources:
-            info, alignment = source.info, source.alignment
-            limit = None if alignment is None else limits.get(alignment.group)
+            info = source.info
+            limit = limits.get(info.id)
             for subtask in range(info.parallelism):
                 if subtask not in source.finished:
                     task = (info.stage, info.offset + subtask)
@@ -311,6 +314,15 @@ class Coordinator:
         result = self._result(order, acks, reports, path)
         self._remember(result)
         return result
+
+    def so_far(self, tasks: Sequence[TaskSoFar]) -> dict[int, int]:
+        """An epoch goes on, and this is what some of its tasks have done. Figures show it; nothing of it counts yet.
+
+        :returns: id of a source's operator -> the watermark (ms) above which it pauses from now on, if that is new.
+        """
+        self.figures.so_far(tasks, self._clock())
+        self.metrics.so_far(report for task in tasks for report in task.reports)
+        return self._alignment.so_far(tasks)
 
     def _remember(self, result: EpochResult) -> None:
         began = self._epoch_began
@@ -516,6 +528,8 @@ class Coordinator:
 
     def restart(self) -> None:
         """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
+        self.figures.forget_epoch(self._clock())
+        self.metrics.forget_epoch()
         self._begin_attempt()
         self._number_from(self._next_epoch)
         self._commits.recover(self.job.job_id)

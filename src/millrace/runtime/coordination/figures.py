@@ -1,4 +1,5 @@
-"""What the subtasks of each vertex have done, on the driver: added up from the acknowledgements of complete epochs."""
+"""What the subtasks of each vertex have done, on the driver: added up from the acknowledgements of complete epochs, and
+from what tasks in flow tell of the one that goes on."""
 
 from __future__ import annotations
 
@@ -6,13 +7,15 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from millrace.runtime.coordination.costs import Costs, SlowOperator
-from millrace.runtime.coordination.load import Load, Loads, Place
+from millrace.runtime.coordination.load import NO_LOAD, Load, Loads, Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.vertices import Vertex
 from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import TaskId
 
@@ -61,10 +64,40 @@ class SubtaskFigures:
     """how full what comes in and what goes out was in the last epoch, 0 to 1; None: nothing waits there"""
 
 
+class _Moving(NamedTuple):
+    """What grows as long as a job runs."""
+
+    busy_ms: float = 0.0
+    backpressured_ms: float = 0.0
+    idle_ms: float = 0.0
+    records_in: int = 0
+    records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+@dataclass
+class _SoFar:
+    """What a subtask has done of the epoch that goes on."""
+
+    load: Load = NO_LOAD
+    records_in: int = 0
+    records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    watermark: int = MIN_TIMESTAMP
+
+    def moving(self, span: float) -> _Moving:
+        """The same, so long (ms) after the epoch before."""
+        return _Moving(*_shares(self.load, span), self.records_in, self.records_out, self.bytes_in, self.bytes_out)
+
+
 class _Counted:
     """The same while it grows. Only what an epoch costs little to count is counted here."""
 
     __slots__ = (
+        "_ahead",
+        "_so_far",
         "backpressured_ms",
         "busy_ms",
         "bytes_in",
@@ -93,21 +126,49 @@ class _Counted:
         self.changed = -1
         self.worker: WorkerReport | None = None
         self.pools: tuple[float, float] | None = None
-        self.recent: deque[tuple[int, tuple[float, ...]]] = deque([(began, self._moving())])
+        self._so_far: _SoFar | None = None
+        """of the epoch that goes on; None: nothing was heard of it"""
+        self._ahead = _Moving()
+        """the same, as it was heard last"""
+        self.recent: deque[tuple[int, _Moving]] = deque([(began, self._moving())])
         """(ms, what moves at that time): the last ``RECENT_MS`` and the one before"""
 
-    def _moving(self) -> tuple[float, ...]:
-        times = (self.busy_ms, self.backpressured_ms, self.idle_ms)
-        return (*times, self.records_in, self.records_out, self.bytes_in, self.bytes_out)
+    def _moving(self) -> _Moving:
+        ahead = self._ahead
+        return _Moving(
+            self.busy_ms + ahead.busy_ms,
+            self.backpressured_ms + ahead.backpressured_ms,
+            self.idle_ms + ahead.idle_ms,
+            self.records_in + ahead.records_in,
+            self.records_out + ahead.records_out,
+            self.bytes_in + ahead.bytes_in,
+            self.bytes_out + ahead.bytes_out,
+        )
 
     def load(self, load: Load, span: float) -> None:
-        """An epoch ends so long (ms) after the one before. No more is counted than has passed."""
-        busy = min(load.busy, span)
-        backpressured = min(load.backpressured, span - busy)
+        """An epoch ends so long (ms) after the one before."""
+        busy, backpressured, idle = _shares(load, span)
         self.busy_ms += busy
         self.backpressured_ms += backpressured
-        self.idle_ms += span - busy - backpressured
+        self.idle_ms += idle
         self.pools = load.pools
+        self._so_far, self._ahead = None, _Moving()
+
+    def goes_on(self, so_far: _SoFar | None, span: float, now: int) -> None:
+        """The epoch goes on, so long (ms) after the one before.
+
+        :param so_far: what is new of it; None: nothing.
+        """
+        self._so_far = so_far or self._so_far or _SoFar()
+        self._ahead = self._so_far.moving(span)
+        if so_far is not None:
+            self.pools, self.changed = so_far.load.pools, now
+        self.remember(now)
+
+    def forget_epoch(self, now: int) -> None:
+        """The epoch that went on has failed."""
+        self._so_far, self._ahead = None, _Moving()
+        self.recent = deque([(now, self._moving())])
 
     def remember(self, now: int) -> None:
         """Shares and rates are computed up to this moment (ms)."""
@@ -123,16 +184,17 @@ class _Counted:
         rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]
         busy, backpressured, idle, *per_ms = rates
         records_in, records_out, bytes_in, bytes_out = (rate * 1000 for rate in per_ms)
+        moving = self._moving()
         return SubtaskFigures(
-            self.records_in,
-            self.records_out,
-            self.watermark,
+            moving.records_in,
+            moving.records_out,
+            self.watermark if self._so_far is None else max(self.watermark, self._so_far.watermark),
             self.finished,
-            self.bytes_in,
-            self.bytes_out,
-            self.busy_ms,
-            self.backpressured_ms,
-            self.idle_ms,
+            moving.bytes_in,
+            moving.bytes_out,
+            moving.busy_ms,
+            moving.backpressured_ms,
+            moving.idle_ms,
             busy,
             backpressured,
             idle,
@@ -180,6 +242,30 @@ class Figures:
                 known.load(loads.get(place, Load()), span)
                 known.remember(now)
 
+    def so_far(self, tasks: Sequence[TaskSoFar], now: int) -> None:
+        """An epoch goes on: what these tasks have done of it, since it began."""
+        news: dict[Place, _SoFar] = {place: _SoFar(load) for place, load in self._loads.in_flow(tasks).items()}
+        for task in tasks:
+            for report in task.reports:
+                vertex = self._of_operator[report.operator]
+                found = news[vertex.id, report.subtask]
+                found.bytes_in += report.bytes_in
+                found.bytes_out += report.bytes_out
+                if report.operator in self._leaving:
+                    found.records_out += report.records_out
+                if report.operator == vertex.head and report.holds_back is None:
+                    found.records_in, found.watermark = report.records_in, report.watermark
+        with self._lock:
+            span = max(now - self._told, 0)
+            for place, known in self._known.items():
+                known.goes_on(news.get(place), span, now)
+
+    def forget_epoch(self, now: int) -> None:
+        """The epoch that went on has failed: nothing of it counts."""
+        with self._lock:
+            for known in self._known.values():
+                known.forget_epoch(now)
+
     def _take_task(self, ack: TaskAck, state: int, now: int) -> None:
         owner = self._job.state_vertices.get((ack.stage, ack.partition))
         for report in ack.reports:
@@ -213,6 +299,13 @@ class Figures:
         """The figures of this moment."""
         with self._lock:
             return {place: known.figures() for place, known in self._known.items()}
+
+
+def _shares(load: Load, span: float) -> tuple[float, float, float]:
+    """How long (ms) a subtask was busy, back-pressured and idle. No more is counted than has passed."""
+    busy = min(load.busy, span)
+    backpressured = min(load.backpressured, span - busy)
+    return busy, backpressured, span - busy - backpressured
 
 
 def _take_head(known: _Counted, report: OperatorReport) -> None:

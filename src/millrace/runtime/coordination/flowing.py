@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millrace.runtime.protocol.epoch import EpochPlan, TaskOrder
+from millrace.runtime.protocol.epoch import EpochPlan, SourceOrder, TaskOrder
 
 
 def flowing(plan: EpochPlan, aligned: bool) -> EpochPlan:
@@ -19,5 +19,11 @@ def flowing(plan: EpochPlan, aligned: bool) -> EpochPlan:
 
 
 def _unlimited(own: TaskOrder) -> TaskOrder:
-    sources = {id: replace(reads, millis=None, records=None, whole=False) for id, reads in own.sources.items()}
+    sources = {id: _source(reads) for id, reads in own.sources.items()}
     return replace(own, sources=sources) if sources else own
+
+
+def _source(reads: SourceOrder) -> SourceOrder:
+    # Who is ahead of its alignment group waits for a new limit, not for the next epoch.
+    paused = reads.paused and reads.limit is None
+    return replace(reads, millis=None, records=None, whole=False, paused=paused)

@@ -19,6 +19,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
+from millrace.runtime.protocol.so_far import OperatorSoFar
 from millrace.runtime.windows.window import LATE_METRIC
 from millrace.util.skipped import SKIPPED_METRIC
 
@@ -64,6 +65,8 @@ class _Subtask:
             self._system.gauge("currentInputWatermark", lambda: self._watermark)
         self._counters = {name: self._system.counter(name) for name in sorted(counted)}
         self._meters = {name: self._system.meter(f"{name}PerSecond") for name in sorted(counted)}
+        self._so_far = dict.fromkeys(counted, 0)
+        """what the counters have already of the epoch that goes on"""
         self._system.gauge("currentOutputWatermark", lambda: self._watermark_out)
         self._work = self._exchange = 0
         """microseconds"""
@@ -89,18 +92,32 @@ class _Subtask:
         known = MIN_TIMESTAMP < self._watermark_out < MAX_WATERMARK
         return int(now * 1000) - self._watermark_out if known else None
 
-    def take(self, report: OperatorReport) -> None:
+    def so_far(self, report: OperatorReport | OperatorSoFar) -> None:
+        """What has been done since the epoch began."""
+        if report.records_out > self._so_far.get("numRecordsOut", 0):
+            self._read_last = self._clock()
         for name, records in (("numRecordsIn", report.records_in), ("numRecordsOut", report.records_out)):
-            if records and name in self._counters:
-                self._counters[name].inc(records)
-                self._meters[name].mark_event(records)
+            new = records - self._so_far.get(name, records)
+            if new:
+                self._counters[name].inc(new)
+                self._meters[name].mark_event(new)
+                self._so_far[name] = records
         # Copies that take turns know only what they have sent themselves.
         self._watermark = max(self._watermark, report.watermark)
         self._watermark_out = max(self._watermark_out, report.watermark_out)
+
+    def forget_epoch(self) -> None:
+        """The epoch that went on has failed."""
+        for name, records in self._so_far.items():
+            self._counters[name].dec(records)
+            self._so_far[name] = 0
+
+    def take(self, report: OperatorReport) -> None:
+        """An epoch is complete."""
+        self.so_far(report)
+        self._so_far = dict.fromkeys(self._so_far, 0)
         self._work += report.times.work
         self._exchange += report.times.sort + report.times.write
-        if report.records_out:
-            self._read_last = self._clock()
         if report.source is not None:
             self._idle, self._splits = report.source.idle, len(report.source.splits)
         if report.measures is not None:
@@ -173,6 +190,19 @@ class JobMetrics:
                     self._check(self._job.by_id[report.operator], report, report.measures)
             self._epochs += 1
             self._last_millis = self._clock() - self._began
+
+    def so_far(self, reports: Iterable[OperatorSoFar]) -> None:
+        """An epoch goes on: what has been done of it since it began."""
+        with self._lock:
+            self._now = self._clock() / 1000
+            for report in reports:
+                self._subtasks[report.operator, report.subtask].so_far(report)
+
+    def forget_epoch(self) -> None:
+        """The epoch that went on has failed: nothing of it counts."""
+        with self._lock:
+            for subtask in self._subtasks.values():
+                subtask.forget_epoch()
 
     def left_out(self) -> LeftOut:
         """How many records are missing in the results, and why."""

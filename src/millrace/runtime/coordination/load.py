@@ -17,6 +17,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import ReadsSplits
 from millrace.runtime.jobs.vertices import Vertex
 from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.protocol.so_far import TaskSoFar
 
 Place = tuple[str, int]
 """(id of a vertex, subtask)"""
@@ -30,6 +31,9 @@ class Load(NamedTuple):
     backpressured: float = 0.0
     pools: tuple[float, float] | None = None
     """how full what comes in and what goes out was, 0 to 1; None: nothing waits there"""
+
+
+NO_LOAD = Load()
 
 
 class Loads:
@@ -50,7 +54,7 @@ class Loads:
     def of(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
         """The load of each subtask. Epochs come one after the other: sources read nothing while something waits."""
         if acks and all(ack.times.pressed is not None for ack in acks):
-            return self._in_flow(acks)
+            return self.in_flow(acks)
         own: dict[Place, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for ack in acks:
             for report in ack.reports:
@@ -76,7 +80,7 @@ class Loads:
                 found[vertex.id, index] = Load(busy, pressed)
         return found
 
-    def _in_flow(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
+    def in_flow(self, acks: Sequence[TaskAck] | Sequence[TaskSoFar]) -> dict[Place, Load]:
         """Of tasks that work at the same time: what a task waits for it has measured itself."""
         busy: dict[Place, float] = defaultdict(float)
         pressed: dict[Place, float] = defaultdict(float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -292,22 +292,3 @@ def reading_states(job: JobGraph, clock: Callable[[], int]) -> list[ReadingState
         for info in job.operators
         if isinstance(info.spec, ReadsSplits)
     ]
-
-
-def alignment_limits(sources: Sequence[ReadingState]) -> dict[str, int]:
-    """Alignment group -> the watermark (ms) above which its sources pause."""
-    groups: dict[str, list[tuple[int, int]]] = {}
-    for source in sources:
-        if source.alignment is not None:
-            for subtask in _holding_back(source):
-                known = source.watermarks.get(subtask, MIN_TIMESTAMP)
-                groups.setdefault(source.alignment.group, []).append((known, source.alignment.max_drift_ms))
-    return {
-        group: min(mark for mark, _ in members) + min(drift for _, drift in members)
-        for group, members in groups.items()
-    }
-
-
-def _holding_back(source: ReadingState) -> Iterable[int]:
-    subtasks = range(source.info.parallelism)
-    return (s for s in subtasks if s not in source.finished and source.holds_back.get(s, True))

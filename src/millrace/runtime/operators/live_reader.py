@@ -92,13 +92,17 @@ class LiveReader:
             reader.notify_checkpoint_complete(order.checkpoint)
         for event in order.events:
             reader.handle_source_events(event)
-        if ahead != self._ahead:
-            reader.pause_or_resume_splits(sorted(ahead - self._ahead), sorted(self._ahead - ahead))
-            self._ahead = ahead
+        self.leave_alone(ahead)
         if new := [*order.splits, *packed_splits.unpack(order.packed)]:
             reader.add_splits(new)
         if order.no_more_splits:
             reader.notify_no_more_splits()
+
+    def leave_alone(self, ahead: frozenset[str]) -> None:
+        """Read the splits of these names no further, and the others again."""
+        if ahead != self._ahead:
+            self.reader.pause_or_resume_splits(sorted(ahead - self._ahead), sorted(self._ahead - ahead))
+            self._ahead = ahead
 
     @property
     def has_said(self) -> bool:

@@ -71,6 +71,15 @@ class SourceOperator(ReadingOperator):
     def process(self, chunk: Chunk, input: int) -> None:
         raise AssertionError("a source has no input")
 
+    @property
+    def holds_back(self) -> bool:
+        return self._had_splits and not (self._finished or self._times.idle)
+
+    def align(self, limit: int) -> bool:
+        if self._live is not None:
+            self._live.leave_alone(self._times.ahead(limit))
+        return self._times.watermark > limit
+
     def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
         """Read this epoch's share; control comes back after every poll and piece so that the task can pass results
         on."""

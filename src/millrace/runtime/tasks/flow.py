@@ -14,7 +14,7 @@ in which stages that run one after the other would. So a job that ends within it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import thread_time_ns
 from typing import NamedTuple
@@ -27,6 +27,8 @@ from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.pieces import INTERVAL_MS
 from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
+from millrace.runtime.protocol.so_far import TaskSoFar
+from millrace.runtime.protocol.times import TaskTimes
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.changed import Changed
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
@@ -35,7 +37,7 @@ from millrace.runtime.tasks.leading import lead_of
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.pools import Pools
 from millrace.runtime.tasks.slices import Beat
-from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, work_slot
+from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, of_operator, work_slot
 from millrace.runtime.tasks.task import StageTask
 
 SLICE_NANOSECONDS = 5_000_000
@@ -211,7 +213,8 @@ class FlowTask:
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
             reading = self.task.reading(lane.member, order.epoch, reads, self._limits(lane))
-            lane.begin(reading, is_held=reads.paused and not reads.stop)
+            limit = None if reads.stop else reads.limit
+            lane.begin(reading, is_held=reads.paused and not reads.stop, limit=limit)
         self._gathered(0)
 
     def _limits(self, lane: SourceLane) -> ReadingLimits:
@@ -257,7 +260,24 @@ class FlowTask:
         self._ending = True
         self._limit_results(None)  # the end of an epoch need not wait for whom they are for
         for lane in self._sources.values():
-            lane.again_at = 0
+            lane.end()
+
+    def align(self, limits: Mapping[int, int]) -> None:
+        """Sources have new limits within the epoch: id of the operator -> the watermark (ms) above which it waits."""
+        if self._order is None or self._order.aligned or self._ending:
+            return
+        for id, lane in self._sources.items():
+            if id in limits:
+                lane.align(limits[id])
+
+    def so_far(self) -> TaskSoFar | None:
+        """What it has done of its epoch; None: it has none. From any thread, so only what is read at once."""
+        if self._order is None:
+            return None
+        spent = self.task.watch.so_far()
+        reports = tuple(each.so_far(of_operator(spent, each.number)) for each in self.task.members)
+        times = TaskTimes(pressed=spent[PRESSED] // 1000, pools=self.pools.so_far())
+        return TaskSoFar(self.task.stage, self.task.partition, reports, times)
 
     @property
     def has_read(self) -> bool:
@@ -412,7 +432,7 @@ class FlowTask:
     def _wake_at(self, now: int) -> int | None:
         """When there is something to do though nothing comes."""
         times = [self._answers.end_at(True), *(beat.end_at(True) for beat, _ in self._parcels)]
-        times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear]
+        times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear and not lane.waits]
         for member in () if self._over else self._timed:
             due = member.operator.next_due()
             if due is not None and self._gates[member.info.id].clear:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from millrace.runtime.exchange.flow_writer import FlowWriter
@@ -10,6 +10,7 @@ from millrace.runtime.failure import Failure
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, Next
@@ -131,6 +132,17 @@ class FlowWorker:
             return
         with _Failing(self):
             self.flow.deliver(frame)
+
+    def align(self, limits: Mapping[int, int]) -> None:
+        """See ``FlowTask.align``."""
+        if self.flow is not None:
+            with _Failing(self):
+                self.flow.align(limits)
+
+    def so_far(self) -> TaskSoFar | None:
+        """See ``FlowTask.so_far``; from any thread."""
+        flow = self.flow
+        return None if flow is None else flow.so_far()
 
     def end(self) -> None:
         """The driver ends the epoch."""

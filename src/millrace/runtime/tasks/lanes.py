@@ -199,14 +199,28 @@ class SourceLane(Lane):
         """how long it is left alone the next time that it has nothing (ns)"""
         self._records = 0
         """that it had given when it had nothing the last time"""
+        self.waits = False
+        """whether it is too far ahead of its alignment group"""
 
-    def begin(self, reading: Iterator[None], is_held: bool) -> None:
+    def begin(self, reading: Iterator[None], is_held: bool, limit: int | None) -> None:
         """An epoch: what is to be read.
 
         :param is_held: whether the source is to read nothing.
+        :param limit: the watermark (ms) above which it waits for others of its alignment group.
         """
         self._reading = reading
         self._rests = is_held or self.operator.finished
+        self.again_at = 0
+        self.waits = limit is not None and self.operator.align(limit)
+
+    def align(self, limit: int) -> None:
+        """The others of its alignment group have come further: a new limit."""
+        self.waits = self.operator.align(limit)
+        self.again_at = 0
+
+    def end(self) -> None:
+        """The epoch ends: it only has to say so."""
+        self.waits = False
         self.again_at = 0
 
     @property
@@ -225,7 +239,7 @@ class SourceLane(Lane):
         return not self._rests and (self._reading is None or self.operator.needs_driver)
 
     def ready(self, now: int) -> bool:
-        return self._reading is not None and now >= self.again_at
+        return self._reading is not None and not self.waits and now >= self.again_at
 
     def turn(self, now: int) -> None:
         began = self._nanos()

@@ -16,6 +16,7 @@ from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
+from millrace.runtime.protocol.so_far import OperatorSoFar
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.restoring.saved import SubtaskState
@@ -162,6 +163,22 @@ class Member:
     def _take_latencies(self) -> tuple[Latency, ...]:
         taken, self.gate.latencies = self.gate.latencies, []
         return tuple((mark.source, mark.subtask, millis) for mark, millis in taken)
+
+    def so_far(self, times: OperatorTimes) -> OperatorSoFar:
+        """What it has done of an epoch that goes on; from any thread."""
+        operator, gate, fork = self.operator, self.gate, self.fork
+        return OperatorSoFar(
+            self.info.id,
+            self.subtask,
+            gate.records,
+            fork.records,
+            gate.watermark,
+            fork.watermark,
+            gate.bytes,
+            fork.bytes,
+            times,
+            operator.holds_back if isinstance(operator, ReadingOperator) else None,
+        )
 
     def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
         """What the epoch did; takes printed and collected elements out."""

@@ -38,11 +38,16 @@ class Pools:
         self._at = now
         self._seen = _mean([each.fill for each in self._inboxes]), _mean([each.fill for each in self._writers])
 
-    def take(self) -> tuple[float, float]:
-        """The means since the last time, of what comes in and of what goes out."""
+    def so_far(self) -> tuple[float, float]:
+        """The means since they were taken, of what comes in and of what goes out."""
         span, sums = self._span, self._sums
-        self._span, self._sums = 0, (0.0, 0.0)
         return (sums[0] / span, sums[1] / span) if span else self._seen
+
+    def take(self) -> tuple[float, float]:
+        """The same, for the last time: they begin again."""
+        taken = self.so_far()
+        self._span, self._sums = 0, (0.0, 0.0)
+        return taken
 
 
 def _mean(values: list[float]) -> float:

@@ -41,9 +41,13 @@ class Stopwatch:
 
     def of_operator(self, number: int) -> OperatorTimes:
         """What an operator has taken since ``start``."""
-        place = _WHOLE + _PARTS * number
-        work, sort, write = self.spent[place : place + _PARTS]
-        return OperatorTimes(work // 1000, sort // 1000, write // 1000)
+        return of_operator(self.spent, number)
+
+    def so_far(self) -> list[int]:
+        """Slot -> nanoseconds since ``start``, with those of the slot that is at it; from any thread."""
+        spent = list(self.spent)
+        spent[self._current] += max(perf_counter_ns() - self._since, 0)
+        return spent
 
     def of_task(self) -> TaskTimes:
         """What the task as a whole has taken since ``start``, beyond its operators."""
@@ -65,6 +69,13 @@ class Stopwatch:
         """The epoch is over and told of."""
         self.switch(REST)
         self.spent = [0] * len(self.spent)
+
+
+def of_operator(spent: list[int], number: int) -> OperatorTimes:
+    """What the operator with this number in its task has taken, of what all slots have."""
+    place = _WHOLE + _PARTS * number
+    work, sort, write = spent[place : place + _PARTS]
+    return OperatorTimes(work // 1000, sort // 1000, write // 1000)
 
 
 def work_slot(number: int) -> int:

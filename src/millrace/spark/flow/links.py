@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.storage import TaskId
 from millrace.spark.flow.messages import (
     Acked,
@@ -20,9 +21,11 @@ from millrace.spark.flow.messages import (
     Collected,
     End,
     First,
+    Limits,
     Listening,
     Peers,
     Printed,
+    SoFar,
     Taken,
     Wanted,
 )
@@ -49,6 +52,8 @@ class Given:
     """elements for the program; None: it gets them when their epoch is complete, since that may be tried again"""
     has_room: Callable[[], bool]
     """whether the program takes its elements as fast as they come"""
+    so_far: Callable[[Sequence[TaskSoFar]], dict[int, int]]
+    """what tasks have done; gives the new limits of sources, see ``Coordinator.so_far``"""
 
 
 class Links:
@@ -118,6 +123,9 @@ class Links:
                     assert self._given.collected is not None
                     self._given.collected(message.results)
                     self._untaken.append((link, Taken(message.task, len(message.results))))
+                elif isinstance(message, SoFar) and message.run == run:
+                    if limits := self._given.so_far(message.tasks):
+                        self._say(Limits(run, limits))
                 elif isinstance(message, First) and message.run == run and not first and end is not None:
                     first = True
                     end = time.monotonic() + seconds

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import Frame
 
@@ -45,6 +46,15 @@ class End:
     """It ends: sources read no more."""
 
     run: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sources have new limits within the epoch."""
+
+    run: int
+    limits: dict[int, int]
+    """id of the operator -> the watermark (ms) above which it waits for the others of its alignment group"""
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,14 @@ class Collected:
 
     task: TaskId
     results: tuple[Result, ...]
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What tasks have done of an epoch that goes on: those of which there is something new."""
+
+    run: int
+    tasks: tuple[TaskSoFar, ...]
 
 
 @dataclass(frozen=True)

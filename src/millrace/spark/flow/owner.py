@@ -39,6 +39,7 @@ from millrace.spark.flow.messages import (
     Decoder,
     End,
     First,
+    Limits,
     Listening,
     Peers,
     Printed,
@@ -46,6 +47,7 @@ from millrace.spark.flow.messages import (
     Wanted,
     encoded,
 )
+from millrace.spark.flow.reports import Reports
 from millrace.spark.flow.turning import Turning
 from millrace.spark.owners import orders
 from millrace.spark.owners.frames import Join, exactly, receive, same_user, send
@@ -91,6 +93,7 @@ class FlowOwner:
         """number of an owner -> the connection to it"""
         self._tasks: dict[TaskId, Turning] = {}
         self._marks = Marks(self._job)
+        self._reports = Reports(self._tasks, self._say)
         self._run = 0
         self._error: BaseException | None = None
 
@@ -110,8 +113,9 @@ class FlowOwner:
                 self._selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
                 self._selector.register(self._driver, selectors.EVENT_READ, self._order)
                 while True:
-                    for key, _ in self._selector.select():
+                    for key, _ in self._selector.select(self._reports.left()):
                         key.data()
+                    self._reports.look()
         except (EOFError, ConnectionError):
             raise
         except Exception as error:
@@ -191,6 +195,10 @@ class FlowOwner:
         elif isinstance(message, End):
             for task in self._tasks.values():
                 task.end()
+        elif isinstance(message, Limits):
+            if message.run == self._run:
+                for task in self._tasks.values():
+                    task.align(message.limits)
         elif isinstance(message, Taken):
             self._tasks[message.task].taken(message.parts)
 
@@ -200,6 +208,7 @@ class FlowOwner:
             order, own = orders.read(begin.text, self._folder, name)
             results = TaskResults(self._folder, order.epoch, name, run) if self._shipped.result_files else None
             task.begin(order, own, run, FolderSnapshots(run), results)
+        self._reports.begin(run)
 
     # -- packets ---------------------------------------------------------------------------------------------------
 

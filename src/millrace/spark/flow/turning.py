@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from time import perf_counter_ns
 
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
+from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.storage import SnapshotFiles
 from millrace.runtime.tasks.flow import Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
@@ -90,6 +91,14 @@ class Turning:
 
     def end(self) -> None:
         self._put(self.worker.end)
+
+    def align(self, limits: Mapping[int, int]) -> None:
+        """See ``FlowTask.align``."""
+        self._put(lambda: self.worker.align(limits))
+
+    def so_far(self) -> TaskSoFar | None:
+        """See ``FlowTask.so_far``."""
+        return self.worker.so_far()
 
     def deliver(self, frame: Frame) -> None:
         if not isinstance(frame, Credit):

@@ -174,6 +174,7 @@ class JobRunner:
                 self._listener.printed,
                 self._collect_early if settings.restart.most_restarts == 0 else None,
                 lambda: self.collected.has_room,
+                self.coordinator.so_far,
             ),
         )
         self._tasks = Tasks(
