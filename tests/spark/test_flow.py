@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from pathlib import Path
@@ -24,6 +26,7 @@ from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.flow.links import AHEAD_OF_TASK
+from millrace.spark.flow.owner import FlowOwner
 from millrace.spark.jobs.collected import AHEAD
 from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.spark.jobs.submit import SparkJobClient
@@ -107,6 +110,47 @@ def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, 
     assert sorted(counted(environment(2, **SMALL, **RESTARTS), die_once).execute_and_collect()) == all_counts()
     (restart,) = watch.restarts
     assert "lives in has ended: it was killed" in restart.error
+
+
+def test_a_job_goes_on_when_a_connection_between_its_processes_is_cut(
+    environment: MakeEnvironment, watch: Watch, tmp_path: Path
+) -> None:
+    marker = tmp_path / "marker"
+
+    def cut_once(value: int) -> int:
+        if value == COUNT // 3 and not marker.exists():
+            marker.touch()
+            cut = [link for each in gc.get_objects() if isinstance(each, FlowOwner) for link, _ in each._out.values()]
+            assert cut
+            for link in cut:
+                link.shutdown(socket.SHUT_RDWR)
+        return value
+
+    assert sorted(counted(environment(2, **SMALL, **RESTARTS), cut_once).execute_and_collect()) == all_counts()
+    assert marker.exists()
+    (restart,) = watch.restarts
+    assert "of the job was cut" in restart.error
+
+
+def test_a_job_goes_on_when_a_process_of_it_stands_still(
+    environment: MakeEnvironment, watch: Watch, tmp_path: Path
+) -> None:
+    marker = tmp_path / "marker"
+
+    def stop_once(value: int) -> int:
+        if value == COUNT // 3 and not marker.exists():
+            marker.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return value
+
+    options = {**SMALL, **RESTARTS, "millrace.epoch.timeout": "3 s", "task.cancellation.timeout": "200 ms"}
+    try:
+        assert sorted(counted(environment(2, **options), stop_once).execute_and_collect()) == all_counts()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(marker.read_text()), signal.SIGCONT)
+    (restart,) = watch.restarts
+    assert "stands still" in restart.error
 
 
 def test_nothing_is_lost_or_doubled_in_files_when_processes_are_killed(
@@ -211,7 +255,9 @@ def test_a_loop_runs_as_jobs_of_spark_and_says_so(
     assert "is a loop" in caplog.text
 
 
-def test_figures_show_and_sources_are_aligned_while_an_epoch_goes_on(environment: MakeEnvironment, watch: Watch) -> None:
+def test_figures_show_and_sources_are_aligned_while_an_epoch_goes_on(
+    environment: MakeEnvironment, watch: Watch
+) -> None:
     drift = 2_000
     aligned = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment("group", Duration.of_millis(drift))
     env = environment(2, **FLOW, **{"millrace.epoch.interval-ms": 600_000})

@@ -239,3 +239,13 @@ def test_what_tasks_have_done_is_given_and_limits_go_to_all_owners(owners: Owner
         owners.acknowledge()
         assert len(result()) == len(TASKS)
     assert owners.so_far == [done, done]
+
+
+def test_of_two_owners_that_could_not_go_on_neither_counts_as_killed(owners: Owners) -> None:
+    with owners.epoch() as result:
+        owners.say(0, Broken("Traceback\nCutError: a connection from another process of the job was cut"))
+        owners.say(1, Printed(("a line",)))
+        owners.say(1, Broken("Traceback\nCutError: the same"))
+        owners.ends[1].close()
+        assert "was cut" in str(result())
+        assert "ended" not in str(result())

@@ -170,18 +170,23 @@ class Links:
         except (EOFError, OSError):
             raise self._lost(link) from None
         if isinstance(message, Broken):
-            self._raise_if_lost()
+            self._raise_if_lost(link)
             last = message.text.rstrip().rpartition("\n")[2]
             raise OwnerLostError(f"a process of the job's tasks could not go on: {last}\n{message.text}", begun=True)
         return message
 
-    def _raise_if_lost(self) -> None:
-        """An owner could not go on: perhaps since another one has ended, which may be heard of a moment later."""
+    def _raise_if_lost(self, link: socket.socket) -> None:
+        """The owner behind a connection could not go on: perhaps since another one has ended, which may be heard of a
+        moment later. One that has ended itself because it could not go on has said so before."""
+        at_end = {link}
         until = time.monotonic() + LOST_SECONDS
-        while (left := until - time.monotonic()) > 0:
+        while (left := until - time.monotonic()) > 0 and len(at_end) < len(self._links):
             for file, event in self._poller.poll(left * 1000):
-                if file in self._by_file and event & (select.POLLHUP | select.POLLERR):
-                    raise self._lost(self._by_file[file])
+                other = self._by_file.get(file)
+                if other is not None and other not in at_end and event & (select.POLLHUP | select.POLLERR):
+                    if not _says_why(other):
+                        raise self._lost(other)
+                    at_end.add(other)
             time.sleep(0.01)
 
     def _say(self, message: object) -> None:
@@ -211,3 +216,11 @@ class Links:
             link.close()
 
 
+def _says_why(link: socket.socket) -> bool:
+    """Whether an owner that has closed its connection has told before that it can't go on."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            message, _ = receive(link)
+            if isinstance(message, Broken):
+                return True
+    return False

@@ -72,6 +72,10 @@ def flow(call: Join, file: int, running: Running) -> None:
         FlowOwner(call, driver, running).serve()
 
 
+class CutError(RuntimeError):
+    """A connection to another owner was cut: that has ended, or something between them has gone wrong."""
+
+
 class FlowOwner:
     """One life of the connections of an owner."""
 
@@ -230,7 +234,7 @@ class FlowOwner:
                 with writing:
                     link.sendall(encoded(gathered))
             except OSError as error:
-                raise ConnectionError(f"the connection to owner {owner} of the job was cut: {error}") from error
+                raise CutError(f"the connection to process {owner} of the job was cut: {error}") from error
 
     def _connection(self, owner: int) -> tuple[socket.socket, threading.Lock]:
         found = self._out.get(owner)
@@ -257,9 +261,12 @@ class FlowOwner:
         link.close()
 
     def _hear(self, link: socket.socket, decoder: Decoder) -> None:
-        content = link.recv(_READ)
+        try:
+            content = link.recv(_READ)
+        except ConnectionError:
+            content = b""
         if not content:
-            raise EOFError("another owner of the job has ended")
+            raise CutError("a connection from another process of the job was cut")
         self._deliver((destination(self._job, frame), frame) for frame in decoder.add(content))
 
     def _deliver(self, addressed: Iterable[tuple[TaskId, Frame]]) -> None:
