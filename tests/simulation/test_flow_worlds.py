@@ -73,7 +73,7 @@ def has_a_mark(self: FlowTask) -> bool:
     if (self._sources or not self._inboxes) and not self._ending:
         return False
     inboxes = self._inboxes.values()
-    arrived = not inboxes or any(inbox.mark is not None for inbox in inboxes)
+    arrived = not inboxes or any(inbox.ended for inbox in inboxes)
     return arrived and not any(inboxes) and not any(lane.busy for lane in self._lanes)
 
 

@@ -24,7 +24,7 @@ from millrace.runtime.coordination.flowing import flowing
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
-from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators import source
 from millrace.runtime.pieces import PieceSize
@@ -746,3 +746,23 @@ def test_what_is_done_so_far_can_be_told_in_an_epoch_only() -> None:
     flow.end()
     settle(flow)
     assert flow.so_far() is None
+
+
+def test_marks_of_all_senders_come_at_once_or_before_their_epoch() -> None:
+    flow = task_of(job_of(three_stages), 1)
+    flow.deliver_marks(EdgeMarks(INTO, 0, 1, ((0, 1),)))
+    flow.deliver(packet(0, 7))
+    with pytest.raises(LostPacketError, match="is behind 1 packets of run 1, 0 have come"):
+        flow.begin(FIRST, TaskOrder(), 1)
+
+    flow = task_of(job_of(three_stages), 1)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(packet(0, 7))
+    flow.deliver_marks(EdgeMarks(INTO, 0, 1, ((0, 1),)))
+    assert settle(flow).ended
+    flow.deliver_marks(EdgeMarks(INTO, 0, 2, ((0, 0),)))
+    flow.begin(EpochOrder(2), TaskOrder(), 2)
+    assert settle(flow).ended
+    flow.begin(EpochOrder(3), TaskOrder(), 3)
+    with pytest.raises(FlowError, match=r"run 2 .* in run 3"):
+        flow.deliver_marks(EdgeMarks(INTO, 0, 2, ((0, 0),)))

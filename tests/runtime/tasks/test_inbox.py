@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
-from millrace.runtime.exchange.flow_writer import EpochMark
 from millrace.runtime.tasks.inbox import MOST_BYTES, MOST_ELEMENTS, Inbox, Room
 
 MS = 1_000_000
@@ -127,10 +126,6 @@ def packet(number: int, run: int = 5) -> Packet:
     return Packet(0, *CHANNEL, number, b"%d" % number, run)
 
 
-def mark(packets: int, run: int = 5) -> EpochMark:
-    return EpochMark(0, *CHANNEL, run, packets)
-
-
 def with_packets(count: int) -> Inbox:
     inbox = Inbox(CHANNEL)
     for number in range(count):
@@ -149,7 +144,7 @@ def test_packets_are_taken_in_the_order_in_which_they_came() -> None:
 
 def ended(count: int) -> Inbox:
     inbox = with_packets(count)
-    inbox.end(mark(count))
+    inbox.end(5, count)
     return inbox
 
 
@@ -172,18 +167,18 @@ WRONG: dict[str, tuple[Callable[[], None], str]] = {
         f"packet 2 of run 6 has come over {NAME}, where number 2 of run 5 was next",
     ),
     "a mark too early": (
-        lambda: with_packets(2).end(mark(3)),
+        lambda: with_packets(2).end(5, 3),
         f"the mark of {NAME} is behind 3 packets of run 5, 2 have come",
     ),
     "a mark too late": (
-        lambda: with_packets(2).end(mark(1)),
+        lambda: with_packets(2).end(5, 1),
         f"the mark of {NAME} is behind 1 packets of run 5, 2 have come",
     ),
     "a mark of another run": (
-        lambda: with_packets(2).end(mark(2, run=4)),
+        lambda: with_packets(2).end(4, 2),
         f"the mark of {NAME} is behind 2 packets of run 4, 2 have come",
     ),
-    "a second mark": (lambda: ended(2).end(mark(2)), f"a second mark has come over {NAME}"),
+    "a second mark": (lambda: ended(2).end(5, 2), f"a second mark has come over {NAME}"),
     "a packet behind the mark": (
         lambda: ended(2).put(packet(2)),
         f"a packet of {NAME} has come behind the mark of its epoch",
@@ -201,15 +196,15 @@ def test_what_is_lost_is_noticed(wrong: Callable[[], None], text: str) -> None:
 def test_what_was_taken_counts_for_the_mark() -> None:
     inbox = with_packets(2)
     inbox.take()
-    inbox.end(mark(2))
-    assert inbox.mark == mark(2)
+    inbox.end(5, 2)
+    assert inbox.ended
     assert inbox.take() == packet(1)
 
 
 def test_an_epoch_without_packets_has_a_mark() -> None:
     inbox = Inbox(CHANNEL)
-    inbox.end(mark(0))
-    assert inbox.mark == mark(0)
+    inbox.end(5, 0)
+    assert inbox.ended
     assert not inbox
 
 
@@ -219,9 +214,9 @@ def test_the_next_epoch_has_numbers_and_a_run_of_its_own() -> None:
     inbox.room.took(0, 8, 8)
     granted = inbox.room.granted
     inbox.next_epoch()
-    assert inbox.mark is None
+    assert not inbox.ended
     inbox.put(packet(0, run=6))
-    inbox.end(mark(1, run=6))
+    inbox.end(6, 1)
     assert inbox.take() == packet(0, run=6)
     assert inbox.room.granted == granted, "credit is counted from the beginning of the connection"
 

@@ -19,9 +19,20 @@ def filled(packets: int) -> Inbox:
     return inbox
 
 
+class Gate:
+    """With these inboxes."""
+
+    def __init__(self, *inboxes: Inbox) -> None:
+        self.inboxes = inboxes
+
+    @property
+    def fill(self) -> float:
+        return sum(inbox.fill for inbox in self.inboxes)
+
+
 def test_the_mean_is_that_of_the_time() -> None:
     inbox, look = filled(0), LOOK_NANOSECONDS
-    pools = Pools([inbox, filled(PARTS)], [])
+    pools = Pools([Gate(inbox), Gate(filled(PARTS))], 2, [])
     pools.look(0)
     for number in range(PARTS):
         inbox.put(Packet(0, 0, 0, number, b"x", 1))
@@ -37,7 +48,7 @@ def test_the_mean_is_that_of_the_time() -> None:
 def test_what_there_is_no_credit_for_fills_the_other_side() -> None:
     packets: list[Packet] = []
     writer = FlowWriter(0, Forward(), 0, 1, 1, 0, packets.append)
-    pools = Pools([], [writer])
+    pools = Pools([], 0, [writer])
     pools.look(0)
     assert pools.take() == (0.0, 0.0)
     writer.credit(Credit(0, 0, 0, 4, 4))

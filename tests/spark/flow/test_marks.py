@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.exchange.flow_writer import EpochMark
+from millrace.runtime.exchange.flow_writer import EdgeMarks, EpochMark, SenderMarks
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.tasks.flow import FlowError
-from millrace.spark.flow.marks import Marks
+from millrace.spark.flow.marks import Marks, divided
 from millrace.testing.local import job_of
 
 SENDERS, RECEIVERS = 4, 3
@@ -32,29 +32,46 @@ def keyed_edge(job: JobGraph) -> int:
 def test_a_receiver_gets_all_of_them_at_once(seed: int) -> None:
     graph = job()
     edge, marks = keyed_edge(graph), Marks(graph)
-    sent = [EpochMark(to, edge, sender, 1, sender) for sender in range(SENDERS) for to in range(RECEIVERS)]
+    sent = [(to, sender) for sender in range(SENDERS) for to in range(RECEIVERS)]
     Random(seed).shuffle(sent)
-    found = []
-    for number, mark in enumerate(sent):
-        whole = marks.add([mark])
-        complete = [to for to in range(RECEIVERS) if sum(each.target == to for each in sent[: number + 1]) == SENDERS]
-        found += whole
-        assert sorted(each[0].target for each in found) == complete
-    assert sorted(mark for whole in found for mark in whole) == sorted(sent)
+    found: list[EdgeMarks] = []
+    for number, (to, sender) in enumerate(sent):
+        found += marks.add(SenderMarks(edge, sender, 1, (to,), (10 * sender + to,)))
+        complete = [to for to in range(RECEIVERS) if sum(each == to for each, _ in sent[: number + 1]) == SENDERS]
+        assert sorted(each.target for each in found) == complete
+    for each in found:
+        assert sorted(each.packets) == [(sender, 10 * sender + each.target) for sender in range(SENDERS)]
+
+
+@pytest.mark.parametrize("owners", [1, 2, 5])
+def test_those_of_a_sender_are_divided_among_the_owners(owners: int) -> None:
+    marks = [EpochMark(to, edge, channel, 7, to + edge) for edge in (0, 1) for channel in (2, 3) for to in range(6)]
+    found = [
+        (owner, EpochMark(to, each.edge, each.channel, each.run, packets))
+        for owner, each in divided(marks, owners)
+        for to, packets in zip(each.targets, each.packets)
+    ]
+    assert sorted(found) == sorted((mark.target % owners, mark) for mark in marks)
+    assert len(list(divided(marks, owners))) == 4 * min(owners, 6)
 
 
 def test_epochs_are_apart() -> None:
     graph = job()
     edge, marks = keyed_edge(graph), Marks(graph)
-    first, second = ([EpochMark(0, edge, sender, run, 0) for sender in range(SENDERS)] for run in (1, 2))
-    assert marks.add([*first[:-1], *second[:-1]]) == []
-    assert marks.add(first[-1:]) == [first]
-    assert marks.add(second[-1:]) == [second]
+
+    def add(sender: int, run: int) -> list[int]:
+        return [each.run for each in marks.add(SenderMarks(edge, sender, run, (0,), (0,)))]
+
+    assert [add(sender, run) for run in (1, 2) for sender in range(SENDERS - 1)] == [[]] * (2 * SENDERS - 2)
+    assert add(SENDERS - 1, 1) == [1]
+    assert add(SENDERS - 1, 2) == [2]
+    assert not marks._gathered
 
 
 def test_a_mark_of_an_epoch_that_has_ended_is_an_error() -> None:
     graph = job()
     edge, marks = keyed_edge(graph), Marks(graph)
-    marks.add([EpochMark(0, edge, sender, 2, 0) for sender in range(SENDERS)])
+    for sender in range(SENDERS):
+        marks.add(SenderMarks(edge, sender, 2, (0,), (0,)))
     with pytest.raises(FlowError, match=r"run 1 .* edge"):
-        marks.add([EpochMark(0, edge, 0, 1, 0)])
+        marks.add(SenderMarks(edge, 0, 1, (0,), (0,)))

@@ -38,6 +38,27 @@ class EpochMark(NamedTuple):
     """how many of the epoch went before it"""
 
 
+class SenderMarks(NamedTuple):
+    """The marks of one sender behind an edge, for several of its receivers."""
+
+    edge: int
+    channel: int
+    run: int
+    targets: tuple[int, ...]
+    packets: tuple[int, ...]
+    """how many of the epoch went to each of them"""
+
+
+class EdgeMarks(NamedTuple):
+    """The marks of all senders of an edge, for one receiver."""
+
+    edge: int
+    target: int
+    run: int
+    packets: tuple[tuple[int, int], ...]
+    """(channel, how many of the epoch went before its mark)"""
+
+
 class Credit(NamedTuple):
     """What a receiver has room for."""
 

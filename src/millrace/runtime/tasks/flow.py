@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
 from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
-from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
+from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.pieces import INTERVAL_MS
@@ -124,7 +124,7 @@ class FlowTask:
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._by_edge = {edge: self._gates[task.job.edges[edge].target] for edge, _ in self._inboxes}
         self._connect()
-        self.pools = Pools(self._inboxes.values(), self._writers.values())
+        self.pools = Pools(self._gates.values(), len(self._inboxes), self._writers.values())
         self._at = 0
         """the lane that has its turn next"""
         least = max((member.operator.least_slice for member in task.members), default=0)
@@ -234,6 +234,17 @@ class FlowTask:
         else:
             self._put(frame)
 
+    def deliver_marks(self, marks: EdgeMarks) -> None:
+        """All senders of an edge have ended their epoch; see ``deliver``."""
+        edge, target, run, packets = marks
+        if self._order is None or run != self.manifest.run:
+            for channel, number in packets:
+                self.deliver(EpochMark(target, edge, channel, run, number))
+            return
+        inboxes = self._inboxes
+        for channel, number in packets:
+            inboxes[edge, channel].end(run, number)
+
     def _put(self, frame: Packet | EpochMark) -> None:
         run = self.manifest.run
         if frame.run > run:
@@ -243,7 +254,7 @@ class FlowTask:
             raise FlowError(f"something of run {frame.run} has come over edge {frame.edge} in run {run}")
         inbox = self._inboxes[frame.edge, frame.channel]
         if isinstance(frame, EpochMark):
-            inbox.end(frame)
+            inbox.end(frame.run, frame.packets)
         else:
             self.manifest.received_one(frame)
             self._by_edge[frame.edge].came(inbox, frame)
@@ -482,7 +493,7 @@ class FlowTask:
 
     def _step_aligned(self) -> Next:
         if self._aligned is None:
-            if any(inbox.mark is None for inbox in self._inboxes.values()):
+            if not all(inbox.ended for inbox in self._inboxes.values()):
                 return Next(False)
             assert self._order is not None
             leading = self.task.job.leading_edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from millrace.runtime.exchange.flow_writer import FlowWriter
+from millrace.runtime.exchange.flow_writer import EdgeMarks, EpochMark, FlowWriter
 from millrace.runtime.failure import Failure
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
@@ -143,6 +143,15 @@ class FlowWorker:
         """See ``FlowTask.so_far``; from any thread."""
         flow = self.flow
         return None if flow is None else flow.so_far()
+
+    def deliver_marks(self, marks: EdgeMarks) -> None:
+        """All senders of an edge have ended their epoch."""
+        if self.flow is None:
+            edge, target, run, packets = marks
+            self._early += [EpochMark(target, edge, channel, run, number) for channel, number in packets]
+            return
+        with _Failing(self):
+            self.flow.deliver_marks(marks)
 
     def end(self) -> None:
         """The driver ends the epoch."""

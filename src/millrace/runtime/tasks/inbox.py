@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
-from millrace.runtime.exchange.flow_writer import FIRST_CREDIT, PARTS, EpochMark
+from millrace.runtime.exchange.flow_writer import FIRST_CREDIT, PARTS
 from millrace.runtime.tasks.waiting import Channel
 
 SPAN_NANOSECONDS = 100_000_000
@@ -67,8 +67,8 @@ class Inbox:
         """packets of this epoch"""
         self._run: int | None = None
         """the run of the sender that they are of"""
-        self.mark: EpochMark | None = None
-        """the mark behind the epoch's last packet, once it is here"""
+        self.ended = False
+        """whether the mark behind the epoch's last packet is here"""
 
     def __bool__(self) -> bool:
         return bool(self._packets)
@@ -85,7 +85,7 @@ class Inbox:
 
     def put(self, packet: Packet) -> None:
         """:raises LostPacketError: it is not the next one of its channel."""
-        if self.mark is not None:
+        if self.ended:
             raise LostPacketError(f"a packet of {self._name} has come behind the mark of its epoch")
         if packet.number != self._came or self._run not in (None, packet.run):
             raise LostPacketError(
@@ -96,15 +96,19 @@ class Inbox:
         self._came += 1
         self._packets.append(packet)
 
-    def end(self, mark: EpochMark) -> None:
-        """:raises LostPacketError: there was a mark, or it is not the one behind what has come."""
-        if self.mark is not None:
+    def end(self, run: int, packets: int) -> None:
+        """The mark is here.
+
+        :param packets: how many of the epoch went before it.
+        :raises LostPacketError: there was a mark, or it is not the one behind what has come.
+        """
+        if self.ended:
             raise LostPacketError(f"a second mark has come over {self._name}")
-        if mark.packets != self._came or self._run not in (None, mark.run):
+        if packets != self._came or self._run not in (None, run):
             raise LostPacketError(
-                f"the mark of {self._name} is behind {mark.packets} packets of run {mark.run}, {self._came} have come"
+                f"the mark of {self._name} is behind {packets} packets of run {run}, {self._came} have come"
             )
-        self.mark = mark
+        self.ended = True
 
     def take(self) -> Packet:
         """The packet that has waited the longest."""
@@ -113,7 +117,7 @@ class Inbox:
     def next_epoch(self) -> None:
         """What comes from now on is of the next epoch."""
         assert not self._packets, "an epoch ends with empty inboxes"
-        self._came, self._run, self.mark = 0, None, None
+        self._came, self._run, self.ended = 0, None, False
 
     @property
     def _name(self) -> str:

@@ -19,6 +19,9 @@ DRY_NANOSECONDS = 5_000_000
 """How long a source is left alone that had nothing, and twice as long each time that it has nothing again,"""
 DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
+DRY_BESIDE_NANOSECONDS = 100_000
+DRIEST_BESIDE_NANOSECONDS = 400_000
+"""Both are longer for a source of so many subtasks that this, for each of them, is more."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
 _END = object()
@@ -162,9 +165,14 @@ class GateLane(Lane):
         self.lead.end()
 
     @property
+    def fill(self) -> float:
+        """How much of the room of its channels is taken, each 0 to 1, added up."""
+        return sum(inbox.fill for inbox in self._filled)
+
+    @property
     def has_all(self) -> bool:
         """Whether the epoch has ended in all tasks before, and everything of it was taken."""
-        return not self._filled and all(inbox.mark is not None for inbox in self._inboxes)
+        return not self._filled and all(inbox.ended for inbox in self._inboxes)
 
     def _done(self, now: int) -> None:
         if self._taken is not None:
@@ -195,7 +203,9 @@ class SourceLane(Lane):
         """what is woken is not asked again before (ns)"""
         self._cost = 0
         """what its turns have cost since it had nothing (ns)"""
-        self._dry = DRY_NANOSECONDS
+        self._least_dry = max(DRY_NANOSECONDS, DRY_BESIDE_NANOSECONDS * member.info.parallelism)
+        self._most_dry = max(DRIEST_NANOSECONDS, DRIEST_BESIDE_NANOSECONDS * member.info.parallelism)
+        self._dry = self._least_dry
         """how long it is left alone the next time that it has nothing (ns)"""
         self._records = 0
         """that it had given when it had nothing the last time"""
@@ -254,9 +264,9 @@ class SourceLane(Lane):
         """It has nothing any more, and rests as a slice does: a few rows cost nearly as much as many."""
         records = self.member.fork.records
         if records != self._records:
-            self._dry = DRY_NANOSECONDS
+            self._dry = self._least_dry
         self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
-        self._dry = min(2 * self._dry, DRIEST_NANOSECONDS)
+        self._dry = min(2 * self._dry, self._most_dry)
         self._records = records
         self.not_before = now + min(COST_FACTOR * self._cost, LONGEST_NANOSECONDS)
         self._cost = 0

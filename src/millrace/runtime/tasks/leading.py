@@ -40,7 +40,7 @@ class Lead:
         :param open_channels: those of the operator that have not finished.
         """
         if not self._over:
-            marked = all(inbox.mark is not None and not inbox for inbox in self._inboxes)
+            marked = all(inbox.ended and not inbox for inbox in self._inboxes)
             self._over = marked or self._bytes > MOST_BYTES or self.channels.isdisjoint(open_channels)
         return self._over
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Protocol
 
 from millrace.runtime.exchange.flow_writer import FlowWriter
-from millrace.runtime.tasks.inbox import Inbox
 
 LOOK_NANOSECONDS = 20_000_000
-"""How often they are looked at,"""
-LOOK_EACH_NANOSECONDS = 1_000_000
-"""or after so long for each of them, if they are many."""
+"""How often they are looked at."""
+
+
+class Filled(Protocol):
+    """What has inboxes."""
+
+    @property
+    def fill(self) -> float:
+        """How full they are, each 0 to 1, added up."""
 
 
 class Pools:
-    """Means over an epoch, 0 to 1 each."""
+    """Means over an epoch, 0 to 1 each.
 
-    def __init__(self, inboxes: Collection[Inbox], writers: Collection[FlowWriter]) -> None:
+    :param inboxes: how many inboxes the gates have.
+    """
+
+    def __init__(self, gates: Collection[Filled], inboxes: int, writers: Collection[FlowWriter]) -> None:
+        self._gates = gates
         self._inboxes = inboxes
         self._writers = writers
-        self._pause = max(LOOK_NANOSECONDS, LOOK_EACH_NANOSECONDS * len(inboxes))
         self._seen = (0.0, 0.0)
         self._at: int | None = None
         """when (ns)"""
@@ -29,14 +38,16 @@ class Pools:
     def look(self, now: int) -> None:
         """See how full they are, if it is time for that."""
         at = self._at
-        if at is not None and now < at + self._pause:
+        if at is not None and now < at + LOOK_NANOSECONDS:
             return
         if at is not None and now > at:
             self._span += now - at
             (came, went), (inward, outward) = self._sums, self._seen
             self._sums = came + inward * (now - at), went + outward * (now - at)
         self._at = now
-        self._seen = _mean([each.fill for each in self._inboxes]), _mean([each.fill for each in self._writers])
+        came = sum(gate.fill for gate in self._gates) / self._inboxes if self._inboxes else 0.0
+        went = sum(writer.fill for writer in self._writers) / len(self._writers) if self._writers else 0.0
+        self._seen = came, went
 
     def so_far(self) -> tuple[float, float]:
         """The means since they were taken, of what comes in and of what goes out."""
@@ -48,7 +59,3 @@ class Pools:
         taken = self.so_far()
         self._span, self._sums = 0, (0.0, 0.0)
         return taken
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

@@ -1,56 +1,70 @@
-"""The marks at the end of an epoch, gathered for the tasks of an owner: a task hears of an edge when all its senders
-have ended, or a thousand of them would wake it a thousand times."""
+"""The marks at the end of an epoch: those of a sender travel together, and a task hears of an edge when all its senders
+have ended. Else a thousand tasks would wake each other a thousand times."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from millrace.runtime.exchange.flow_writer import EpochMark
+from millrace.runtime.exchange.flow_writer import EdgeMarks, EpochMark, SenderMarks
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.tasks.flow import FlowError
 
-Receiver = tuple[int, int]
-"""(edge, partition of its target's stage)"""
+_Sender = tuple[int, int, int]
+"""(edge, channel, run)"""
+
+
+def divided(marks: Iterable[EpochMark], owners: int) -> Iterator[tuple[int, SenderMarks]]:
+    """(number of an owner, what it gets of these marks). It has the partitions that are its number modulo ``owners``."""
+    found: dict[tuple[int, _Sender], tuple[list[int], list[int]]] = {}
+    for target, edge, channel, run, packets in marks:
+        targets, numbers = found.setdefault((target % owners, (edge, channel, run)), ([], []))
+        targets.append(target)
+        numbers.append(packets)
+    for (owner, sender), (targets, numbers) in found.items():
+        yield owner, SenderMarks(*sender, tuple(targets), tuple(numbers))
 
 
 class Marks:
-    """Of all edges of a job. Any thread may add some."""
+    """Those for the tasks of an owner, of all edges of a job. Any thread may add some."""
 
     def __init__(self, job: JobGraph) -> None:
         self._job = job
         self._lock = threading.Lock()
-        self._gathered: dict[tuple[Receiver, int], list[EpochMark]] = {}
-        """(receiver, run) -> its marks so far"""
-        self._senders: dict[Receiver, int] = {}
-        """how many marks a receiver gets in an epoch"""
-        self._latest: dict[Receiver, int] = {}
-        """the run of which a receiver has all marks"""
+        self._gathered: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = {}
+        """(edge, run) -> receiver -> (channel, packets) of the senders so far"""
+        self._senders: dict[tuple[int, int], int] = {}
+        """(edge, receiver) -> how many marks it gets in an epoch"""
+        self._latest: dict[int, dict[int, int]] = {}
+        """edge -> receiver -> the run of which it has all marks"""
 
-    def add(self, marks: Iterable[EpochMark]) -> list[list[EpochMark]]:
+    def add(self, marks: SenderMarks) -> list[EdgeMarks]:
         """Some that have come; those of the receivers that have all of an epoch now.
 
-        :raises FlowError: one is of an epoch that has ended.
+        :raises FlowError: they are of an epoch that has ended.
         """
+        edge, channel, run, targets, packets = marks
         whole = []
         with self._lock:
-            for mark in marks:
-                receiver = mark.edge, mark.target
-                if mark.run <= self._latest.get(receiver, 0):
-                    raise FlowError(f"a mark of run {mark.run} has come over edge {mark.edge}, which has ended")
-                gathered = self._gathered.setdefault((receiver, mark.run), [])
-                gathered.append(mark)
-                if len(gathered) >= self._expected(receiver):
-                    whole.append(self._gathered.pop((receiver, mark.run)))
-                    self._latest[receiver] = mark.run
+            latest = self._latest.setdefault(edge, {})
+            gathered = self._gathered.setdefault((edge, run), {})
+            for target, number in zip(targets, packets):
+                if run <= latest.get(target, 0):
+                    raise FlowError(f"a mark of run {run} has come over edge {edge}, which has ended")
+                row = gathered.setdefault(target, [])
+                row.append((channel, number))
+                if len(row) >= self._expected(edge, target):
+                    whole.append(EdgeMarks(edge, target, run, tuple(gathered.pop(target))))
+                    latest[target] = run
+            if not gathered:
+                del self._gathered[edge, run]
         return whole
 
-    def _expected(self, receiver: Receiver) -> int:
-        found = self._senders.get(receiver)
+    def _expected(self, edge: int, receiver: int) -> int:
+        found = self._senders.get((edge, receiver))
         if found is None:
-            edge = self._job.edges[receiver[0]]
-            source, target = self._job.by_id[edge.source], self._job.by_id[edge.target]
-            subtask = receiver[1] - target.offset
-            senders = edge.partitioner.sources(subtask, source.parallelism, target.parallelism)
-            found = self._senders[receiver] = len(senders)
+            info = self._job.edges[edge]
+            source, target = self._job.by_id[info.source], self._job.by_id[info.target]
+            senders = info.partitioner.sources(receiver - target.offset, source.parallelism, target.parallelism)
+            found = self._senders[edge, receiver] = len(senders)
         return found

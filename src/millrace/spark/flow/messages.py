@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from millrace.runtime.exchange.exchange import Packet
-from millrace.runtime.exchange.flow_writer import Credit, EpochMark
+from millrace.runtime.exchange.flow_writer import Credit, SenderMarks
 from millrace.runtime.protocol.results import Result
 from millrace.runtime.protocol.so_far import TaskSoFar
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import Frame
 
 # -- driver to owner ---------------------------------------------------------------------------------------------------
 
@@ -129,10 +128,14 @@ class Broken:
 # -- between owners ----------------------------------------------------------------------------------------------------
 
 _HEAD = struct.Struct("<BiiiiqI")
-_PACKET, _MARK, _CREDIT = range(3)
+_PACKET, _MARKS, _CREDIT = range(3)
 
 
-def encoded(frames: Iterable[Frame]) -> bytes:
+Sent = Packet | SenderMarks | Credit
+"""What goes over a connection."""
+
+
+def encoded(frames: Iterable[Sent]) -> bytes:
     """Frames as they travel."""
     parts = []
     for frame in frames:
@@ -140,8 +143,11 @@ def encoded(frames: Iterable[Frame]) -> bytes:
             target, edge, channel, number, payload, run = frame
             parts.append(_HEAD.pack(_PACKET, target, edge, channel, number, run, len(payload)))
             parts.append(payload)
-        elif isinstance(frame, EpochMark):
-            parts.append(_HEAD.pack(_MARK, frame.target, frame.edge, frame.channel, frame.packets, frame.run, 0))
+        elif isinstance(frame, SenderMarks):
+            edge, channel, run, targets, packets = frame
+            payload = struct.pack(f"<{2 * len(targets)}i", *targets, *packets)
+            parts.append(_HEAD.pack(_MARKS, 0, edge, channel, len(targets), run, len(payload)))
+            parts.append(payload)
         else:
             parts.append(_HEAD.pack(_CREDIT, frame.target, frame.edge, frame.channel, frame.room, frame.granted, 0))
     return b"".join(parts)
@@ -153,7 +159,7 @@ class Decoder:
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def add(self, content: bytes) -> Iterator[Frame]:
+    def add(self, content: bytes) -> Iterator[Sent]:
         """More bytes; the frames that are whole now."""
         self._bytes += content
         held, at = memoryview(self._bytes), 0
@@ -167,8 +173,9 @@ class Decoder:
                 at = end
                 if kind == _PACKET:
                     yield Packet(target, edge, channel, number, payload, run)
-                elif kind == _MARK:
-                    yield EpochMark(target, edge, channel, run, number)
+                elif kind == _MARKS:
+                    numbers = struct.unpack(f"<{2 * number}i", payload)
+                    yield SenderMarks(edge, channel, run, numbers[:number], numbers[number:])
                 elif kind == _CREDIT:
                     yield Credit(edge, channel, target, run, number)
                 else:

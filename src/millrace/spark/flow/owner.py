@@ -24,13 +24,13 @@ from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.result_files import TaskResults
 from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.context.context import now_millis
-from millrace.runtime.exchange.flow_writer import EpochMark
+from millrace.runtime.exchange.flow_writer import EpochMark, SenderMarks
 from millrace.runtime.failure import full_traceback
 from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.spark.flow.marks import Marks
+from millrace.spark.flow.marks import Marks, divided
 from millrace.spark.flow.messages import (
     Acked,
     Begin,
@@ -43,6 +43,7 @@ from millrace.spark.flow.messages import (
     Listening,
     Peers,
     Printed,
+    Sent,
     Taken,
     Wanted,
     encoded,
@@ -52,7 +53,7 @@ from millrace.spark.flow.turning import Turning
 from millrace.spark.owners import orders
 from millrace.spark.owners.frames import Join, exactly, receive, same_user, send
 from millrace.spark.owners.running import Running
-from millrace.spark.owners.whereabouts import worker_report
+from millrace.spark.owners.whereabouts import recent_report
 
 SWITCH_SECONDS = 0.0005
 """How long a thread that computes keeps the interpreter while others want it: packets for other tasks wait for that."""
@@ -166,7 +167,7 @@ class FlowOwner:
             now_millis,
             partial(FlowTask, ahead=self._peers.ahead),
             process=self._process,
-            worker=worker_report,
+            worker=recent_report,
         )
         return Turning(
             worker,
@@ -218,15 +219,20 @@ class FlowOwner:
 
     def _send(self, frames: list[Frame]) -> None:
         """From the thread of a task."""
-        here: list[tuple[TaskId, Frame]] = []
-        away: dict[int, list[Frame]] = {}
+        here: list[Sent] = []
+        away: dict[int, list[Sent]] = {}
+        marks: list[EpochMark] = []
         for frame in frames:
-            task = destination(self._job, frame)
-            owner = self._owner_of(task)
+            if isinstance(frame, EpochMark):
+                marks.append(frame)
+                continue
+            owner = self._owner_of(destination(self._job, frame))
             if owner == self._number:
-                here.append((task, frame))
+                here.append(frame)
             else:
                 away.setdefault(owner, []).append(frame)
+        for owner, sent in divided(marks, len(self._peers.paths)) if marks else ():
+            (here if owner == self._number else away.setdefault(owner, [])).append(sent)
         self._deliver(here)
         for owner, gathered in away.items():
             try:
@@ -267,14 +273,12 @@ class FlowOwner:
             content = b""
         if not content:
             raise CutError("a connection from another process of the job was cut")
-        self._deliver((destination(self._job, frame), frame) for frame in decoder.add(content))
+        self._deliver(decoder.add(content))
 
-    def _deliver(self, addressed: Iterable[tuple[TaskId, Frame]]) -> None:
-        marks = []
-        for task, frame in addressed:
-            if isinstance(frame, EpochMark):
-                marks.append(frame)
+    def _deliver(self, frames: Iterable[Sent]) -> None:
+        for frame in frames:
+            if isinstance(frame, SenderMarks):
+                for whole in self._marks.add(frame):
+                    self._tasks[self._job.edge_stages[whole.edge], whole.target].deliver_marks(whole)
             else:
-                self._tasks[task].deliver(frame)
-        for whole in self._marks.add(marks) if marks else ():
-            self._tasks[destination(self._job, whole[0])].deliver_marks(whole)
+                self._tasks[destination(self._job, frame)].deliver(frame)

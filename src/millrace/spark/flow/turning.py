@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from time import perf_counter_ns
 
-from millrace.runtime.exchange.flow_writer import Credit, EpochMark
+from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import Result, ResultFiles
 from millrace.runtime.protocol.so_far import TaskSoFar
@@ -109,13 +109,9 @@ class Turning:
         if self._pressed:
             self._put(_nothing)
 
-    def deliver_marks(self, marks: list[EpochMark]) -> None:
-        """Of all that send over an edge."""
-        self._put(lambda: self._deliver_marks(marks))
-
-    def _deliver_marks(self, marks: list[EpochMark]) -> None:
-        for mark in marks:
-            self.worker.deliver(mark)
+    def deliver_marks(self, marks: EdgeMarks) -> None:
+        """See ``FlowTask.deliver_marks``."""
+        self._put(lambda: self.worker.deliver_marks(marks))
 
     def taken(self, parts: int) -> None:
         """So many parts of what was collected are taken."""

@@ -13,6 +13,7 @@ from millrace.runtime.protocol.worker_report import WorkerReport
 
 DRIVER = "driver"
 """What Spark calls the executor of a local master."""
+RECENT_SECONDS = 0.1
 _EXECUTOR = re.compile(rb"--executor-id\x00([^\x00]+)\x00")
 _GENERATIONS = 6
 """How far above a task's process its executor is looked for: worker or owner, keeper, daemon, JVM."""
@@ -23,6 +24,25 @@ def worker_report() -> WorkerReport:
     """This process, now."""
     host, executor = _place()
     return WorkerReport(host, executor, os.getpid(), memory(os.getpid()), int(time.process_time() * 1000))
+
+
+class _Recent:
+    """What was seen of this process last: a thousand tasks that end an epoch together need not look each."""
+
+    def __init__(self) -> None:
+        self._seen = 0.0, 0, WorkerReport("", "", 0, 0, 0)
+
+    def __call__(self) -> WorkerReport:
+        at, process, report = self._seen
+        now = time.monotonic()
+        if process != os.getpid() or now >= at + RECENT_SECONDS:
+            report = worker_report()
+            self._seen = now, os.getpid(), report
+        return report
+
+
+recent_report = _Recent()
+"""This process, a moment ago at most."""
 
 
 @lru_cache(maxsize=1)
