@@ -15,7 +15,7 @@ _Sender = tuple[int, int, int]
 
 
 def divided(marks: Iterable[EpochMark], owners: int) -> Iterator[tuple[int, SenderMarks]]:
-    """(number of an owner, what it gets of these marks). It has the partitions that are its number modulo ``owners``."""
+    """(number of an owner, what it gets of these marks). Its partitions are its number, modulo ``owners``."""
     found: dict[tuple[int, _Sender], tuple[list[int], list[int]]] = {}
     for target, edge, channel, run, packets in marks:
         targets, numbers = found.setdefault((target % owners, (edge, channel, run)), ([], []))
