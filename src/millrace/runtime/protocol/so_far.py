@@ -1,4 +1,4 @@
-"""What the tasks have done of an epoch that goes on: figures for whoever looks at the job. Nothing of it counts before
+"""What the tasks have done of an epoch that goes on: figures for those who look at the job. Nothing of it counts before
 the epoch is complete."""
 
 from __future__ import annotations
