@@ -32,7 +32,6 @@ REFUSED = "raises NotImplementedError"
 _JAVA = "wraps a Java object"
 _INTERNAL = "part of PyFlink's implementation, not of its API"
 _MADE_ELSEWHERE = "programs get it from a method and don't make it"
-_COMPACTION = "compaction of files comes with the connectors"
 
 REASONS = (
     # Cassandra
@@ -165,9 +164,6 @@ REASONS = (
     ),
     Reason("table.compiled_plan.CompiledPlan", "`document` instead of*", _MADE_ELSEWHERE),
     Reason("table.compiled_plan.CompiledPlan.as_smile_bytes", REFUSED, "Smile is a format of the JVM; nearest: JSON"),
-    # later
-    Reason("datastream.connectors.file_system.FileCompact*", ABSENT, _COMPACTION),
-    Reason("datastream.connectors.file_system.*.enable_compact", REFUSED, _COMPACTION),
 )
 
 

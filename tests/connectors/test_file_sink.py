@@ -18,8 +18,6 @@ from millrace.common.typeinfo import Types
 from millrace.common.types import Row
 from millrace.connectors.file_system import (
     BucketAssigner,
-    FileCompactor,
-    FileCompactStrategy,
     FileSink,
     OutputFileConfig,
     PartFileInfo,
@@ -348,19 +346,6 @@ def test_the_old_name(tmp_path: Path) -> None:
     SinkRun(sink).epoch(["x"], end=True)
     assert content(tmp_path) == ["x"]
     assert sink.get_transformer() is None
-
-
-def test_compaction_says_what_to_do_instead(tmp_path: Path) -> None:
-    calls: tuple[Any, ...] = (
-        FileCompactStrategy.builder,
-        FileCompactor.concat_file_compactor,
-        FileCompactor.identical_file_compactor,
-        lambda: row_builder(tmp_path).enable_compact(None, None),
-    )
-    for call in calls:
-        with pytest.raises(NotImplementedError, match=r"is not in Millrace yet; nearest: fewer and larger files"):
-            call()
-    assert row_builder(tmp_path).disable_compact().build()
 
 
 def test_a_slice_finishes_parts_by_the_clock_and_shows_nothing(tmp_path: Path) -> None:

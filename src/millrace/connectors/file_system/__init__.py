@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millrace.common.serialization import BulkWriter, BulkWriterFactory
 from millrace.connectors.file_system.bucket import BucketAssigner
-from millrace.connectors.file_system.compact import FileCompactor, FileCompactStrategy
+from millrace.connectors.file_system.compaction import FileCompactor, FileCompactStrategy
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider, FileSplitAssignerProvider
 from millrace.connectors.file_system.format import BulkFormat, StreamFormat
 from millrace.connectors.file_system.output_config import OutputFileConfig

@@ -36,7 +36,14 @@ class FileCommitter(Committer[PendingFile]):
         """jobs of which nothing runs but what this driver runs"""
 
     def commit(self, committables: Sequence[PendingFile]) -> None:
-        """:raises FileNotFoundError: if a file is gone that cannot have been renamed before."""
+        """See ``show``."""
+        self.show(committables)
+
+    def show(self, committables: Sequence[PendingFile]) -> None:
+        """Make files visible, as they are.
+
+        :raises FileNotFoundError: if a file is gone that cannot have been renamed before.
+        """
         # Files with the same target one after the other: each looks whether the name is still free.
         by_target: dict[tuple[str, str], list[PendingFile]] = {}
         for pending in committables:
@@ -65,10 +72,14 @@ class FileCommitter(Committer[PendingFile]):
                     )
                 # Finished before the recovery, and since then taken away by whoever reads the finished files.
                 logger.warning("FileSink: %s was finished before the recovery; it is gone", pending.target)
-            ours = {owner_in(pending.in_progress), *self._owners}
-            for old in pending.replaces:
-                if owner_in(old) in ours:
-                    store.delete(old)
+            self.discard_replaced(pending)
+
+    def discard_replaced(self, pending: PendingFile) -> None:
+        """A file is visible: delete those from which it was copied."""
+        ours = {owner_in(pending.in_progress), *self._owners}
+        for old in pending.replaces:
+            if owner_in(old) in ours:
+                part_store(pending.root).delete(old)
 
     def abort(self, committables: Sequence[PendingFile]) -> None:
         """Delete the files of an epoch that counts for nothing; a file begun in an earlier epoch stays, since what goes

@@ -13,6 +13,8 @@ from millrace.connectors.file_system.rolling import PartFileInfo
 
 __all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart"]
 
+UNKNOWN = -1
+
 
 @dataclass(frozen=True)
 class PendingFile:
@@ -25,6 +27,10 @@ class PendingFile:
     """How many of its bytes belong to earlier epochs: those must outlive an abort of this one."""
     replaces: tuple[str, ...] = ()
     """hidden files from which it was copied: of no use once it is visible"""
+    size: int = UNKNOWN
+    """bytes"""
+    epoch: int = UNKNOWN
+    """in which it was finished, where files of an epoch are put together"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Part(PartFileInfo):
 
     def _pending(self) -> PendingFile:
         state = self._state
-        return PendingFile(state.root, state.in_progress, state.target, self._kept, state.replaces)
+        return PendingFile(state.root, state.in_progress, state.target, self._kept, state.replaces, self.size)
 
 
 class RowPart(Part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millrace.common.files.file_systems import absolute, locate
 from millrace.common.serialization import BulkWriterFactory
@@ -13,7 +13,12 @@ from millrace.common.sink import NamedSink, WriterInitContext
 from millrace.connectors.base import StreamTransformer, SupportsPreprocessing
 from millrace.connectors.file_system.bucket import BucketAssigner
 from millrace.connectors.file_system.committer import FileCommitter
-from millrace.connectors.file_system.compact import compaction_missing
+from millrace.connectors.file_system.compaction import (
+    CompactingCommitter,
+    Compaction,
+    FileCompactor,
+    FileCompactStrategy,
+)
 from millrace.connectors.file_system.output_config import OutputFileConfig
 from millrace.connectors.file_system.part import BulkPart, FinishedRows, Part, PartState, RowPart
 from millrace.connectors.file_system.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -54,6 +59,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
         self._policy = builder._policy
         self._output = builder._output
         self._check_interval_ms = builder._check_interval_ms
+        self._compaction = builder._compaction
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Any) -> RowFormatBuilder[Any]:
@@ -89,6 +95,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
             self._output,
             self._check_interval_ms,
             *self._opens_parts(),
+            self._compaction is not None,
             getattr(self._encoder, "encode_together", None),
         )
 
@@ -100,10 +107,13 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
         return partial(RowPart, encode=encode), lambda state, own: RowPart(state, encode, own)
 
     def create_committer(self) -> FileCommitter:
-        return FileCommitter(locate(self._base_path), self._uid)
+        base = locate(self._base_path)
+        if self._compaction is None:
+            return FileCommitter(base, self._uid)
+        return CompactingCommitter(base, self._uid, self._compaction)
 
     def get_transformer(self) -> StreamTransformer | None:
-        """What is done with the stream before it is written: nothing, without compaction."""
+        """What is done with the stream before it is written: nothing. Committers put files together."""
         return None
 
     def __repr__(self) -> str:
@@ -127,6 +137,7 @@ class FileSinkBuilder(Generic[T]):
         self._policy = policy or RollingPolicy.on_checkpoint_rolling_policy()
         self._output = OutputFileConfig()
         self._check_interval_ms = 60_000
+        self._compaction: Compaction | None = None
 
     def with_bucket_check_interval(self, interval: int) -> Any:
         """How often the policy is asked about the time, in ms (default one minute)."""
@@ -147,11 +158,19 @@ class FileSinkBuilder(Generic[T]):
         self._policy = rolling_policy
         return self
 
-    def enable_compact(self, strategy: Any, compactor: Any) -> NoReturn:
-        raise compaction_missing("FileSink.enable_compact")
+    def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
+        """Put the small files of a checkpoint and a bucket together before they become visible, named
+        ``compacted-<name of the first one>``. That is done on the driver.
+
+        :param strategy: up to which size.
+        :param compactor: how.
+        """
+        self._compaction = compactor._compaction(strategy)
+        return self
 
     def disable_compact(self) -> Any:
-        """Accepted for compatibility: files are never compacted."""
+        """Make files visible as they are written, which is the default."""
+        self._compaction = None
         return self
 
     def build(self) -> FileSink[T]:
@@ -170,6 +189,20 @@ class BulkFormatBuilder(FileSinkBuilder[T]):
 
     def __init__(self, base_path: str, writer_factory: BulkWriterFactory) -> None:
         super().__init__(base_path, writer_factory=writer_factory)
+
+    def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> BulkFormatBuilder[T]:
+        """See ``RowFormatBuilder.enable_compact``.
+
+        :raises ValueError: the compactor writes files one behind the other, which makes no file of a bulk format.
+        """
+        if compactor.concatenates:
+            raise ValueError(
+                "FileCompactor.concat_file_compactor() writes files one behind the other, which no reader of a bulk "
+                "format understands. A table with connector 'filesystem' and 'auto-compaction' = 'true' puts files of "
+                "bulk formats together"
+            )
+        super().enable_compact(strategy, compactor)
+        return self
 
     def with_rolling_policy(self, rolling_policy: RollingPolicy) -> BulkFormatBuilder[T]:
         """:raises ValueError: unless the policy rolls on every checkpoint."""

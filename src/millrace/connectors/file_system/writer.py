@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from millrace.common.files.file_systems import Location
@@ -62,6 +62,8 @@ class WriterConfig:
     new_part: Callable[[PartState], Part]
     resume_part: Callable[[PartState, str], Part]
     """goes on with a part of another writer, in a copy of this name"""
+    numbers_epochs: bool = False
+    """whether finished files say of which epoch they are: those of one are put together"""
     encode_together: Callable[[Iterable[Any]], bytes | None] | None = None
     """the bytes of many elements at once; gives None, with no element taken, where that would be other bytes"""
 
@@ -194,6 +196,9 @@ class FileWriter(SinkWriter[T], Generic[T]):
             if self._end_of_input or not part.resumable or self._config.policy.should_roll_on_checkpoint(part):
                 self._roll(part)
         pending, self._pending = self._pending, []
+        if self._config.numbers_epochs:
+            epoch = self._context.get_checkpoint_id()
+            return [replace(each, epoch=epoch) for each in pending]
         return pending
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterState]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from millrace.common.files.file_systems import locate
 from millrace.common.sink import Sink, WriterInitContext
+from millrace.connectors.file_system.compaction import Compaction
 from millrace.connectors.file_system.sink import FileSink, FileSinkBuilder
 from millrace.connectors.file_system.writer import WriterState
 from millrace.connectors.tables.filesystem.commits.committer import PartitionCommit, TableCommitter
-from millrace.connectors.tables.filesystem.commits.compaction import Compaction
 from millrace.connectors.tables.filesystem.commits.options import partition_commit
 from millrace.connectors.tables.filesystem.commits.overwrite import OverwritingCommitter, Replaced
 from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, FileTableFormat, StreamTableFormat
@@ -81,7 +81,7 @@ class FileSystemSink(TableSink):
         part_bytes = options.size("sink.rolling-policy.file-size", PART_BYTES)
         compaction = None
         if options.flag("auto-compaction"):
-            compaction = Compaction(format, options.size("compaction.file-size", part_bytes))
+            compaction = Compaction(format.merge, options.size("compaction.file-size", part_bytes))
         on_checkpoint = compaction is not None or isinstance(format, BulkTableFormat)
         policy = TableRollingPolicy(
             on_checkpoint,

@@ -9,9 +9,9 @@ from typing import Any
 from millrace.common.files.file_systems import Location
 from millrace.common.sink import Committer
 from millrace.connectors.file_system.committer import FileCommitter
+from millrace.connectors.file_system.compaction import Compaction, SizedFile
 from millrace.connectors.file_system.part import PendingFile
 from millrace.connectors.file_system.writer import WriterState
-from millrace.connectors.tables.filesystem.commits.compaction import Compaction, SizedFile
 from millrace.connectors.tables.filesystem.commits.policies import PartitionCommitContext, PartitionCommitPolicy
 from millrace.connectors.tables.filesystem.commits.triggers import CommitTrigger
 from millrace.connectors.tables.filesystem.layout.partitions import texts_of
