@@ -47,8 +47,12 @@ class StateDescription:
 
     @staticmethod
     def of(info: StateInfo) -> StateDescription:
-        described = None if info.type is None else describe_type(info.type)
+        described = info.described if info.type is None else describe_type(info.type)
         return StateDescription(info.name, info.kind, info.scope, described, info.ttl)
+
+    def info(self) -> StateInfo:
+        """The same for the job that goes on from it."""
+        return StateInfo(self.name, self.kind, self.scope, None, self.ttl, self.type)
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class Metadata:
     """a pickle in base 64: positions of the sources, loops, committables, states of writers"""
     aggregates: dict[str, dict[str, str]] = field(default_factory=dict)
     """uid -> name -> accumulator of a global aggregate, a pickle in base 64"""
+    key_types: dict[str, Any] = field(default_factory=dict)
+    """uid -> type of the keys of its input, plain JSON, as far as it is known"""
     linked: bool = True
     """whether the files of the tasks name those before them, as they do since format 2"""
     waiting: bool = False
@@ -159,6 +165,7 @@ def _metadata(kind: str, snapshot: JobSnapshot, saved: Any, tasks: Any) -> Metad
         snapshot.edges,
         _as_text(driver),
         {uid: _each(_as_text, named) for uid, named in snapshot.aggregates.items()},
+        _each(describe_type, snapshot.key_types),
         waiting=snapshot.waiting,
     )
 

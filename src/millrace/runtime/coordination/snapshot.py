@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.common.typeinfo import TypeInformation
 from millrace.relational.rules.meaning import changed
 from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.coordination.reading import ReadingSnapshot
@@ -94,6 +95,8 @@ class JobSnapshot:
     """uid of a sink -> states of its writers"""
     states: dict[str, tuple[StateInfo, ...]] = field(default_factory=dict)
     """uid -> the states that its function has asked for"""
+    key_types: dict[str, TypeInformation] = field(default_factory=dict)
+    """uid -> type of the keys of its input, as far as it is known"""
     edges: int = 0
     """number of connections between operators"""
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
+from millrace.runtime.state.restoring.key_forms import Form
 from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.tasks.state_sizes import StateSizes
 from millrace.runtime.tasks.waiting import WithWaiting, parted
@@ -163,6 +164,10 @@ class Member:
         taken, self.gate.latencies = self.gate.latencies, []
         return tuple((mark.source, mark.subtask, millis) for mark, millis in taken)
 
+    def _take_key_form(self) -> Form:
+        taken, self.gate.key_form = self.gate.key_form, None
+        return taken
+
     def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
         """What the epoch did; takes printed and collected elements out."""
         operator = self.operator
@@ -189,4 +194,5 @@ class Member:
             latencies=self._take_latencies(),
             state_sizes=self._state_sizes.report(operator.keyed_state(), operator.context.clock),
             waiting=len(self.gate.waiting),
+            key_form=self._take_key_form(),
         )
