@@ -25,7 +25,7 @@ from millrace.checkpoint.savepoints.metadata import (
 from millrace.checkpoint.savepoints.operator_change import operator_change
 from millrace.checkpoint.savepoints.state_files import iter_states, read_operator_state, write_states
 from millrace.checkpoint.savepoints.window_forms import convert_windows
-from millrace.checkpoint.values.adapt import adapt
+from millrace.checkpoint.values.adapt import adapt as adapt_values
 from millrace.checkpoint.values.compatibility import adapter
 from millrace.checkpoint.values.moved import loads
 from millrace.runtime.bases.ahead import event_time_of
@@ -77,6 +77,9 @@ class FolderSnapshots:
             return replace(earlier, keyed=iter(()), shared={}, smalls=tuple(map(only_waiting, earlier.smalls)))
         states, keyed = metadata.states.get(info.uid, ()), earlier.keyed
         saved = metadata.saved.get(info.uid)
+        keeps = place.kept(info)
+        if keeps is not None and not keeps.changes_nothing:
+            keyed = iter([keeps.apply(_full(keyed), adapt_values)])
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted, saved)
         if isinstance(info.spec, Window):
@@ -93,6 +96,14 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
+def _full(pieces: KeyedPieces) -> KeyedDelta:
+    """Everything, address by address."""
+    collected = KeyedStateBackend()
+    for piece in pieces:
+        collected.apply(piece)
+    return collected.full()
+
+
 def _adapted(
     pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted, saved: SavedOperator | None
 ) -> Iterator[KeyedDelta]:
@@ -103,7 +114,7 @@ def _adapted(
         for name, (kind, entries) in piece.items():
             change = _change(before.get(name), wanted(name), saved)
             if change is not _MISFIT:
-                adapted[name] = (kind, entries if change is None else adapt(kind, entries, change))
+                adapted[name] = (kind, entries if change is None else adapt_values(kind, entries, change))
         yield adapted
 
 
@@ -146,7 +157,7 @@ def _adapted_operator_state(
     if change is None:
         return entry
     kind = MapTable.kind if info.kind == Distribution.BROADCAST.value else ListTable.kind
-    return adapt(kind, {info.name: entry}, change)[info.name]
+    return adapt_values(kind, {info.name: entry}, change)[info.name]
 
 
 def operator_folder(info: OperatorInfo | OperatorPlace) -> str:

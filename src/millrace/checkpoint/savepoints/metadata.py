@@ -238,7 +238,7 @@ def read_metadata(folder: Folder) -> Metadata:
 
 
 def _parsed(text: dict[str, Any]) -> Metadata:
-    operators = tuple(OperatorPlace(**place) for place in text.pop("operators"))
+    operators = tuple(_place(**place) for place in text.pop("operators"))
     states = {uid: tuple(StateDescription(**s) for s in found) for uid, found in text.pop("states").items()}
     saved = {uid: _saved(**operator) for uid, operator in text.pop("saved").items()}
     tasks = {}
@@ -246,6 +246,10 @@ def _parsed(text: dict[str, Any]) -> Metadata:
         stage, partition = task.split("-")
         tasks[int(stage), int(partition)] = TaskFiles(**files)
     return Metadata(operators=operators, states=states, saved=saved, tasks=tasks, **text)
+
+
+def _place(meaning: Sequence[str] = (), **place: Any) -> OperatorPlace:
+    return OperatorPlace(**place, meaning=tuple(meaning))
 
 
 def _since_format_2(text: dict[str, Any]) -> dict[str, Any]:
