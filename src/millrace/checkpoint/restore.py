@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes
+from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes, read_checkpoint
 from millrace.checkpoint.files.alive import living_driver
 from millrace.checkpoint.files.errors import SnapshotError
 from millrace.checkpoint.files.folder import Folder, open_folder
@@ -93,7 +93,7 @@ def _open(path: str) -> tuple[Folder, Metadata]:
     """What lies at a path, and is whole; of the directory of a job its newest checkpoint that is."""
     folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
     if folder.size(METADATA) is not None:
-        metadata = read_metadata(folder)
+        metadata = read_checkpoint(folder)
         base = base_folder(folder, metadata)
         check_sizes(base.uri, metadata, base.sizes())
         return folder, metadata

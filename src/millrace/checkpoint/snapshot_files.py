@@ -60,6 +60,7 @@ class FolderSnapshots:
             state.keyed or (),
             state.shared,
             self._run,
+            {"operator": info.uid},
         )
         small = None if state.small is None else dumps(state.small)
         return SavedSubtask(info.uid, subtask, tuple(files), small, state.watermark)

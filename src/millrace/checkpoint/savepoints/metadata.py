@@ -28,7 +28,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 METADATA = "_metadata"
-VERSION = 2
+VERSION = 3
+"""3: state files have checksums (the files' own format is as it was)"""
 CHECKSUM = b',"checksum":'
 """The end of the file: the CRC-32 of all before it (and the closing brace)."""
 CHECKPOINT, SAVEPOINT = "checkpoint", "savepoint"

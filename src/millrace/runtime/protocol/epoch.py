@@ -207,6 +207,8 @@ class TaskAck:
     """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
     full_bytes: int | None = None
     """size of the whole state, if the task was told to write it"""
+    delta_checksum: int | None = None
+    full_checksum: int | None = None
     replayed: int = 0
     """how many versions had to be read to get at the state"""
     failure: Failure | None = None
