@@ -68,7 +68,7 @@ class SavedJob:
         self._payload = serialize(job.for_tasks())
         self.job = job
         self.now = 0
-        self.directory = CheckpointDirectory(open_folder(str(directory)).child(job.job_id))
+        self.directory = CheckpointDirectory(open_folder(str(directory)).child(job.job_id), job=job.job_id)
         settings = None if checkpoint_every is None else CheckpointSettings(checkpoint_every, retained=2)
         checkpoints = None if settings is None else Checkpoints(settings, self.directory, lambda: self.now)
         self.storage = self.directory.storage(job.key_groups)

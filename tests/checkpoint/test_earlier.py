@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import Distribution
+from millrace.runtime.storage import Written
 from millrace.runtime.versions import NO_PAST, version_of, whole_at
 
 MAX = 32
@@ -58,13 +60,16 @@ class EarlierJob:
             state = (backend.delta(), {"list": (Distribution.UNION, (number - 1, [subtask]))}, (subtask, number), None)
             task, version = (0, subtask), version_of(number, 1)
             past, delta = self._pasts[subtask], {OPERATOR: (*state, None), "other": (None,) * 5}
-            size, full = self._storage.write_delta(task, version, past, delta), None
+            (size, checksum), full = self._storage.write_delta(task, version, past, delta), Written(0)
             self._pasts[subtask] = whole_at(version) if whole else past.then(version)
             if whole:
                 rest = {OPERATOR: (None, {"list": (Distribution.UNION, (0, [subtask] * number))}, *state[2:], None)}
                 pieces = ({OPERATOR: (piece, None, None, None, None)} for piece in backend.full_pieces())
                 full = self._storage.write_full(task, version, [rest, *pieces])
-            self._chains[subtask].add(TaskAck(number, *task, delta_bytes=size, full_bytes=full, run=1))
+            ack = TaskAck(number, *task, delta_bytes=size, delta_checksum=checksum, run=1)
+            if whole:
+                ack = replace(ack, full_bytes=full.size, full_checksum=full.checksum)
+            self._chains[subtask].add(ack)
 
     def _change(self, backend: KeyedStateBackend, key: Any, epoch: int) -> None:
         draw = self._random
@@ -181,7 +186,8 @@ def large(tmp_path: Path, parallelism: int, keys: int) -> tuple[Folder, Metadata
         entries = {key: key for key in range(keys) if key_group(key, MAX) in own}
         piece = {OPERATOR: ({"value": ("value", entries)}, None, None, None, None)}
         version = version_of(1, 1)
-        tasks[0, subtask] = TaskFiles(version, storage.write_full((0, subtask), version, [piece]))
+        size, checksum = storage.write_full((0, subtask), version, [piece])
+        tasks[0, subtask] = TaskFiles(version, size, whole_checksum=checksum)
     place = OperatorPlace(OPERATOR, "an operator", "Operator", parallelism, MAX, 0, 0)
     return folder, Metadata("checkpoint", "job", "job", 1, 0, (place,), tasks=tasks), place
 

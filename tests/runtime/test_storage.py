@@ -10,7 +10,7 @@ from millrace.runtime.versions import NO_PAST, Past
 
 def test_versions_are_copies() -> None:
     storage, delta = MemoryStorage(), {"a": [1]}
-    assert storage.write_delta((0, 0), 1, NO_PAST, delta) > 0
+    assert storage.write_delta((0, 0), 1, NO_PAST, delta).size > 0
     delta["a"].append(2)
     found = storage.read_delta((0, 0), 1)
     assert found == {"a": [1]}

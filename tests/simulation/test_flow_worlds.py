@@ -14,6 +14,7 @@ from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.exchange.backlog import Backlog
 from millrace.runtime.exchange.flow_writer import Credit
 from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.storage import Written
 from millrace.runtime.tasks.flow import FlowTask, Frame
 from millrace.runtime.tasks.wiring import Fork
 
@@ -92,7 +93,7 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "hands on twice what is left of a poll": (SourceOperator, "restore", restored_twice),
     "takes the first mark for all": (FlowTask, "_has_all", property(has_a_mark)),
     "drops what comes before its order": (FlowTask, "deliver", drops_what_comes_early),
-    "acknowledges what is not written": (FolderStorage, "write_delta", lambda self, *given: 10),
+    "acknowledges what is not written": (FolderStorage, "write_delta", lambda self, *given: Written(10)),
     "forgets what waits for credit": (Backlog, "add", nothing),
     "sends twice what waits for credit": (Backlog, "add", added_twice),
     "keeps what it has gathered when the epoch ends": (Fork, "end_epoch", nothing),

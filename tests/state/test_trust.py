@@ -28,6 +28,7 @@ from millrace.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.pickling import dumps
 from millrace.state import PickledObject, SavepointReader, SavepointWriter
 
@@ -85,6 +86,17 @@ def task_files(job: SavedJob, folder: Path, evil: Evil) -> None:
                 keyed = {**(keyed or {}), "evil": ("value", {"key": evil})}
                 pieces.append({section.uid: (keyed, shared, evil, gate, evil)})
         path.write_bytes(b"".join(task_file(pieces, {}, whole=False)))  # type: ignore[arg-type]
+    in_metadata(folder, without_checksums)
+
+
+def without_checksums(metadata: Metadata) -> Metadata:
+    """Whoever can write the files can write what is known of them, too."""
+    return replace(metadata, tasks={task: _unknown(files) for task, files in metadata.tasks.items()})
+
+
+def _unknown(files: TaskFiles) -> TaskFiles:
+    changes = " ".join(entry.rpartition(":")[0] for entry in files.changes.split())
+    return replace(files, changes=changes, whole_checksum=None)
 
 
 def replaced(folder: Path, writer: SavepointWriter) -> None:

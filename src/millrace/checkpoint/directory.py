@@ -10,6 +10,7 @@ from types import MappingProxyType
 from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError, SnapshotError
 from millrace.checkpoint.files.folder import Folder
 from millrace.checkpoint.savepoints.metadata import (
+    CHECKPOINT,
     METADATA,
     Metadata,
     checkpoint_metadata,
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 SHARED = "shared"
 RESERVED = "epochs"
 """The file with the number from which on the epochs of the last driver, or of its last attempt, are numbered."""
+_NUMBERED = re.compile(r"/chk-(\d+)/?$")
 _CHECKPOINT = re.compile(r"^chk-(\d+)/" + METADATA + "$")
 
 
@@ -54,10 +56,12 @@ class CheckpointDirectory:
     """A ``CheckpointStore``: the checkpoints of one job below ``folder``.
 
     :param durable: whether checkpoints shall outlast a loss of power.
+    :param job: the job's id, for who writes state there.
     """
 
-    def __init__(self, folder: Folder, durable: bool = True) -> None:
+    def __init__(self, folder: Folder, durable: bool = True, job: str = "") -> None:
         self.folder = folder
+        self._job = job
         self.shared = folder.child(SHARED)
         self._durable = durable
         self._persisted: dict[TaskId, TaskFiles] = {}
@@ -65,7 +69,7 @@ class CheckpointDirectory:
 
     def storage(self, key_groups: Mapping[str, int] = MappingProxyType({})) -> FolderStorage:
         """Where the tasks keep their state."""
-        return FolderStorage(self.shared, key_groups)
+        return FolderStorage(self.shared, key_groups, self._job)
 
     def write(self, snapshot: JobSnapshot) -> str:
         place = self.folder.child(f"chk-{snapshot.epoch}")
@@ -73,7 +77,7 @@ class CheckpointDirectory:
         if self._durable:
             before, tasks = self._persisted, metadata.tasks
             new = {task: files.beyond(before.get(task, TaskFiles())) for task, files in tasks.items()}
-            self.shared.persist({path for task, files in new.items() for path, _ in chain_files(task, files)})
+            self.shared.persist({file.path for task, files in new.items() for file in chain_files(task, files)})
             self._persisted = dict(tasks)
         write_metadata(place, metadata)
         if self._durable:
@@ -114,7 +118,7 @@ class CheckpointDirectory:
         self.folder.write(f"chk-{checkpoint_id}/{UNUSABLE}", [str(why).encode()])
 
     def read(self, checkpoint_id: int) -> Metadata:
-        return read_metadata(self.folder.child(f"chk-{checkpoint_id}"))
+        return read_checkpoint(self.folder.child(f"chk-{checkpoint_id}"))
 
     def snapshots(self) -> list[JobSnapshot]:
         """What the checkpoints that are there hold for a driver.
@@ -175,9 +179,23 @@ class CheckpointDirectory:
         self.folder.delete_tree()
 
 
+def read_checkpoint(folder: Folder) -> Metadata:
+    """What lies in the folder of a checkpoint or savepoint.
+
+    :raises SnapshotError: there is none, it is damaged, or it is of another checkpoint than the folder.
+    """
+    metadata = read_metadata(folder)
+    named = _NUMBERED.search(folder.uri)
+    if metadata.kind == CHECKPOINT and named is not None and int(named[1]) != metadata.id:
+        path = f"{folder.uri}/{METADATA}"
+        raise CorruptFileError(path, f"another file is in its place: that of checkpoint {metadata.id}")
+    return metadata
+
+
 def state_files(metadata: Metadata) -> list[tuple[str, int]]:
     """The files that a checkpoint consists of, below ``shared``, with their sizes."""
-    return [file for task, files in metadata.tasks.items() for file in chain_files(task, files)]
+    chains = (file for task, files in metadata.tasks.items() for file in chain_files(task, files))
+    return [(file.path, file.size) for file in chains]
 
 
 def check_sizes(uri: str, metadata: Metadata, sizes: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ from millrace.checkpoint.files.folder import Folder
 from millrace.checkpoint.savepoints.metadata import Metadata
 from millrace.checkpoint.tasks.kept import KeptBytes
 from millrace.checkpoint.tasks.sections import BY_ADDRESS, of_groups
-from millrace.checkpoint.tasks.storage import chain_files
+from millrace.checkpoint.tasks.storage import chain_files, state_of
 from millrace.checkpoint.tasks.task_file import KEYED, REST, Load, Section, TaskFile
 from millrace.checkpoint.values.moved import load as load_stored
 from millrace.checkpoint.values.moved import loads
@@ -51,14 +51,15 @@ def _sections(
 ) -> Iterator[tuple[Section, OperatorDeltas]]:
     """The wanted sections of an operator in the files of one subtask, oldest first."""
     task = (place.stage, place.offset + subtask)
-    for name, _ in chain_files(task, metadata.tasks[task]):
-        path = f"{folder.uri}/{name}"
+    for stored in chain_files(task, metadata.tasks[task]):
+        path = f"{folder.uri}/{stored.path}"
         try:
-            opened = folder.open(name)
+            opened = folder.open(stored.path)
         except FileNotFoundError:
             raise MissingFileError(path) from None
         with opened:
-            yield from TaskFile(path, opened).read(lambda section: section.uid == place.uid and wanted(section), load)
+            file = TaskFile(path, opened, state_of(metadata.job_id, task, stored.version), stored.checksum)
+            yield from file.read(lambda section: section.uid == place.uid and wanted(section), load)
 
 
 # -- keyed state ------------------------------------------------------------------------------------------------------

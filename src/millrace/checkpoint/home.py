@@ -64,7 +64,7 @@ class JobHome:
         if isinstance(self.folder, LocalFolder):
             make_shared(self.folder.uri, trust_directory)
         self.durable = durable is not None
-        self.checkpoints = CheckpointDirectory(self.folder, self.durable)
+        self.checkpoints = CheckpointDirectory(self.folder, self.durable, job_id)
         self._heartbeat: Heartbeat | None = None
 
     def announce(self) -> None:

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes
+from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes, read_checkpoint
 from millrace.checkpoint.files.alive import living_driver
 from millrace.checkpoint.files.errors import SnapshotError
 from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.savepoints.compare import Comparison, compare, compare_states
+from millrace.checkpoint.savepoints.compare import Comparison, compare, compare_states, inherited
+from millrace.checkpoint.savepoints.compare import goes_on as states_go_on
 from millrace.checkpoint.savepoints.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
 from millrace.checkpoint.trust import check_trusted
 from millrace.common.files.file_systems import absolute
@@ -34,10 +35,15 @@ class Restore:
     """lets the tasks take over their state; None: they go on from their own files"""
     claimed: bool = False
     """whether the files belong to the job now"""
+    may_drop: bool = False
+    """whether what does not fit may begin empty"""
 
     def compare_states(self, asked: Mapping[str, Sequence[StateInfo]]) -> Comparison:
         """With the states that the functions have asked for. Raises ``RestoreError``."""
-        return compare_states(self.coordinator.job, self.metadata, asked, self.comparison)
+        job, metadata = self.coordinator.job, self.metadata
+        found = compare_states(job, metadata, asked, self.comparison, self.may_drop)
+        self.coordinator.inherit(inherited(job, metadata), states_go_on)
+        return found
 
     def release(self) -> None:
         """The job has a checkpoint of its own: what it has claimed and does not need any more is deleted."""
@@ -80,14 +86,14 @@ def restore_from(
     ended = metadata.kind == CHECKPOINT and driver is None
     savepoint = metadata.kind != CHECKPOINT
     order = coordinator.begin_from(snapshot, folder.uri, ended, savepoint=savepoint, may_drop=allow_non_restored)
-    return Restore(folder.uri, coordinator, metadata, comparison, order, claim)
+    return Restore(folder.uri, coordinator, metadata, comparison, order, claim, allow_non_restored)
 
 
 def _open(path: str) -> tuple[Folder, Metadata]:
     """What lies at a path, and is whole; of the directory of a job its newest checkpoint that is."""
     folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
     if folder.size(METADATA) is not None:
-        metadata = read_metadata(folder)
+        metadata = read_checkpoint(folder)
         base = base_folder(folder, metadata)
         check_sizes(base.uri, metadata, base.sizes())
         return folder, metadata
@@ -130,6 +136,7 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
     else:
         order = None
         coordinator.go_on(snapshot, next_epoch, place.uri)
+        coordinator.inherit(inherited(coordinator.job, metadata), states_go_on)
     directory.drop_unneeded(kept)  # not before their numbers are out of use
     return Restore(place.uri, coordinator, metadata, comparison, order)
 

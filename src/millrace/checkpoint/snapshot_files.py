@@ -14,11 +14,18 @@ from typing import Any
 from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.earlier import keyed_state, rest_of, rests
 from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.savepoints.compare import state_changes
-from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
+from millrace.checkpoint.savepoints.compare import misfits
+from millrace.checkpoint.savepoints.metadata import (
+    SAVEPOINT,
+    Metadata,
+    SavedOperator,
+    StateDescription,
+    read_metadata,
+)
+from millrace.checkpoint.savepoints.operator_change import operator_change
 from millrace.checkpoint.savepoints.state_files import iter_states, read_operator_state, write_states
 from millrace.checkpoint.savepoints.window_forms import convert_windows
-from millrace.checkpoint.values.adapt import adapt
+from millrace.checkpoint.values.adapt import adapt as adapt_values
 from millrace.checkpoint.values.compatibility import adapter
 from millrace.checkpoint.values.moved import loads
 from millrace.runtime.bases.ahead import event_time_of
@@ -33,7 +40,7 @@ from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
-from millrace.runtime.state.tables import ListTable, MapTable
+from millrace.runtime.state.tables import ABSENT, ListTable, MapTable
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.waiting import event_times, only_waiting
 
@@ -53,6 +60,7 @@ class FolderSnapshots:
             state.keyed or (),
             state.shared,
             self._run,
+            {"operator": info.uid},
         )
         small = None if state.small is None else dumps(state.small)
         return SavedSubtask(info.uid, subtask, tuple(files), small, state.watermark)
@@ -66,16 +74,21 @@ class FolderSnapshots:
         earlier = load(open_folder(uri), metadata, place, info, subtask)
         if earlier is None:
             return None
-        if place.changed(info) is not None:  # that such state is dropped was allowed, or it would not run
+        if operator_change(metadata, info) is not None:  # that such state is dropped was allowed, or it would not run
             return replace(earlier, keyed=iter(()), shared={}, smalls=tuple(map(only_waiting, earlier.smalls)))
         states, keyed = metadata.states.get(info.uid, ()), earlier.keyed
+        saved = metadata.saved.get(info.uid)
+        keeps = place.kept(info)
+        if keeps is not None and not keeps.changes_nothing:
+            keyed = iter([keeps.apply(_full(keyed), adapt_values)])
         if metadata.kind != SAVEPOINT:
-            keyed = _settled(keyed, states, wanted)
+            keyed = _settled(keyed, states, wanted, saved)
         if isinstance(info.spec, Window):
             times = event_times(earlier, subtask, info.max_parallelism)
             fired = event_time_of(times, earlier.watermark)
             keyed = convert_windows(keyed, place.windows, info.spec.strategy, fired)
-        return replace(earlier, keyed=_adapted(keyed, states, wanted), adapt=partial(_adapted_operator_state, states))
+        adapt = partial(_adapted_operator_state, states, saved)
+        return replace(earlier, keyed=_adapted(keyed, states, wanted, saved), adapt=adapt)
 
 
 @lru_cache(maxsize=4)
@@ -84,28 +97,36 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
+def _full(pieces: KeyedPieces) -> KeyedDelta:
+    """Everything, address by address."""
+    collected = KeyedStateBackend()
+    for piece in pieces:
+        collected.apply(piece)
+    return collected.full()
+
+
 def _adapted(
-    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
+    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted, saved: SavedOperator | None
 ) -> Iterator[KeyedDelta]:
     """The pieces, of full state, with values of the types that the functions want now."""
     before = _keyed(descriptions)
     for piece in pieces:
         adapted = {}
         for name, (kind, entries) in piece.items():
-            change = _change(before.get(name), wanted(name))
+            change = _change(before.get(name), wanted(name), saved)
             if change is not _MISFIT:
-                adapted[name] = (kind, entries if change is None else adapt(kind, entries, change))
+                adapted[name] = (kind, entries if change is None else adapt_values(kind, entries, change))
         yield adapted
 
 
 def _settled(
-    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
+    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted, saved: SavedOperator | None
 ) -> Iterator[KeyedDelta]:
     """Changes, where those of states whose values have another type now have become full state."""
     before = _keyed(descriptions)
     collected = KeyedStateBackend()
     for piece in pieces:
-        changing = {name for name in piece if _change(before.get(name), wanted(name)) is not None}
+        changing = {name for name in piece if _change(before.get(name), wanted(name), saved) is not None}
         collected.apply({name: change for name, change in piece.items() if name in changing})
         yield {name: change for name, change in piece.items() if name not in changing}
     yield collected.full()
@@ -118,22 +139,26 @@ def _keyed(descriptions: Iterable[StateDescription]) -> dict[str, StateDescripti
 _MISFIT = object()
 
 
-def _change(known: StateDescription | None, info: StateInfo | None) -> Any:
+def _change(known: StateDescription | None, info: StateInfo | None, saved: SavedOperator | None) -> Any:
     """How values of a stored state become those of the wanted one, None for as they are. ``_MISFIT`` if they can't:
-    the driver will refuse to run, it tells all that does not fit."""
+    the driver tells all that does not fit, and refuses to run if that may not begin empty."""
     if info is None or info.type is None or known is None or known.type is None:
         return None
     now = StateDescription.of(info)
-    return _MISFIT if state_changes(known, now) else adapter(known.type, now.type)
+    return _MISFIT if misfits(known, now, saved) else adapter(known.type, now.type)
 
 
-def _adapted_operator_state(states: Sequence[StateDescription], info: StateInfo, entry: Any) -> Any:
+def _adapted_operator_state(
+    states: Sequence[StateDescription], saved: SavedOperator | None, info: StateInfo, entry: Any
+) -> Any:
     known = next((each for each in states if (each.name, each.scope) == (info.name, info.scope)), None)
-    change = _change(known, info)
-    if change is None or change is _MISFIT:
+    change = _change(known, info, saved)
+    if change is _MISFIT:
+        return ABSENT
+    if change is None:
         return entry
     kind = MapTable.kind if info.kind == Distribution.BROADCAST.value else ListTable.kind
-    return adapt(kind, {info.name: entry}, change)[info.name]
+    return adapt_values(kind, {info.name: entry}, change)[info.name]
 
 
 def operator_folder(info: OperatorInfo | OperatorPlace) -> str:

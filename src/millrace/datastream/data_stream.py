@@ -410,7 +410,8 @@ class DataStream(_NodeHandle):
             [('a', 1), ('b', 5), ('a', 3)]
         """
         selector = _key_function(key_selector, "key_by()")
-        hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}")
+        known = key_type or _type_of_field(key_selector, self._type)
+        hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}", key_type=known)
         ports = tuple(replace(port, partitioner=hashed) for port in self._ports)
         return KeyedStream(self._env, ports, self._type, self, selector, key_type)
 
@@ -1063,6 +1064,17 @@ def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
         return adapt(func)
     except TypeError as error:
         raise TypeError(f"{where} at {user_origin()}: {error}") from None
+
+
+def _type_of_field(key_selector: Any, elements: TypeInformation | None) -> TypeInformation | None:
+    """The type of the field that is the key; None: it is not known."""
+    if not isinstance(elements, (RowTypeInfo, TupleTypeInfo)) or not isinstance(key_selector, (str, int)):
+        return None
+    types = elements.get_field_types()
+    names = elements.get_field_names() if isinstance(elements, RowTypeInfo) else []
+    if isinstance(key_selector, str):
+        return types[names.index(key_selector)] if key_selector in names else None
+    return types[key_selector] if 0 <= key_selector < len(types) else None
 
 
 def _key_function(key_selector: Any, where: str) -> Callable[[Any], Any]:

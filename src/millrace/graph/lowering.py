@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.slot_groups import slot_groups
-from millrace.runtime.exchange.partitioners import Forward
+from millrace.runtime.exchange.partitioners import Forward, Hash
 from millrace.runtime.jobs import specs
 from millrace.runtime.jobs.ancestors import ancestors
 from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
@@ -39,6 +40,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
             slot_group=groups[node.id],
             buffer_timeout=node.buffer_timeout,
             description=node.description or "",
+            key_type=_key_type(node),
             output_type=node.output_type,
             side_types=node.side_types,
         )
@@ -56,6 +58,12 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         state=settings.state,
         batch=settings.batch,
     )
+
+
+def _key_type(node: Node) -> TypeInformation | None:
+    """What its inputs say of their keys; they have the same."""
+    hashed = (edge.partitioner for edge in node.edges if isinstance(edge.partitioner, Hash))
+    return next((each.key_type for each in hashed if each.key_type is not None), None)
 
 
 def _prepared(node: Node, settings: Settings) -> specs.Spec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from millrace.runtime.pickling import dumps
 from millrace.runtime.versions import Past
@@ -23,6 +23,15 @@ Wanted = Callable[[str], "StateInfo | None"]
 """name of a state -> what the function of an operator says about it; None before it has asked for it"""
 
 
+class Written(NamedTuple):
+    """A version that was stored."""
+
+    size: int
+    """bytes"""
+    checksum: int | None = None
+    """of its content; None: it has none"""
+
+
 class StateStorage(Protocol):
     """Immutable versions of task state (see ``versions``): for each the changes, now and then everything.
 
@@ -30,11 +39,11 @@ class StateStorage(Protocol):
     whole.
     """
 
-    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> int:
-        """Store an epoch's changes onto ``past``; visible as a whole or not at all. Returns their size in bytes."""
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> Written:
+        """Store an epoch's changes onto ``past``; visible as a whole or not at all."""
 
-    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
-        """Store the whole state as of the end of an epoch. Returns its size in bytes."""
+    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> Written:
+        """Store the whole state as of the end of an epoch."""
 
     def read_delta(self, task: TaskId, version: int) -> Any:
         """Raises ``KeyError`` if there is none."""
@@ -79,14 +88,14 @@ class MemoryStorage:
         self._deltas: dict[tuple[TaskId, int], tuple[Past, bytes]] = {}
         self._fulls: dict[tuple[TaskId, int], list[bytes]] = {}
 
-    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> int:
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> Written:
         payload = dumps(delta)
         self._deltas[task, version] = (past, payload)
-        return len(payload)
+        return Written(len(payload))
 
-    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
+    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> Written:
         self._fulls[task, version] = payloads = [dumps(piece) for piece in pieces]
-        return sum(map(len, payloads))
+        return Written(sum(map(len, payloads)))
 
     def read_delta(self, task: TaskId, version: int) -> Any:
         return pickle.loads(self._deltas[task, version][1])

@@ -188,6 +188,8 @@ def test_a_file_is_described(folder: Folder, tmp_path: Path) -> None:
         "kind": "value",
         "subtask": 1,
         "columns": {"key": {"form": "str"}, "value": {"form": "int"}},
+        "savepoint": tmp_path.name,
+        "file": file.path,
     }
     assert file.columns == about["columns"]
     assert pd.read_parquet(path).to_dict("list") == {

@@ -183,9 +183,16 @@ def test_the_kind_of_a_row_stays() -> None:
     assert convert(Row.of_kind(RowKind.DELETE, id=1, name="a")).get_row_kind() is RowKind.DELETE
 
 
-@pytest.mark.parametrize(("old", "new"), [(INT, LONG), (Types.LIST(INT), Types.LIST(LONG)), (ROW, ANY), (ANY, INT)])
+@pytest.mark.parametrize(("old", "new"), [(INT, LONG), (Types.LIST(INT), Types.LIST(LONG)), (ROW, ANY)])
 def test_values_that_fit_are_left_alone(old: TypeInformation, new: TypeInformation) -> None:
     assert adapter(describe_type(old), describe_type(new)) is None
+
+
+def test_values_that_were_declared_to_be_anything_are_looked_at() -> None:
+    checked = adapter(describe_type(ANY), describe_type(INT))
+    assert checked is not None and checked(3) == 3
+    with pytest.raises(TypeError, match="a stored value is 'three', and not INT"):
+        checked("three")
 
 
 def test_types_as_people_read_them() -> None:

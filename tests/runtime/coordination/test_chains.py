@@ -17,7 +17,7 @@ EPOCHS = st.lists(st.tuples(SIZES, SIZES, st.booleans()), max_size=12)
 
 
 def files_of(files: TaskFiles) -> set[str]:
-    return {path for path, _ in chain_files(TASK, files)}
+    return {file.path for file in chain_files(TASK, files)}
 
 
 @given(EPOCHS, EPOCHS, st.integers(0, 12))

@@ -101,13 +101,10 @@ ROWS_BEFORE = "ROWS BETWEEN {} PRECEDING AND CURRENT ROW"
 REFUSED = {
     "an aggregate is added": (GROUP.format("SUM(x)"), GROUP.format("SUM(x), COUNT(*)")),
     "an aggregate is added in front": (GROUP.format("SUM(x)"), GROUP.format("COUNT(*), SUM(x)")),
-    "an aggregate is removed": (GROUP.format("SUM(x), COUNT(*)"), GROUP.format("SUM(x)")),
     "SUM for MAX": (GROUP.format("MAX(x)"), GROUP.format("SUM(x)")),
-    "aggregates in another order": (GROUP.format("SUM(x), COUNT(*)"), GROUP.format("COUNT(*), SUM(x)")),
     "COUNT for SUM": (GROUP.format("SUM(x)"), GROUP.format("COUNT(x)")),
     "AVG for SUM": (GROUP.format("SUM(x)"), GROUP.format("AVG(x)")),
     "MIN for MAX": (GROUP.format("MAX(x)"), GROUP.format("MIN(x)")),
-    "two aggregates exchanged": (GROUP.format("SUM(x), MAX(y)"), GROUP.format("MAX(y), SUM(x)")),
     "another column is summed": (GROUP.format("SUM(x)"), GROUP.format("SUM(y)")),
     "an expression is summed": (GROUP.format("SUM(x)"), GROUP.format("SUM(x + 1)")),
     "the expression changes": (GROUP.format("SUM(x * 2)"), GROUP.format("SUM(x * 3)")),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millrace.checkpoint.files.errors import RestoreError
 from millrace.checkpoint.savepoints.metadata import Metadata, SavedOperator, StateDescription
+from millrace.checkpoint.savepoints.operator_change import operator_change
 from millrace.checkpoint.savepoints.state_files import check_states
 from millrace.checkpoint.savepoints.window_forms import check_windows
-from millrace.checkpoint.values.compatibility import INCOMPATIBLE, compare_types
+from millrace.checkpoint.values.compatibility import INCOMPATIBLE, adapter, compare_types, type_text
 from millrace.checkpoint.values.stored_types import compare_stored
 from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.jobs.job import JobGraph
@@ -55,7 +56,7 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
     earlier = metadata.by_uid
     restored, new, incompatible = [], [], []
     other: list[str] = []
-    """operators whose state is of another query"""
+    """operators whose state is of another query or other keys"""
     for uid, info in now.items():
         title = f"{info.name!r} (uid {uid})"
         place = earlier.get(uid)
@@ -74,9 +75,9 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             if place.windows is not None and isinstance(info.spec, Window):
                 problem = check_windows(place.windows, info.spec.strategy)
                 incompatible += [] if problem is None else [f"{title}: {problem}"]
-            changed = place.changed(info)
+            changed = operator_change(metadata, info)
             if changed is not None:
-                other.append(f"{title}: its query {changed}")
+                other.append(f"{title}: {changed}")
                 continue
             saved = metadata.saved.get(uid, SavedOperator())
             incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
@@ -85,7 +86,7 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
     fixes = []
     if other and not allow_non_restored:
         fixes.append(
-            "change the query back, or let the operators whose query has changed begin empty "
+            "change the query or the keys back, or let the operators for which these have changed begin empty "
             "(--allowNonRestoredState), or convert the savepoint (millrace.state)"
         )
     if incompatible:
@@ -103,30 +104,72 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
 
 
 def compare_states(
-    job: JobGraph, metadata: Metadata, asked: Mapping[str, Sequence[StateInfo]], found: Comparison
+    job: JobGraph,
+    metadata: Metadata,
+    asked: Mapping[str, Sequence[StateInfo]],
+    found: Comparison,
+    may_drop: bool = False,
 ) -> Comparison:
     """The same with the states that the functions have asked for when they were opened (uid -> states).
 
+    :param may_drop: whether a state that does not fit may begin empty.
     :raises RestoreError: a state has another kind or type than it had.
     """
     incompatible = []
-    names = {info.uid: f"{info.name!r} (uid {info.uid})" for info in job.operators}
+    infos_now = {info.uid: info for info in job.operators}
+    names = {uid: f"{info.name!r} (uid {uid})" for uid, info in infos_now.items()}
     new = list(found.new)
     for uid, infos in asked.items():
+        if uid in metadata.by_uid and operator_change(metadata, infos_now[uid]) is not None:
+            continue  # all of it begins empty
         before = {(state.scope, state.name): state for state in metadata.states.get(uid, ())}
         for info in infos:
             state = StateDescription.of(info)
             known = before.get((state.scope, state.name))
             if known is not None:
-                changes = state_changes(known, state) or _stored_otherwise(metadata.saved.get(uid), state)
+                changes = misfits(known, state, metadata.saved.get(uid))
                 incompatible += [f"{names[uid]}: {change}" for change in changes]
             elif uid in metadata.states:
                 new.append(f"{names[uid]}: {state.kind} state {state.name!r}")
-    found = Comparison(found.restored, tuple(new), found.dropped, (*found.incompatible, *incompatible))
+    if may_drop:
+        return replace(found, new=tuple(new), dropped=(*found.dropped, *incompatible))
+    found = replace(found, new=tuple(new), incompatible=(*found.incompatible, *incompatible))
     if incompatible:
-        fix = "give the changed state another name (it begins empty), or convert the savepoint (millrace.state)"
+        fix = (
+            "give the changed state another name, or let it begin empty (--allowNonRestoredState), or convert the "
+            "savepoint (millrace.state)"
+        )
         raise RestoreError(_text(metadata, found, [fix]))
     return found
+
+
+def misfits(before: StateDescription, now: StateDescription, saved: SavedOperator | None) -> list[str]:
+    """Why a state can't go on as what its function asks for now, by what was declared and what is stored."""
+    return state_changes(before, now) or _stored_otherwise(saved, now)
+
+
+def goes_on(before: StateInfo, now: StateInfo) -> str | None:
+    """Why a state can't go on as it is, without its values being converted; None if it can."""
+    known, wanted = StateDescription.of(before), StateDescription.of(now)
+    changes = state_changes(known, wanted)
+    if changes:
+        return f"{changes[0]}: give the changed state another name, and begin from the last checkpoint"
+    if known.type is None or wanted.type is None or adapter(known.type, wanted.type) is None:
+        return None
+    return (
+        f"state {now.name!r} was {type_text(known.type)} and is {type_text(wanted.type)} now, and was not asked for in "
+        f"open(), so its values have not been converted: ask for it there, and begin from the last checkpoint (-s)"
+    )
+
+
+def inherited(job: JobGraph, metadata: Metadata) -> dict[str, tuple[StateInfo, ...]]:
+    """The states that the job goes on with, be they asked for or not, by uid."""
+    infos = [info for info in job.operators if info.uid in metadata.states and info.uid in metadata.by_uid]
+    return {
+        info.uid: tuple(state.info() for state in metadata.states[info.uid])
+        for info in infos
+        if operator_change(metadata, info) is None
+    }
 
 
 def _stored_otherwise(saved: SavedOperator | None, state: StateDescription) -> list[str]:

@@ -28,7 +28,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 METADATA = "_metadata"
-VERSION = 2
+VERSION = 3
+"""3: state files have checksums (the files' own format is as it was)"""
 CHECKSUM = b',"checksum":'
 """The end of the file: the CRC-32 of all before it (and the closing brace)."""
 CHECKPOINT, SAVEPOINT = "checkpoint", "savepoint"
@@ -47,8 +48,12 @@ class StateDescription:
 
     @staticmethod
     def of(info: StateInfo) -> StateDescription:
-        described = None if info.type is None else describe_type(info.type)
+        described = info.described if info.type is None else describe_type(info.type)
         return StateDescription(info.name, info.kind, info.scope, described, info.ttl)
+
+    def info(self) -> StateInfo:
+        """The same for the job that goes on from it."""
+        return StateInfo(self.name, self.kind, self.scope, None, self.ttl, self.type)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class Metadata:
     """a pickle in base 64: positions of the sources, loops, committables, states of writers"""
     aggregates: dict[str, dict[str, str]] = field(default_factory=dict)
     """uid -> name -> accumulator of a global aggregate, a pickle in base 64"""
+    key_types: dict[str, Any] = field(default_factory=dict)
+    """uid -> type of the keys of its input, plain JSON, as far as it is known"""
     linked: bool = True
     """whether the files of the tasks name those before them, as they do since format 2"""
     waiting: bool = False
@@ -159,6 +166,7 @@ def _metadata(kind: str, snapshot: JobSnapshot, saved: Any, tasks: Any) -> Metad
         snapshot.edges,
         _as_text(driver),
         {uid: _each(_as_text, named) for uid, named in snapshot.aggregates.items()},
+        _each(describe_type, snapshot.key_types),
         waiting=snapshot.waiting,
     )
 
@@ -231,7 +239,7 @@ def read_metadata(folder: Folder) -> Metadata:
 
 
 def _parsed(text: dict[str, Any]) -> Metadata:
-    operators = tuple(OperatorPlace(**place) for place in text.pop("operators"))
+    operators = tuple(_place(**place) for place in text.pop("operators"))
     states = {uid: tuple(StateDescription(**s) for s in found) for uid, found in text.pop("states").items()}
     saved = {uid: _saved(**operator) for uid, operator in text.pop("saved").items()}
     tasks = {}
@@ -239,6 +247,10 @@ def _parsed(text: dict[str, Any]) -> Metadata:
         stage, partition = task.split("-")
         tasks[int(stage), int(partition)] = TaskFiles(**files)
     return Metadata(operators=operators, states=states, saved=saved, tasks=tasks, **text)
+
+
+def _place(meaning: Sequence[str] = (), **place: Any) -> OperatorPlace:
+    return OperatorPlace(**place, meaning=tuple(meaning))
 
 
 def _since_format_2(text: dict[str, Any]) -> dict[str, Any]:

@@ -30,3 +30,5 @@ class StateFile:
     """column -> how its values are stored, as plain JSON values"""
     groups: list[int] | None = None
     """lowest and highest key group of its rows; None for state without keys"""
+    footer: int | None = None
+    """CRC-32 of the footer, which says what the file is, for who reads parts of it; None in earlier versions"""

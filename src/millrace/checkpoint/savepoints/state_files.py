@@ -7,9 +7,10 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,8 @@ __all__ = [
 ]
 
 KEYED, OPERATOR = "keyed", "operator"
+_END = 8
+"""the last bytes of a Parquet file: the length of the footer before them (4), and "PAR1\""""
 ROWS_IN_A_FILE = 250_000
 ROWS_TOGETHER = 2_000
 """A row group has so many rows at least; it begins and ends with a key group."""
@@ -75,13 +78,15 @@ def write_states(
     keyed: Iterable[KeyedDelta],
     operator: OperatorDelta | None,
     run: int | None = None,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[StateFile]:
     """Write the whole state of a subtask to files ``<prefix>/<state>-<subtask>-<number>.parquet``.
 
     :param keyed: the keyed state in pieces, each in full form.
     :param run: part of the names, if the task may run twice and only one of its runs counts.
+    :param about: what else the files say of themselves.
     """
-    writer = _Writer(folder, prefix, subtask, run)
+    writer = _Writer(folder, prefix, subtask, run, about)
     with _without_collector():
         for name, kind, entries in _gathered(keyed):
             for table in explode(kind, entries, max_parallelism, ROWS_IN_A_FILE):
@@ -109,7 +114,10 @@ def _gathered(pieces: Iterable[KeyedDelta]) -> Iterator[tuple[str, str, dict[Any
 
 
 class _Writer:
-    def __init__(self, folder: Folder, prefix: str, subtask: int, run: int | None) -> None:
+    def __init__(
+        self, folder: Folder, prefix: str, subtask: int, run: int | None, about: Mapping[str, Any]
+    ) -> None:
+        self._about = about
         self.files: list[StateFile] = []
         self._folder, self._prefix, self._subtask = folder, prefix, subtask
         self._writer = f"{subtask}" if run is None else f"{subtask}-{run}"
@@ -118,13 +126,23 @@ class _Writer:
         rows, described = table
         # The numbers alone make the name unique, whatever is left of the state's own.
         path = f"{self._prefix}/{_file_name(state)}-{self._writer}-{len(self.files)}.parquet"
-        about = {"state": state, "scope": scope, "kind": kind, "subtask": self._subtask, "columns": described}
+        about = {
+            "state": state, "scope": scope, "kind": kind, "subtask": self._subtask, "columns": described,
+            "savepoint": self._folder.uri.rstrip("/").rpartition("/")[2], "file": path,
+            **self._about,
+        }
         content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}), scope == KEYED)
         size = self._folder.write(path, [content])
         checksum = zlib.crc32(content)
         groups = groups_of(rows) if scope == KEYED else None
-        file = StateFile(path, state, scope, kind, self._subtask, len(rows), size, checksum, described, groups)
-        self.files.append(file)
+        footer = zlib.crc32(content[-_footer_size(content[-_END:]) :])
+        described_so = (len(rows), size, checksum, described, groups, footer)
+        self.files.append(StateFile(path, state, scope, kind, self._subtask, *described_so))
+
+
+def _footer_size(end: Any) -> int:
+    """Bytes of the footer of a Parquet file, with the last ones, which say how long it is."""
+    return int.from_bytes(end[:4], "little") + _END
 
 
 def _file_name(state: str) -> str:
@@ -280,6 +298,7 @@ def _rows_of(folder: Folder, file: StateFile, key_groups: range) -> Any:
     if file.groups is None or (file.groups[0] in key_groups and file.groups[1] in key_groups):
         return of_key_groups(read_rows(folder, file), key_groups)
     with _opened(folder, file) as stored:
+        _check_footer(folder, file, stored)
         source = pa.PythonFile(Seekable(stored), mode="r")
         try:
             parquet = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=True)
@@ -312,6 +331,15 @@ def _opened(folder: Folder, file: StateFile) -> StoredFile:
         stored.close()
         raise CorruptFileError(path, f"it has {stored.size} bytes, not {file.size}")
     return stored
+
+
+def _check_footer(folder: Folder, file: StateFile, stored: StoredFile) -> None:
+    """See that a file of which parts are read is the one that was written."""
+    if file.footer is None:
+        return
+    size = min(_footer_size(stored.read(file.size - _END, _END)), file.size)
+    if zlib.crc32(stored.read(file.size - size, size)) != file.footer:
+        raise CorruptFileError(f"{folder.uri}/{file.path}", "its footer is not the one that was written")
 
 
 def read_content(folder: Folder, file: StateFile) -> Any:

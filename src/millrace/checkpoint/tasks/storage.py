@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import NamedTuple
 
 from millrace.checkpoint.files.errors import MissingFileError
 from millrace.checkpoint.files.folder import Folder
-from millrace.checkpoint.tasks.task_file import TaskFile, task_file, together
+from millrace.checkpoint.tasks.task_file import StateOf, TaskFile, checksum_in, task_file, together
 from millrace.runtime.coordination.chains import TaskFiles
-from millrace.runtime.storage import TaskId
+from millrace.runtime.storage import TaskId, Written
 from millrace.runtime.tasks.member import TaskDelta
 from millrace.runtime.versions import Past, epoch_and_run, first_of_epoch
 
@@ -27,59 +28,104 @@ def state_path(task: TaskId, version: int, kind: str) -> str:
     return f"{stage}-{partition}/{epoch}-{run}.{kind}"
 
 
-def chain_files(task: TaskId, files: TaskFiles) -> list[tuple[str, int]]:
-    """The files that a task's state consists of, in the order in which they are applied, with their sizes."""
-    named = [(state_path(task, version, "delta"), size) for version, size in files.since()]
+class ChainFile(NamedTuple):
+    """A file of a task's state."""
+
+    path: str
+    size: int
+    """bytes"""
+    version: int
+    checksum: int | None
+    """None: it is not known"""
+
+
+def chain_files(task: TaskId, files: TaskFiles) -> list[ChainFile]:
+    """The files that a task's state consists of, in the order in which they are applied."""
+    named = [
+        ChainFile(state_path(task, version, "delta"), size, version, checksum)
+        for version, size, checksum in files.since()
+    ]
     if files.whole_bytes is not None:
-        named.insert(0, (state_path(task, files.whole, "full"), files.whole_bytes))
+        path = state_path(task, files.whole, "full")
+        named.insert(0, ChainFile(path, files.whole_bytes, files.whole, files.whole_checksum))
     return named
+
+
+def state_of(job: str, task: TaskId, version: int) -> StateOf:
+    """Whose state the file of a version is."""
+    return StateOf(job, *task, *epoch_and_run(version))
+
+
+class _Remembering:
+    """Pieces of bytes, of which the last one is known when they have been taken."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self.last = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.last = piece
+            yield piece
 
 
 class FolderStorage:
     """A ``StateStorage``: one file per task and version, written once.
 
     :param key_groups: uid of an operator -> number of its key groups, for who writes (``JobGraph.key_groups``).
+    :param job: the id of the job whose state it is.
     """
 
-    def __init__(self, folder: Folder, key_groups: Mapping[str, int] = MappingProxyType({})) -> None:
+    def __init__(
+        self, folder: Folder, key_groups: Mapping[str, int] = MappingProxyType({}), job: str = ""
+    ) -> None:
         self._folder = folder
         self._key_groups = key_groups
+        self._job = job
 
-    def write_delta(self, task: TaskId, version: int, past: Past, delta: TaskDelta) -> int:
-        content = task_file([delta], self._key_groups, whole=False, past=past)
-        return self._folder.write(state_path(task, version, "delta"), content)
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: TaskDelta) -> Written:
+        of = state_of(self._job, task, version)
+        content = task_file([delta], self._key_groups, whole=False, past=past, of=of)
+        return self._write(state_path(task, version, "delta"), content)
 
-    def write_full(self, task: TaskId, version: int, pieces: Iterable[TaskDelta]) -> int:
-        return self._folder.write(state_path(task, version, "full"), task_file(pieces, self._key_groups, whole=True))
+    def write_full(self, task: TaskId, version: int, pieces: Iterable[TaskDelta]) -> Written:
+        of = state_of(self._job, task, version)
+        return self._write(state_path(task, version, "full"), task_file(pieces, self._key_groups, whole=True, of=of))
+
+    def _write(self, path: str, content: Iterable[bytes]) -> Written:
+        remembering = _Remembering(content)
+        size = self._folder.write(path, remembering)
+        return Written(size, checksum_in(remembering.last))
 
     def read_delta(self, task: TaskId, version: int) -> TaskDelta:
         delta: TaskDelta = {}
-        for piece in self._pieces(state_path(task, version, "delta")):
+        for piece in self._pieces(task, version, "delta"):
             for uid, state in piece.items():
                 delta[uid] = state if uid not in delta else together(delta[uid], state)
         return delta
 
     def read_full(self, task: TaskId, version: int) -> Iterator[TaskDelta]:
-        return self._pieces(state_path(task, version, "full"))
+        return self._pieces(task, version, "full")
 
     def read_past(self, task: TaskId, version: int) -> Past:
-        with self._file(state_path(task, version, "delta")) as file:
+        with self._file(task, version, "delta") as file:
             return file.past()
 
-    def _pieces(self, path: str) -> Iterator[TaskDelta]:
-        with self._file(path) as file:
+    def _pieces(self, task: TaskId, version: int, kind: str) -> Iterator[TaskDelta]:
+        with self._file(task, version, kind) as file:
             for section, state in file.read(lambda section: True):
                 yield {section.uid: state}
 
     @contextmanager
-    def _file(self, path: str) -> Iterator[TaskFile]:
+    def _file(self, task: TaskId, version: int, kind: str) -> Iterator[TaskFile]:
+        path = state_path(task, version, kind)
         name = f"{self._folder.uri}/{path}"
         try:
             file = self._folder.open(path)
         except FileNotFoundError:
             raise MissingVersionError(name) from None
         with file:
-            yield TaskFile(name, file)
+            yield TaskFile(name, file, state_of(self._job, task, version))
 
     def discard(self, task: TaskId, before: int) -> None:
         stage, partition = task

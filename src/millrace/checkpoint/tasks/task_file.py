@@ -3,7 +3,8 @@
 A file is: ``MAGIC`` | sections | index | length of the index (4 bytes) | CRC-32 of the index (4) | ``MAGIC``. A section
 is one pickle (protocol 5) or more of what one operator gave: all of it, or its keyed state of a range of key groups, or
 the rest. The index is JSON; in a file of changes it has the past of the version, too: versions, and whether the first
-of them is the beginning.
+of them is the beginning. It says whose state the file is, so that one in the place of another is noticed, and has the
+checksum of each section: its own checksum tells all files apart, and is what a checkpoint knows them by.
 
 Files of format 1, whose sections have all that an operator gave, can be read, too.
 """
@@ -26,7 +27,7 @@ from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.tasks.member import OperatorDeltas, TaskDelta
 from millrace.runtime.versions import Past
 
-__all__ = ["ALL", "KEYED", "REST", "Section", "TaskFile", "task_file", "together"]
+__all__ = ["ALL", "KEYED", "REST", "Section", "StateOf", "TaskFile", "checksum_in", "task_file", "together"]
 
 MAGIC = b"MLRSTAT2"
 """The last character is the version of the format."""
@@ -42,6 +43,24 @@ _TOGETHER = 4 * 1024 * 1024
 ALL, KEYED, REST = "all", "keyed", "rest"
 Load = Callable[[IO[bytes]], Any]
 """Takes one pickle from a stream."""
+
+
+class StateOf(NamedTuple):
+    """Whose state a file is."""
+
+    job: str
+    """its id; empty: not known"""
+    stage: int
+    partition: int
+    epoch: int
+    run: int
+
+    def __str__(self) -> str:
+        job = f" of job {self.job}" if self.job else ""
+        return f"task {self.stage}-{self.partition} after epoch {self.epoch} (run {self.run}){job}"
+
+    def is_another(self, other: StateOf) -> bool:
+        return self[1:] != other[1:] or bool(self.job and other.job and self.job != other.job)
 
 
 class Section(NamedTuple):
@@ -69,15 +88,20 @@ class Section(NamedTuple):
 
 
 def task_file(
-    pieces: Iterable[TaskDelta], key_groups: Mapping[str, int], whole: bool, past: Past | None = None
+    pieces: Iterable[TaskDelta],
+    key_groups: Mapping[str, int],
+    whole: bool,
+    past: Past | None = None,
+    of: StateOf | None = None,
 ) -> Iterator[bytes]:
     """The content of a file, as pieces of bytes, of which little is in memory at a time.
 
     :param key_groups: uid of an operator -> number of key groups; state of others is not divided.
     :param whole: whether the pieces are full state, not the changes of an epoch.
     :param past: what changes are onto; None for a whole state.
+    :param of: whose state it is.
     """
-    writer = _Writer(key_groups, whole, past)
+    writer = _Writer(key_groups, whole, past, of)
     yield MAGIC
     for piece in pieces:
         for uid, state in piece.items():
@@ -85,9 +109,15 @@ def task_file(
     yield from writer.finish()
 
 
+def checksum_in(end: bytes) -> int:
+    """The checksum of a file, which is in the last piece that was written."""
+    checksum: int = _END.unpack(end)[1]
+    return checksum
+
+
 class _Writer:
-    def __init__(self, key_groups: Mapping[str, int], whole: bool, past: Past | None) -> None:
-        self._key_groups, self._whole, self._past = key_groups, whole, past
+    def __init__(self, key_groups: Mapping[str, int], whole: bool, past: Past | None, of: StateOf | None) -> None:
+        self._key_groups, self._whole, self._past, self._of = key_groups, whole, past, of
         self._dividers: dict[str, Divider] = {}
         self._sections: list[Section] = []
         self._place = len(MAGIC)
@@ -123,6 +153,8 @@ class _Writer:
         index: dict[str, Any] = {"sections": self._sections}
         if self._past is not None:
             index["past"] = (self._past.versions, self._past.begins)
+        if self._of is not None:
+            index["of"] = self._of
         written = json.dumps(index, separators=(",", ":")).encode()
         yield written
         yield _END.pack(len(written), zlib.crc32(written), MAGIC)
@@ -139,11 +171,16 @@ class TaskFile:
     """A file that is open for reading, for as long as ``file`` is.
 
     :param path: what errors call it.
+    :param of: whose state it must be, if it says so.
+    :param checksum: the one that it was written with; None: not known.
     :raises CorruptFileError: when the content is not what was written; so do all methods.
     """
 
-    def __init__(self, path: str, file: StoredFile) -> None:
+    def __init__(
+        self, path: str, file: StoredFile, of: StateOf | None = None, checksum: int | None = None
+    ) -> None:
         self._path, self._file = path, file
+        self._wanted, self._checksum = of, checksum
         self._past: tuple[list[int], bool] | None = None
         ending = min(file.size, _END_BYTES)
         self._known = memoryview(file.read(file.size - ending, ending))
@@ -159,10 +196,21 @@ class TaskFile:
         if magic not in (MAGIC, _MAGIC_1) or zlib.crc32(written) != checksum or not written:
             raise CorruptFileError(self._path, "its end is damaged or missing")
         index = json.loads(bytes(written))
+        self._check(index, checksum)
         if magic == _MAGIC_1:
             return [Section(uid, ALL, -1, -1, *place) for uid, *place in index]
         self._past = index.get("past")
         return [Section(*section) for section in index["sections"]]
+
+    def _check(self, index: Any, checksum: int) -> None:
+        found = StateOf(*index["of"]) if isinstance(index, dict) and "of" in index else None
+        if self._wanted is not None and found is not None and found.is_another(self._wanted):
+            raise CorruptFileError(self._path, f"another file is in its place: the state of {found}")
+        if self._checksum is not None and checksum != self._checksum:
+            raise CorruptFileError(
+                self._path, f"it is not the file that was written: its checksum is {checksum:08x}, not "
+                f"{self._checksum:08x}"
+            )
 
     def past(self) -> Past:
         """What the changes in the file are onto."""

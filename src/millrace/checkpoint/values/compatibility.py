@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from millrace.common.typeinfo import (
@@ -27,6 +28,7 @@ from millrace.common.typeinfo import (
     TypeInformation,
 )
 from millrace.common.types import Row, row_of
+from millrace.runtime.failure import shorten
 
 __all__ = ["adapter", "compare_types", "describe_type"]
 
@@ -43,6 +45,13 @@ _WHOLE = ("BYTE", "SHORT", "INT", "LONG", "BIG_INT")
 """each holds the values of those before"""
 _NUMBERS: dict[str, Convert] = {"DOUBLE": float, "BIG_DEC": Decimal}
 """what whole numbers may become"""
+_CLASSES: dict[str, Any] = {
+    **dict.fromkeys((*_WHOLE, "BIG_DEC"), (int, Decimal)),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), (int, float)),
+    **dict.fromkeys(("STRING", "CHAR"), str),
+    "BOOLEAN": bool,
+}
+"""what values of a type may be"""
 _WIDER = {
     **{name: frozenset(_WHOLE[place + 1 :]) | {"DOUBLE", "BIG_DEC"} for place, name in enumerate(_WHOLE)},
     "FLOAT": frozenset({"DOUBLE"}),
@@ -187,6 +196,8 @@ def adapter(old: Described, new: Described) -> Convert | None:
         return lambda value: number(value) if value.__class__ is int else value
     if now == "ROW" and before in ("ROW", _PICKLED):
         return None if old == new else _row_adapter(old, new)
+    if before == _PICKLED and now in _CLASSES:
+        return partial(_checked, now)
     if before != now:
         return None
     if now == "TUPLE":
@@ -200,6 +211,16 @@ def adapter(old: Described, new: Described) -> Convert | None:
         if key or item:
             return lambda value: _items(key, item, value)
     return None
+
+
+def _checked(declared: str, value: Any) -> Any:
+    """A value that was declared to be anything, and is to be of a type now."""
+    if not isinstance(value, _CLASSES[declared]):
+        raise TypeError(
+            f"a stored value is {shorten(value)}, and not {declared}: declare the state as it was, give it another "
+            f"name, or convert the savepoint (millrace.state)"
+        )
+    return value
 
 
 def _each(convert: Convert, value: Any) -> Any:

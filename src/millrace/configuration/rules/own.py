@@ -33,6 +33,12 @@ RULES = (
         "whether a GROUP BY in streaming mode shows a change for each row, as in Flink, not one for each key and epoch",
     ),
     works(
+        "millrace.table.aggregate.new-begin-empty",
+        "table.planner.run",
+        "whether aggregates that a query has got since its savepoint begin with nothing, and the others go on; else "
+        "such a query is refused",
+    ),
+    works(
         "millrace.sql.read-files",
         "table.sessions.inferring",
         "whether SQL at a gateway may name files (`FROM '/data/x.csv'`) and leave out the columns of tables",
@@ -60,6 +66,7 @@ FACTS = (
     Fact("millrace.master", "string"),
     Fact("millrace.epoch.interval-ms", "int", "100"),
     Fact("millrace.table.aggregate.every-change", "boolean", "false"),
+    Fact("millrace.table.aggregate.new-begin-empty", "boolean", "false"),
     Fact("millrace.epoch.max-records", "int", "1000000"),
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),

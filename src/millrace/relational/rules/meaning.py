@@ -51,6 +51,13 @@ class Meanings:
             return (*parts, f"types {_types(node.schema)}")
         return (*parts, *(f"input {place}: {_columns(each.schema)}" for place, each in enumerate(inputs, 1)))
 
+    def calls(self, node: n.Rel) -> tuple[str, ...]:
+        """What each aggregate of a node computes, as ``of`` says it."""
+        if not isinstance(node, (n.Aggregate, n.WindowAggregate)):
+            return ()
+        columns = self._named(node.input).schema
+        return tuple(agg_text(call, columns) for call in node.aggregates)
+
     def origins(self, node: n.Rel) -> tuple[str, ...]:
         """Where each column of a node's result comes from."""
         known = self._known.get(id(node))

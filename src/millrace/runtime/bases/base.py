@@ -200,7 +200,7 @@ class Operator:
                     f"there is operator state for it ({', '.join(earlier.shared)}), but its function is no "
                     f"CheckpointedFunction now: make it one, or change its uid"
                 )
-            shared.take_over(earlier.shared, earlier.adapt)
+            shared.take_over(earlier.shared, earlier.adapt, earlier.may_drop)
         elif shared is not None:
             shared.restored = True
         self.take_over_small(earlier.smalls)

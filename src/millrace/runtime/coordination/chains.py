@@ -28,7 +28,10 @@ class TaskFiles:
     delta_bytes: int = 0
     """size of all changes since"""
     changes: str = ""
-    """the versions since, oldest first: ``<epoch>-<run>:<bytes>`` for each, with blanks between them"""
+    """the versions since, oldest first: ``<epoch>-<run>:<bytes>:<checksum>`` for each, with blanks between them; in
+    earlier versions of Millrace without checksums"""
+    whole_checksum: int | None = None
+    """of the file with the whole state; None: it is not known"""
 
     @property
     def first(self) -> int:
@@ -49,12 +52,12 @@ class TaskFiles:
             return self
         return TaskFiles(changes=rest.lstrip())
 
-    def since(self) -> Iterator[tuple[int, int]]:
-        """The versions since the whole state, oldest first, with the sizes of their changes."""
+    def since(self) -> Iterator[tuple[int, int, int | None]]:
+        """The versions since the whole state, oldest first, with the sizes and checksums of their changes."""
         for entry in self.changes.split():
-            version, _, size = entry.partition(":")
+            version, size, *checksum = entry.split(":")
             epoch, _, run = version.partition("-")
-            yield version_of(int(epoch), int(run)), int(size)
+            yield version_of(int(epoch), int(run)), int(size), int(checksum[0], 16) if checksum else None
 
 
 class TaskChain:
@@ -64,13 +67,13 @@ class TaskChain:
         """``files``: what it goes on from."""
         files = files or TaskFiles()
         self.head = self.whole = files.whole
-        self.whole_bytes = files.whole_bytes
+        self.whole_bytes, self.whole_checksum = files.whole_bytes, files.whole_checksum
         self.delta_bytes = files.delta_bytes
         self.added_bytes = 0
         """those that a whole state would have, too, as far as this driver has heard"""
         self.versions = 0
         """those since the whole state"""
-        for self.head, _ in files.since():
+        for self.head, *_ in files.since():
             self.versions += 1
         self.ran = self.head
         """the last run that counts, as a version, whether it changed anything or not"""
@@ -104,7 +107,8 @@ class TaskChain:
         self.ran = version_of(ack.epoch, ack.run)
         if ack.full_bytes is not None:
             self.head = self.whole = self.ran
-            self.whole_bytes, self.delta_bytes, self.added_bytes, self.versions = ack.full_bytes, 0, 0, 0
+            self.whole_bytes, self.whole_checksum = ack.full_bytes, ack.full_checksum
+            self.delta_bytes, self.added_bytes, self.versions = 0, 0, 0
             self._changes = bytearray()
         elif ack.delta_bytes is not None:
             self.head = self.ran
@@ -112,9 +116,12 @@ class TaskChain:
             self.added_bytes += ack.added_bytes
             self.versions += 1
             self._changes += b" %d-%d:%d" % (ack.epoch, ack.run, ack.delta_bytes)
+            if ack.delta_checksum is not None:
+                self._changes += b":%08x" % ack.delta_checksum
 
     def files(self) -> TaskFiles:
-        return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, self._changes.decode().lstrip())
+        changes = self._changes.decode().lstrip()
+        return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, changes, self.whole_checksum)
 
 
 class Chains:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -27,6 +27,7 @@ from millrace.runtime.coordination.quiet_subtasks import QuietSubtasks
 from millrace.runtime.coordination.reading import reading_states
 from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
+from millrace.runtime.coordination.restored_states import RestoredStates
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
 from millrace.runtime.failure import Failure, JobFailedError
@@ -150,6 +151,7 @@ class Coordinator:
         self._outgrown: set[TaskId] = set()
         """tasks that may have files from before their whole state"""
         self._states: dict[str, tuple[StateInfo, ...]] = {}
+        self._restored = RestoredStates()
         self._next_epoch = 1
         self._epoch_began = -1
         """when the last epoch was planned (ms)"""
@@ -358,7 +360,28 @@ class Coordinator:
             first, *others = (ack.failure for ack in failures if ack.failure is not None)
             raise JobFailedError(first, others)
         self._check_complete(order, acks)
+        self._check_restored(acks)
         self._count(acks)
+
+    def inherit(
+        self, states: Mapping[str, tuple[StateInfo, ...]], goes_on: Callable[[StateInfo, StateInfo], str | None]
+    ) -> None:
+        """The states that the job goes on with, by uid, besides those that its functions have asked for.
+
+        :param goes_on: (a state as it was, as its function asks for it now) -> why it can't go on so, None if it can.
+        """
+        for uid, infos in states.items():
+            self._states[uid] = with_news(infos, self._states.get(uid, ()))
+        self._restored.goes_on = goes_on
+
+    def _check_restored(self, acks: Sequence[TaskAck]) -> None:
+        """What tasks have met at work fits what was restored."""
+        for report in (report for ack in acks for report in ack.reports):
+            info = self.job.by_id[report.operator]
+            problem = self._restored.problem(info, report, self._states.get(info.uid, ()))
+            if problem is not None:
+                self._commits.abort(acks)
+                raise JobFailedError(Failure(info.name, report.subtask, info.origin, problem, final=True))
 
     def _count(self, acks: Sequence[TaskAck]) -> None:
         reports = [report for ack in acks for report in ack.reports]
@@ -516,6 +539,7 @@ class Coordinator:
             committables=self._commits.pending(),
             writers=self._commits.writers(),
             states=dict(self._states),
+            key_types={info.uid: info.key_type for info in self.job.operators if info.key_type is not None},
             edges=len(self.job.edges),
             aggregates=self._aggregates.known,
             waiting=self._pace.waiting,
@@ -613,6 +637,8 @@ class Coordinator:
     def begun(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> None:
         """The tasks have taken over their state (or failed: then this raises)."""
         self._judge(plan.order, acks)
+        if not plan.order.may_drop:
+            self._restored.begun(self.job, [report for ack in acks for report in ack.reports])
         self._record(acks)
 
     def saved(self, result: EpochResult, path: str) -> None:

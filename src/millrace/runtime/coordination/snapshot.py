@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.common.typeinfo import TypeInformation
 from millrace.relational.rules.meaning import changed
 from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.coordination.reading import ReadingSnapshot
@@ -13,12 +14,18 @@ from millrace.runtime.jobs.specs import TableStep, Window
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
+from millrace.runtime.tables.stored_calls import Kept, NotKeptError, StoredCalls, kept
 from millrace.runtime.windows.description import describe_windows
 
 
 def meaning_of(info: OperatorInfo) -> tuple[str, ...]:
     """What the state of an operator of a query means."""
     return info.spec.config.meaning if isinstance(info.spec, TableStep) else ()
+
+
+def stored_of(info: OperatorInfo) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+    """How accumulators lie in the state of an operator of a query, and one of nothing."""
+    return info.spec.config.stored() if isinstance(info.spec, TableStep) else None
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class OperatorPlace:
     """which windows it has and how it keeps them, as plain JSON; None for other operators"""
     meaning: tuple[str, ...] = ()
     """what the state of an operator of a query means; nothing: it is not known"""
+    calls: dict[str, Any] | None = None
+    """how the accumulators of one that aggregates lie in its state (``StoredCalls``, plain JSON)"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -52,12 +61,28 @@ class OperatorPlace:
             info.origin,
             describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
             meaning_of(info),
+            None if (stored := stored_of(info)) is None else stored[0].plain(),
         )
 
     def changed(self, info: OperatorInfo) -> str | None:
         """How what its state means differs from what it means for an operator of today; None: not, or not known."""
         now = meaning_of(info)
-        return changed(self.meaning, now) if self.meaning and now else None
+        if not self.meaning or not now:
+            return None
+        try:
+            return changed(self.meaning, now) if self.kept(info) is None else None
+        except NotKeptError as error:
+            return str(error)
+
+    def kept(self, info: OperatorInfo) -> Kept | None:
+        """What of its accumulators an operator of today goes on with; None: it does not aggregate, or not as before.
+
+        :raises NotKeptError: it can't go on.
+        """
+        now = stored_of(info)
+        if self.calls is None or now is None or not isinstance(info.spec, TableStep):
+            return None
+        return kept(StoredCalls.of(self.calls), *now, info.spec.config.new_calls_begin_empty)
 
     @property
     def layout(self) -> tuple[Any, ...]:
@@ -94,6 +119,8 @@ class JobSnapshot:
     """uid of a sink -> states of its writers"""
     states: dict[str, tuple[StateInfo, ...]] = field(default_factory=dict)
     """uid -> the states that its function has asked for"""
+    key_types: dict[str, TypeInformation] = field(default_factory=dict)
+    """uid -> type of the keys of its input, as far as it is known"""
     edges: int = 0
     """number of connections between operators"""
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -116,4 +143,5 @@ class JobSnapshot:
         """Whether the tasks of ``job`` can go on from these very files."""
         before, now = self.operators, tuple(OperatorPlace.of(info) for info in job.operators)
         same = [place.layout for place in before] == [place.layout for place in now]
+        same = same and all(old.meaning in ((), new.meaning) for old, new in zip(before, now))
         return same and self.edges == len(job.edges) and self.linked

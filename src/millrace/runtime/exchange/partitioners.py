@@ -17,6 +17,7 @@ import numpy as np
 
 from millrace.common import functions
 from millrace.common.functions import Function, KeySelector
+from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
 from millrace.runtime.exchange.mutable_keys import hashable
@@ -215,6 +216,8 @@ class Hash(ElementWise):
     max_parallelism: int = 128
     origin: str = ""
     """the user's call of key_by, with its file:line"""
+    key_type: TypeInformation | None = None
+    """the type of the keys, as far as it is known"""
     ship_strategy = "HASH"
 
     def functions(self) -> tuple[Function, ...]:

@@ -42,6 +42,8 @@ class OperatorInfo:
     """how long (ms) what it emits is gathered at most, in flow; None: as the job says"""
     description: str = ""
     """what the user says about it, else empty"""
+    key_type: TypeInformation | None = None
+    """the type of the keys of its input, as far as it is known"""
     output_type: TypeInformation | None = None
     side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
 

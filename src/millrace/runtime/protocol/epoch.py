@@ -20,6 +20,7 @@ from millrace.runtime.protocol.results import Result
 from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.state.info import StateInfo
+from millrace.runtime.state.restoring.key_forms import Form
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL
 
@@ -176,6 +177,9 @@ class OperatorReport:
     """name of a state -> about how many bytes it takes; None: as before, or not known"""
     waiting: int = 0
     """packets and chunks at its gate for which there was no time"""
+    key_form: Form = None
+    """what the keys look like of the state that was restored, or of the first elements that have come since it was
+    built"""
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,8 @@ class TaskAck:
     """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
     full_bytes: int | None = None
     """size of the whole state, if the task was told to write it"""
+    delta_checksum: int | None = None
+    full_checksum: int | None = None
     replayed: int = 0
     """how many versions had to be read to get at the state"""
     failure: Failure | None = None

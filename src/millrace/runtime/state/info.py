@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from millrace.common.state import StateDescriptor
 from millrace.common.typeinfo import TypeInformation
@@ -24,6 +25,8 @@ class StateInfo:
     type: TypeInformation | None
     """None for what an operator keeps for itself"""
     ttl: bool = False
+    described: Any = None
+    """the type as an earlier job has recorded it (plain JSON), of a state that no function has asked for since"""
 
     @staticmethod
     def keyed(descriptor: StateDescriptor) -> StateInfo:

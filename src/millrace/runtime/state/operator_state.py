@@ -21,7 +21,7 @@ from millrace.common.state import (
 from millrace.runtime.state.broadcast_state import HeapBroadcastState, HeapReadOnlyBroadcastState
 from millrace.runtime.state.info import OPERATOR, StateInfo
 from millrace.runtime.state.keyed import HeapListState
-from millrace.runtime.state.tables import ListTable, MapTable, Table
+from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, Table
 
 
 class Distribution(enum.Enum):
@@ -61,6 +61,7 @@ class OperatorStateBackend(OperatorStateStore):
         self.restored = False
         """whether this subtask goes on from an earlier copy, be its state empty or not"""
         self._adapt: Callable[[StateInfo, Any], Any] | None = None
+        self._may_drop = False
 
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
         state: ListState[Any] = self._state(state_descriptor, Distribution.SPLIT_DISTRIBUTE, HeapListState)
@@ -116,10 +117,15 @@ class OperatorStateBackend(OperatorStateStore):
         for name, (distribution, change) in delta.items():
             self._tables[distribution].apply({name: change})
 
-    def take_over(self, delta: OperatorDelta, adapt: Callable[[StateInfo, Any], Any] | None) -> None:
-        """Begin with what earlier subtasks had. What type a state has now is known when the function asks for it."""
+    def take_over(
+        self, delta: OperatorDelta, adapt: Callable[[StateInfo, Any], Any] | None, may_drop: bool = False
+    ) -> None:
+        """Begin with what earlier subtasks had. What type a state has now is known when the function asks for it.
+
+        :param may_drop: whether a state that is dealt out in another way now may begin empty.
+        """
         self.apply(delta)
-        self._adapt = adapt
+        self._adapt, self._may_drop = adapt, may_drop
 
     def _state(self, descriptor: StateDescriptor, wanted: Distribution, heap: Any) -> Any:
         expected = MapStateDescriptor if wanted is Distribution.BROADCAST else ListStateDescriptor
@@ -129,7 +135,9 @@ class OperatorStateBackend(OperatorStateStore):
         if descriptor.get_ttl_config() is not None:
             raise ValueError(f"state {name!r}: operator state has no time to live; only keyed state does")
         known = next((found for found in Distribution if name in self._names(found)), wanted)
-        if known is not wanted:
+        if known is not wanted and self._may_drop and name not in self._states:
+            self._tables[known].apply({name: ABSENT})
+        elif known is not wanted:
             raise ValueError(f"state {name!r} is registered as {known.value}, so it can't be {wanted.value} as well")
         if name not in self._states:
             self._states[name] = (wanted, heap(_Named(name), self._tables[wanted]))

@@ -20,6 +20,7 @@ from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
+from millrace.runtime.tables.stored_calls import StoredCalls
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,18 @@ class TableConfig(ABC):
     """how long changes are gathered at least (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch ends"""
     meaning: tuple[str, ...] = ()
     """what its state means (``relational.rules.meaning``); nothing: it is not known"""
+    call_texts: tuple[str, ...] = ()
+    """what each aggregate call computes, as it is said in ``meaning``"""
+    new_calls_begin_empty: bool = False
+    """``millrace.table.aggregate.new-begin-empty``"""
 
     @abstractmethod
     def operator(self) -> TableOperator[Any]:
         """A new operator."""
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        """How accumulators lie in its state, and one of nothing; None: it has none that a changed query may keep."""
+        return None
 
     def wrappers(self) -> Iterator[Any]:
         """The wrappers of the user's functions (``table.udf``) that the operator calls."""

@@ -19,6 +19,7 @@ from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, S
 from millrace.runtime.protocol.so_far import OperatorSoFar
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
+from millrace.runtime.state.restoring.key_forms import Form
 from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.tasks.state_sizes import StateSizes
 from millrace.runtime.tasks.waiting import WithWaiting, parted
@@ -180,6 +181,10 @@ class Member:
             operator.holds_back if isinstance(operator, ReadingOperator) else None,
         )
 
+    def _take_key_form(self) -> Form:
+        taken, self.gate.key_form = self.gate.key_form, None
+        return taken
+
     def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
         """What the epoch did; takes printed and collected elements out."""
         operator = self.operator
@@ -206,4 +211,5 @@ class Member:
             latencies=self._take_latencies(),
             state_sizes=self._state_sizes.report(operator.keyed_state(), operator.context.clock),
             waiting=len(self.gate.waiting),
+            key_form=self._take_key_form(),
         )

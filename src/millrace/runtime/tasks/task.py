@@ -22,6 +22,7 @@ from millrace.runtime.pickling import dumps
 from millrace.runtime.pieces import Midst
 from millrace.runtime.protocol.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.state.restoring.key_forms import RestoredKeys
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.allowance import Allowance
@@ -187,8 +188,10 @@ class StageTask:
                     pieces.append((member, earlier.keyed))
         self.open()
         for member, piece in pieces:
+            keys = RestoredKeys()
             with member.taking_over():
-                member.operator.take_over_keyed(piece)
+                member.operator.take_over_keyed(keys.watch(piece))
+            member.gate.key_form = keys.form
 
     def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
         """What is this subtask's of what waited at the gates of earlier ones."""

@@ -17,6 +17,7 @@ from millrace.runtime.exchange.exchange import Writer
 from millrace.runtime.exchange.partitioners import Partitioner, PartitioningError
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.pieces import Cutter, piece_size
+from millrace.runtime.state.restoring.key_forms import LOOKED_AT, Form, form_of
 from millrace.runtime.tasks.allowance import Allowance
 from millrace.runtime.tasks.heavy_keys import Watched
 from millrace.runtime.tasks.progress import Progress
@@ -72,6 +73,9 @@ class Gate:
         """of the packets that have arrived"""
         self.keys: Watched | None = None
         """looks at the keys of what comes"""
+        self.key_form: Form = None
+        """what the keys look like that have come first; those of restored state until then"""
+        self._has_keys = False
         self.latencies: list[tuple[LatencyMark, int]] = []
         """marks that have come in this epoch, and how long each was on its way (ms)"""
         self.watch = watch or Stopwatch(number + 1)
@@ -153,6 +157,8 @@ class Gate:
         self.records += elements
         if self.keys is not None:
             self.keys.see(piece.values, piece.keys, input)
+        if not self._has_keys and piece.keys:
+            self._has_keys, self.key_form = True, form_of(piece.keys[:LOOKED_AT])
         watch, progress = self.watch, self._progress
         before = watch.switch(self._slot)
         began = perf_counter_ns()

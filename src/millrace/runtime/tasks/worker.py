@@ -238,10 +238,11 @@ def _written(
     """Store a new version of the task."""
     version = version_of(ack.epoch, ack.run)
     if not taken_over:
-        size = storage.write_delta(task_id, version, live.past, delta)
-        ack = replace(ack, delta_bytes=size, added_bytes=live.task.added_bytes(delta))
+        size, checksum = storage.write_delta(task_id, version, live.past, delta)
+        ack = replace(ack, delta_bytes=size, delta_checksum=checksum, added_bytes=live.task.added_bytes(delta))
     if whole:
-        ack = replace(ack, full_bytes=storage.write_full(task_id, version, live.task.full_pieces()))
+        size, checksum = storage.write_full(task_id, version, live.task.full_pieces())
+        ack = replace(ack, full_bytes=size, full_checksum=checksum)
     live.past = whole_at(version) if whole else live.past.then(version)
     return ack
 

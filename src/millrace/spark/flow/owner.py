@@ -90,7 +90,7 @@ class FlowOwner:
         # Few characters, since the path of a socket may not be long. The keeper deletes what a killed owner leaves.
         self._path = os.path.join(running.folder, f"{os.getpid():x}{string.ascii_lowercase[next(_lives) % 26]}")
         self._folder = open_folder(self._shipped.state)
-        self._storage = FolderStorage(self._folder, self._shipped.key_groups)
+        self._storage = FolderStorage(self._folder, self._shipped.key_groups, self._shipped.job_id)
         self._job = self._shipped.load()
         self._selector = selectors.DefaultSelector()
         self._peers = Peers((), b"", 0)

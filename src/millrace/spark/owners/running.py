@@ -100,7 +100,7 @@ class Running:
         """The same on packets: those that the task sends, in groups of ``BATCH_BYTES``."""
         shipped = self.prepared(job)
         folder = open_folder(shipped.state)
-        storage, snapshots = FolderStorage(folder, shipped.key_groups), FolderSnapshots(run.number)
+        storage, snapshots = FolderStorage(folder, shipped.key_groups, shipped.job_id), FolderSnapshots(run.number)
         order, own = orders.read(text, folder, run.task)
         results = TaskResults(folder, order.epoch, run.task, run.number) if shipped.result_files else None
         sent: Iterator[Packet] = run_task(

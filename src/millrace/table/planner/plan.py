@@ -40,11 +40,18 @@ class Options:
     """ms; ``table.exec.mini-batch.allow-latency``, where mini-batch is enabled"""
     every_change: bool = False
     """``millrace.table.aggregate.every-change``"""
+    new_calls_begin_empty: bool = False
+    """``millrace.table.aggregate.new-begin-empty``"""
 
     @property
     def common(self) -> dict[str, Any]:
         """What every ``TableConfig`` takes."""
-        return {"environment": self.environment, "state_ttl": self.state_ttl, "least_slice": self.least_slice}
+        return {
+            "environment": self.environment,
+            "state_ttl": self.state_ttl,
+            "least_slice": self.least_slice,
+            "new_calls_begin_empty": self.new_calls_begin_empty,
+        }
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,8 @@ class Plan:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
         if self._at:
-            config = replace(config, meaning=self._meanings.of(self._at[-1]))
+            at = self._at[-1]
+            config = replace(config, meaning=self._meanings.of(at), call_texts=self._meanings.calls(at))
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
 

@@ -13,6 +13,7 @@ from millrace.relational.rules.sharing import share_as_set
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.tables.base import Environment
+from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.plan import Options, Plan
@@ -154,6 +155,7 @@ def options_of(session: Session) -> Options:
         least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
         split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true" and not every,
         every_change=every,
+        new_calls_begin_empty=settings.get(BEGIN_EMPTY, "false").lower() == "true",
     )
 
 

@@ -31,6 +31,7 @@ from millrace.runtime.tables.aggregates.seen_values import SeenValues
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
+from millrace.runtime.tables.stored_calls import StoredCall, filters_of
 
 Accumulator = tuple[Any, ...]
 ROW_COUNT = counting()
@@ -144,6 +145,30 @@ class Accumulators:
     @cached_property
     def _merges(self) -> list[Callable[[Any, Any], Any]]:
         return [slot.merge for slot in self.slots]
+
+    def stored(self, texts: Sequence[str]) -> tuple[StoredCall, ...]:
+        """How the calls lie in state.
+
+        :param texts: what each call computes.
+        """
+        names = {id(values): f"distinct-{place}" for place, values in enumerate(self._distinct.values())}
+        filters = [text.partition(" FILTER (")[2] for text in texts]
+        of_group: dict[int, list[str]] = {}
+        for each, condition in zip(self._calls, filters):
+            of_group.setdefault(id(each.distinct), []).append(condition)
+        return tuple(
+            StoredCall(
+                text,
+                (str(each.call.type.nullable()), *(str(arg.type.nullable()) for arg in each.call.args)),
+                type(each.how).__name__,
+                tuple(str(slot.type) for slot in each.slots),
+                len(each.zeros),
+                f"values-{number}" if isinstance(each.how, KeptValues) else "",
+                names[id(each.distinct)] if each.distinct is not None else "",
+                () if each.distinct is None else filters_of(of_group[id(each.distinct)]),
+            )
+            for number, (each, text) in enumerate(zip(self._calls, texts))
+        )
 
     # -- changes --------------------------------------------------------------------------------------------------
 

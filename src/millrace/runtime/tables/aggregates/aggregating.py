@@ -2,20 +2,73 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
+from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.accumulators import Accumulators
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
 from millrace.runtime.tables.aggregates.seen_values import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.state import KeyedMap
+from millrace.runtime.tables.stored_calls import StoredCalls
 
 C = TypeVar("C", bound=TableConfig)
+
+
+class Aggregates(Protocol):
+    """What describes an operator that aggregates."""
+
+    @property
+    def key_types(self) -> tuple[DataType, ...]: ...
+
+    @property
+    def calls(self) -> tuple[AggCall, ...]: ...
+
+    @property
+    def retracts(self) -> bool: ...
+
+
+def stored_calls(config: TableConfig, of: Aggregates, state: str) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+    """How the accumulators of an operator lie in its state, and one of nothing; None: that is not known.
+
+    :param of: ``config``, which is of several classes.
+    """
+    if not config.meaning or len(config.call_texts) != len(of.calls) or any(call.udf for call in of.calls):
+        return None  # what functions of the user keep is their own
+    accumulators = Accumulators(of.calls, of.retracts, lambda name: _Unused())
+    groups = tuple(part for part in config.meaning if part not in config.call_texts and not _OF_RESULT.match(part))
+    keys = tuple(str(each.nullable()) for each in of.key_types)
+    return StoredCalls(state, groups, keys, accumulators.stored(config.call_texts)), accumulators.zero
+
+
+_OF_RESULT = re.compile("types |properties=")
+"""parts of a meaning that say nothing of the state"""
+
+
+class _Unused(KeyedMap):
+    """Accumulators that are only described keep nothing."""
+
+    def get(self, at: Any, key: Any) -> Any:
+        raise NotImplementedError
+
+    def put(self, at: Any, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def remove(self, at: Any, key: Any) -> None:
+        raise NotImplementedError
+
+    def items(self, at: Any) -> list[tuple[Any, Any]]:
+        raise NotImplementedError
+
+    def clear(self, at: Any) -> None:
+        raise NotImplementedError
 
 
 class AggregatingOperator(KeyedTableOperator[C]):

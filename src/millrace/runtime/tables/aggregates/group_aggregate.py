@@ -17,12 +17,13 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import Rows, concat
 from millrace.relational.types import DataType
-from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
+from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator, stored_calls
 from millrace.runtime.tables.aggregates.group_columns import GroupColumns
 from millrace.runtime.tables.aggregates.group_objects import GroupObjects
 from millrace.runtime.tables.aggregates.group_table import group_table
 from millrace.runtime.tables.aggregates.groups import Grouping, Groups
 from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.stored_calls import StoredCalls
 
 ACCUMULATORS = "accumulators"
 TOGETHER = 262_144
@@ -48,6 +49,9 @@ class GroupAggregate(TableConfig):
 
     def operator(self) -> GroupAggregateOperator:
         return GroupAggregateOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return stored_calls(self, self, ACCUMULATORS)
 
 
 class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):

@@ -13,9 +13,11 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import WindowSpec
 from millrace.relational.rex import AggCall
 from millrace.relational.types import DataType
+from millrace.runtime.tables.aggregates.aggregating import stored_calls
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import WallClock
+from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.windows.slicing import CumulativeSlices, Slicing, SlidingSlices, TumblingSlices
 
 START, END, ROWTIME, PROCTIME = "START", "END", "ROWTIME", "PROCTIME"
@@ -76,6 +78,12 @@ class WindowAggregate(TimedWindows):
             return CountWindowOperator(self)
         own_sessions = self.window.kind == "SESSION" and self.attached is None
         return SessionAggregateOperator(self) if own_sessions else WindowAggregateOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        from millrace.runtime.tables.windows.window_aggregate import WINDOWS
+
+        kept_by_window = self.window.kind in ("TUMBLE", "HOP", "CUMULATE") or self.attached is not None
+        return stored_calls(self, self, WINDOWS) if kept_by_window else None
 
     @property
     def arrow_key_types(self) -> list[pa.DataType]:

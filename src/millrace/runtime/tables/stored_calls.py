@@ -1,0 +1,204 @@
+"""How the accumulators of an operator lie in its state, call by call: what a changed query may keep of them.
+
+A query that has the same groups may have other aggregates than before. Those that are still there, in any place and
+also with wider types, go on with their slots and entries; those that are gone are dropped. For a new one nothing is
+known of the rows that have been: it begins with nothing where that is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from millrace.relational.rules.meaning import changed
+from millrace.runtime.state.backend import KeyedDelta
+from millrace.runtime.state.window_tables import WindowTable
+
+BEGIN_EMPTY = "millrace.table.aggregate.new-begin-empty"
+"""the option"""
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "int8", "int16", "int32", "int64")
+_SIZED = re.compile(r"^(DECIMAL|VARCHAR|decimal)\d*\((\d+)(?:, ?(\d+))?\)$")
+
+Accumulator = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """One aggregate call."""
+
+    text: str
+    """what it computes, of which columns"""
+    types: tuple[str, ...]
+    """of its result and its arguments"""
+    how: str
+    """how it comes to its value"""
+    slots: tuple[str, ...]
+    """their types, as far as they have some"""
+    width: int
+    """the number of its slots"""
+    entries: str = ""
+    """name of the state with the values that it keeps"""
+    distinct: str = ""
+    """name of the state with the values of DISTINCT"""
+    filters: tuple[str, ...] = ()
+    """those that the values of DISTINCT are counted for, in their order"""
+
+
+def _call(plain: dict[str, Any]) -> StoredCall:
+    several = {name: tuple(plain[name]) for name in ("types", "slots", "filters")}
+    return StoredCall(**{**plain, **several})
+
+
+@dataclass(frozen=True)
+class StoredCalls:
+    """All that is in the state of an operator that aggregates."""
+
+    state: str
+    """name of the one with the accumulators"""
+    groups: tuple[str, ...]
+    """what the groups are: parts of the operator's meaning"""
+    keys: tuple[str, ...]
+    """types of the columns of the key"""
+    calls: tuple[StoredCall, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def of(plain: dict[str, Any]) -> StoredCalls:
+        calls = tuple(map(_call, plain["calls"]))
+        return StoredCalls(plain["state"], tuple(plain["groups"]), tuple(plain["keys"]), calls)
+
+    @property
+    def places(self) -> list[int]:
+        """Where the slots of each call begin; the first one of all counts rows."""
+        found, place = [], 1
+        for call in self.calls:
+            found.append(place)
+            place += call.width
+        return found
+
+
+class NotKeptError(Exception):
+    """The state can't go on; the text says why, as the end of "its query ..."."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What becomes of stored accumulators."""
+
+    state: str
+    slots: tuple[int | None, ...]
+    """of each slot now: its place before; None: it is new"""
+    zeros: Accumulator
+    """what new slots begin with"""
+    names: dict[str, str]
+    """of the states that calls have besides: name before -> name now"""
+    others: frozenset[str]
+    """all of these names, before"""
+
+    @property
+    def changes_nothing(self) -> bool:
+        same = self.slots == tuple(range(len(self.slots)))
+        return same and all(self.names.get(name) == name for name in self.others)
+
+    def convert(self, accumulator: Accumulator) -> Accumulator:
+        slots = zip(self.slots, self.zeros)
+        return tuple(zero if place is None else accumulator[place] for place, zero in slots)
+
+    def apply(self, full: KeyedDelta, adapt: Callable[[str, dict[Any, Any], Any], dict[Any, Any]]) -> KeyedDelta:
+        """Some full state in the form of now.
+
+        :param adapt: (kind of a table, its entries, what converts a value) -> the entries, converted.
+        """
+        return dict(self._converted(full, adapt))
+
+    def _converted(self, full: KeyedDelta, adapt: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
+        for name, (kind, entries) in full.items():
+            if name == self.state and kind == WindowTable.kind:
+                rows = {
+                    end: (fresh, {key: self.convert(each) for key, each in row.items()})
+                    for end, (fresh, row) in entries.items()
+                }
+                yield name, (kind, rows)
+            elif name == self.state:
+                yield name, (kind, adapt(kind, entries, self.convert))
+            elif name not in self.others:
+                yield name, (kind, entries)
+            elif name in self.names:
+                yield self.names[name], (kind, entries)
+
+
+def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty: bool) -> Kept:
+    """What of the state before goes on.
+
+    :param zeros: an accumulator of nothing, now.
+    :param begin_empty: whether calls that are new may begin with nothing.
+    :raises NotKeptError: it can't.
+    """
+    other_groups = changed(before.groups, now.groups)
+    if other_groups is not None or before.state != now.state:
+        raise NotKeptError(other_groups or "aggregates other windows")
+    if len(before.keys) != len(now.keys) or not all(map(widens, before.keys, now.keys)):
+        raise NotKeptError(f"has keys of types {', '.join(now.keys)}; before {', '.join(before.keys)}")
+    known = {call.text: (place, call) for place, call in zip(before.places, before.calls)}
+    slots: list[int | None] = [0]
+    names: dict[str, str] = {}
+    for call in now.calls:
+        place, stored = known.get(call.text, (0, None))
+        if stored is None:
+            _refuse_new(call, before, now, begin_empty)
+            slots += [None] * call.width
+            continue
+        _check(stored, call)
+        slots += range(place, place + call.width)
+        names |= {old: new for old, new in ((stored.entries, call.entries), (stored.distinct, call.distinct)) if old}
+    others = {name for call in before.calls for name in (call.entries, call.distinct) if name}
+    return Kept(now.state, tuple(slots), zeros, names, frozenset(others))
+
+
+def _refuse_new(call: StoredCall, before: StoredCalls, now: StoredCalls, begin_empty: bool) -> None:
+    texts = {each.text for each in now.calls}
+    gone = [each.text for each in before.calls if each.text not in texts]
+    if not begin_empty:
+        what = f"what was {', '.join(gone)} is {call.text}" if gone else f"{call.text} is new"
+        raise NotKeptError(
+            f"has changed: {what}, and of the rows until now nothing of it is known ({BEGIN_EMPTY}=true lets new "
+            f"aggregates begin with nothing, and the others go on)"
+        )
+    shares = [each for each in now.calls if call.distinct and each.distinct == call.distinct and each is not call]
+    if any(each.text in {old.text for old in before.calls} for each in shares):
+        raise NotKeptError(f"has changed: {call.text} is new, and would share its values with {shares[0].text}")
+
+
+def _check(before: StoredCall, now: StoredCall) -> None:
+    same = (before.how, before.width, len(before.types), before.filters, bool(before.entries), bool(before.distinct))
+    if same != (now.how, now.width, len(now.types), now.filters, bool(now.entries), bool(now.distinct)):
+        raise NotKeptError(f"computes {now.text} in another way: from other kinds of changes, or with other filters")
+    both = zip((*before.types, *before.slots), (*now.types, *now.slots))
+    if len(before.slots) != len(now.slots) or not all(widens(old, new) for old, new in both):
+        types = f"types {', '.join(now.types)}; before {', '.join(before.types)}"
+        raise NotKeptError(f"has {now.text} of other types, which do not hold all of the values before: {types}")
+
+
+def widens(before: str, now: str) -> bool:
+    """Whether a type has all values of another one, and each is the same."""
+    if before == now:
+        return True
+    if before in _WHOLE and now in _WHOLE:
+        return _WHOLE.index(before) < _WHOLE.index(now)
+    old, new = _SIZED.match(before), _SIZED.match(now)
+    if old is not None and old[1] == "VARCHAR" and now == "STRING":
+        return True
+    if old is None or new is None or old[1] != new[1]:
+        return False
+    return int(old[2]) <= int(new[2]) and old[3] == new[3]
+
+
+def filters_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """The different ones, in the order in which they first come."""
+    return tuple(dict.fromkeys(texts))
