@@ -59,7 +59,7 @@ def test_what_the_environment_says_already_stays(tmp_path: Path, monkeypatch: py
     before = f"--conf spark.a=b --properties-file {mine} --load-spark-defaults pyspark-shell"
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
     with told_in_a_file({"spark.ours": "yes"}):
-        option, path, *others = os.environ["PYSPARK_SUBMIT_ARGS"].split()
+        _, path, *others = os.environ["PYSPARK_SUBMIT_ARGS"].split()
         assert others == ["--conf", "spark.a=b", "--load-spark-defaults", "pyspark-shell"]
         assert Path(path).read_text() == "spark.mine yes\nspark.ours yes\n"
     assert os.environ["PYSPARK_SUBMIT_ARGS"] == before

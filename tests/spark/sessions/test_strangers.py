@@ -38,6 +38,8 @@ def test_they_get_nothing(tmp_path: Path, configuration: tuple[str, ...], server
         assert [port for port, addresses in ports.items() if not all(map(is_loopback, addresses))] == []
         assert told["page"] is None
         assert_closed(told, ports, servers)
+        streams = as_stranger(*[(port, "stream", ("/files/shipped.txt",)) for port in ports])
+        assert configuration or not [each for each in streams if "got" in each], "one process offers no files"
         assert bool(told["secret"]) == bool(configuration)
         lines = [Path(f"/proc/{pid}/cmdline").read_text() for pid in processes]
         assert [line for line in lines if told["secret"] and told["secret"] in line] == []

@@ -1,4 +1,4 @@
-"""What Spark's launcher is given: a file that only this user reads. A command line is seen by every user of a machine."""
+"""What Spark's launcher is given: a file that only this user reads. Every user of a machine sees command lines."""
 
 from __future__ import annotations
 
