@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -24,10 +24,14 @@ from millrace.spark.archives import zip_package
 from millrace.spark.errors import SparkNotStartedError, launcher_said
 from millrace.spark.sessions.families import new_session
 from millrace.spark.sessions.jvm import jvm_for
+from millrace.spark.sessions.launching import secret_settings, told_in_a_file
 from millrace.spark.sessions.log_files import keep, look_after
 from millrace.spark.sessions.logs import quiet_about_lost_jvm, stderr_to
-from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, one_machine, one_process
+from millrace.spark.sessions.settings import LOOPBACK, QUERY_SETTINGS, SessionWishes, one_machine, one_process
 from millrace.spark.sessions.sparing import look_without_imports
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
 
 __all__ = [
     "SessionWishes",
@@ -111,18 +115,18 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     log_file = jvm.log_file
     package = None if one_process(master) else _package_archive(log_file)
     settings = jvm.settings | _executor_settings(package, configuration)
+    settings |= secret_settings(master, settings)
     builder: Any = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     look_after(log_file, configuration)
-    if one_process(master):
-        # The one way to tell Spark's dashboard where to listen.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if one_machine(master):
+        # The one way to tell Spark's pages, and the master and workers of a local cluster, where to listen.
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
     try:
         with stderr_to(log_file), own_interrupt_handler():
-            if jvm.gateway is not None:
-                SparkContext._ensure_initialized(gateway=jvm.gateway)
+            _reach_jvm(jvm.gateway, settings)
             session: SparkSession = builder.getOrCreate()
     except BaseException as error:
         keep(log_file)
@@ -136,6 +140,15 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
     atexit.register(_stop_quietly, session)
     return session
+
+
+def _reach_jvm(gateway: JavaGateway | None, settings: Mapping[str, str]) -> None:
+    """Let PySpark know the JVM, or start it."""
+    if gateway is not None:
+        SparkContext._ensure_initialized(gateway=gateway)
+    elif SparkContext._gateway is None:
+        with told_in_a_file(settings):
+            SparkContext._ensure_initialized()
 
 
 def _not_started(log_file: str) -> SparkNotStartedError:

@@ -11,6 +11,8 @@ from millrace.spark import recovery_file
 from millrace.spark.sessions.logs import log4j_path
 from millrace.util.passing_folder import holds_sockets, scratch_folder
 
+LOOPBACK = "127.0.0.1"
+
 
 @dataclass(frozen=True)
 class SessionWishes:
@@ -64,6 +66,7 @@ def session_settings(
     java = f"-Djava.io.tmpdir={scratch} {logging_option} {java_options}".strip()
     on_driver, on_executors = meant.java_options(wishes.configuration, meant.Target(master))
     settings = {
+        **_doors(master),
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": _joined(java, on_driver),
         "spark.log.level": "WARN",
@@ -102,13 +105,22 @@ def session_settings(
         settings |= {
             # At most: where streams pass through, it stays small. Spark's own operators, in batch mode, need it.
             "spark.driver.memory": "2g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
         }
         settings["spark.local.dir"] = scratch
     configured = [jar for jar in meant.jars(wishes.configuration) if not is_flinks_and_missing(jar)]
     if jars := [*wishes.jars, *(jar if _is_remote(jar) else existing(jar, "pipeline.jars") for jar in configured)]:
         settings["spark.jars"] = ",".join(dict.fromkeys(jars))
+    return settings
+
+
+def _doors(master: str) -> dict[str, str]:
+    """What keeps the other users of a machine out. On clusters of others their own settings say who may come in."""
+    # Spark's page asks nobody who he is: it shows plans and settings, and ends jobs for whoever wants that.
+    settings = {"spark.ui.enabled": "false", "spark.ui.killEnabled": "false"}
+    if one_machine(master):
+        # Else every process of the machine can put blocks into Spark that tasks unpickle.
+        settings["spark.authenticate"] = "true"
+        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return settings
 
 

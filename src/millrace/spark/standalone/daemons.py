@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,6 +14,8 @@ WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
 SECRET = "spark.authenticate.secret"
 CRYPTO = "spark.network.crypto.enabled"
 DAEMON_MEMORY = "SPARK_DAEMON_MEMORY"
+_FILTER = "org.apache.spark.ui.JWSFilter"
+_KEY_SIGNS = re.compile(r"[\\ \t:=#!]")
 
 _LOG4J = """\
 rootLogger.level = info
@@ -62,7 +66,8 @@ def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: in
         "spark.authenticate": "true",
         SECRET: secret,
         CRYPTO: "true" if encrypted else "false",
-        # The other doors of a master and its pages ask nobody for a secret.
+        # The other doors of a master ask nobody for a secret.
+        **closed_pages(),
         "spark.master.rest.enabled": "false",
         "spark.ui.killEnabled": "false",
         "spark.master.ui.decommission.allow.mode": "DENY",
@@ -79,6 +84,12 @@ def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: in
     return found
 
 
+def closed_pages() -> dict[str, str]:
+    """Settings that close the pages of a master and its workers, which cannot be left out: they want a signature by a
+    key that is thrown away here."""
+    return {"spark.ui.filters": _FILTER, f"spark.{_FILTER}.param.secretKey": secrets.token_urlsafe(32)}
+
+
 def driver_properties(secret: str, encrypted: bool) -> dict[str, str]:
     """Settings of a driver that the master and its workers let in."""
     crypto = "true" if encrypted else "false"
@@ -87,12 +98,19 @@ def driver_properties(secret: str, encrypted: bool) -> dict[str, str]:
 
 def as_file(settings: Mapping[str, str]) -> str:
     """Settings as Spark's ``--properties-file`` has them."""
-    return "".join(f"{key} {_escaped(value)}\n" for key, value in settings.items())
+    return "".join(f"{_KEY_SIGNS.sub(_marked, key)} {_escaped(value)}\n" for key, value in settings.items())
 
 
 def _escaped(value: str) -> str:
     """As ``java.util.Properties`` reads it."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
+    text = value.replace("\\", "\\\\")
+    for sign, name in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"), ("\f", "\\f")):
+        text = text.replace(sign, name)
+    return f"\\{text}" if text.startswith(" ") else text
+
+
+def _marked(sign: re.Match[str]) -> str:
+    return f"\\{sign[0]}"
 
 
 def log4j(path: str, log_bytes: int, logs_kept: int) -> str:
