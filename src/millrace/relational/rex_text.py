@@ -28,6 +28,7 @@ from millrace.relational.rex import (
     Subquery,
     UdfCall,
 )
+from millrace.relational.shallow import STEPS, steps_text
 from millrace.relational.types import NullType
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}
@@ -75,6 +76,8 @@ def literal_text(literal: Literal) -> str:
 
 
 def _call_text(call: Call, text: Callable[[Rex], str]) -> str:
+    if call.function == STEPS:
+        return steps_text(call, text, _step_text)
     args = [text(arg) for arg in call.args]
     options = "".join(f", {name}={value}" for name, value in call.options)
     if call.function in ("CAST", "TRY_CAST"):
@@ -83,6 +86,15 @@ def _call_text(call: Call, text: Callable[[Rex], str]) -> str:
     if call.function in _INFIX and (len(args) == 2 or (many and len(args) > 2)) and not options:
         return "(" + f" {call.function} ".join(args) + ")"
     return f"{call.function}({', '.join(args)}{options})"
+
+
+def _step_text(step: Rex, text: Callable[[Rex], str]) -> str:
+    return f"{text(step.row)}.{step.name}" if isinstance(step, FieldAccess) else _call_text(_as_call(step), text)
+
+
+def _as_call(step: Rex) -> Call:
+    assert isinstance(step, Call)
+    return step
 
 
 def _match_text(part: MatchPart, text: Callable[[Rex], str], columns: Schema) -> str:

@@ -12,6 +12,7 @@ from millrace.runtime.bases.process_base import KeyedProcessBase
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group, unhashable
+from millrace.runtime.exchange.nan_keys import one_nan
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.state.bootstrap import BootstrapTransformation, KeyedStateBootstrapFunction
@@ -49,7 +50,7 @@ class Recipe:
         """Give the rows their keys and timestamps. Raises ``BootstrapError``."""
         key, timestamps, _ = pickle.loads(self._payload)
         for rows in batches:
-            keys = self._each(key.get_key, rows, "to give a row its key")
+            keys = one_nan(self._each(key.get_key, rows, "to give a row its key"))
             times = None if timestamps is None else self._each(timestamps, rows, "to give a row its timestamp")
             yield keys, times, rows
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from millrace.runtime.exchange.nan_keys import with_one_nan
+
 __all__ = ["DataView", "ListView", "MapView", "RemovingIterator"]
 
 T = TypeVar("T")
@@ -113,15 +115,15 @@ class MapView(DataView, Generic[K, V]):
 
     def get(self, key: K) -> V:
         """:raises KeyError: it is not there."""
-        return self._dict[key]
+        return self._dict[with_one_nan(key)]
 
     def put(self, key: K, value: V) -> None:
         """Set the value of a key."""
-        self._dict[key] = value
+        self._dict[with_one_nan(key)] = value
 
     def put_all(self, dict_value: dict[K, V]) -> None:
         """Set the values of several keys."""
-        self._dict.update(dict_value)
+        self._dict.update(zip(map(with_one_nan, dict_value), dict_value.values()))
 
     def remove(self, key: K) -> None:
         """:raises KeyError: it is not there.
@@ -132,11 +134,11 @@ class MapView(DataView, Generic[K, V]):
             >>> view.is_empty()
             True
         """
-        del self._dict[key]
+        del self._dict[with_one_nan(key)]
 
     def contains(self, key: K) -> bool:
         """Whether there is a value for the key."""
-        return key in self._dict
+        return with_one_nan(key) in self._dict
 
     def items(self) -> Iterable[tuple[K, V]]:
         """Iterators of items, keys and values have ``remove()``, which takes what came last out of the map."""

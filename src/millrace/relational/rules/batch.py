@@ -14,8 +14,10 @@ from millrace.relational.rules.join_order import join_order, wants_order
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.source_pushdown import push_into_sources
 from millrace.relational.types import BooleanType
+from millrace.util.deep_calls import deep_calls
 
 
+@deep_calls()
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     """The plan as it is run: the same rows, columns and names."""
     plan = fold_constants(plan, surroundings, dynamic=True)

@@ -19,6 +19,8 @@ def join_conditions(plan: n.Rel) -> n.Rel:
     down = [part for part in conjuncts(plan.condition) if _may_move(part)]
     stay = [part for part in conjuncts(plan.condition) if not _may_move(part)]
     source, rest = _push(plan.input, down)
+    if source is plan.input:
+        return plan
     stay = [part for part in conjuncts(plan.condition) if part in rest or part in stay]
     return n.Filter(source, conjunction(stay)) if stay else source
 
@@ -32,9 +34,10 @@ def _push(plan: n.Rel, parts: list[Rex]) -> tuple[n.Rel, list[Rex]]:
     if not isinstance(plan, (n.Join, n.WindowJoin, n.IntervalJoin)) or plan.kind != "INNER":
         return plan, parts
     width = len(plan.left.schema)
-    both = [part for part in parts if min(refs(part), default=0) < width <= max(refs(part), default=0)]
-    left = [part for part in parts if part not in both and all(each < width for each in refs(part))]
-    right = [part for part in parts if part not in both and part not in left]
+    read = [(part, refs(part)) for part in parts]
+    both = [part for part, columns in read if min(columns, default=0) < width <= max(columns, default=0)]
+    left = [part for part, columns in read if all(each < width for each in columns)]
+    right = [part for part, columns in read if columns and min(columns) >= width]
     new_left, rest_left = _push(plan.left, left)
     new_right, rest_right = _push(plan.right, [shift(part, -width) for part in right])
     rest = rest_left + [shift(part, width) for part in rest_right]

@@ -26,7 +26,7 @@ def _prepared(join: Any) -> n.Rel:
     right: list[Rex] = []
     parts: list[tuple[Rex, tuple[int | Rex, int | Rex] | None]] = []
     for part in conjuncts(join.condition):
-        sides = _sides(part, width)
+        sides = sides_of_key(part, width)
         if sides is None or all(isinstance(side, Ref) for side in sides):
             parts.append((part, None))
             continue
@@ -57,7 +57,7 @@ def _prepared(join: Any) -> n.Rel:
     return n.Project(changed, expressions, tuple(columns[index] for index in kept))
 
 
-def _sides(part: Rex, width: int) -> tuple[Rex, Rex] | None:
+def sides_of_key(part: Rex, width: int) -> tuple[Rex, Rex] | None:
     """The sides of an equality between the inputs, left one first."""
     if not isinstance(part, Call) or part.function not in _EQUAL:
         return None

@@ -12,11 +12,13 @@ from millrace.relational.rex import Ref
 from millrace.relational.rules.determinism import is_deterministic
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.sources import TableSource
+from millrace.util.deep_calls import deep_calls
 
 REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
 REUSE_SOURCES = "table.optimizer.reuse-source-enabled"
 
 
+@deep_calls()
 def share(plans: Sequence[n.Rel], scans: bool = True) -> list[n.Rel]:
     """The same plans, with the same object for subplans that are equal. Those that give other values each time stay
     apart.

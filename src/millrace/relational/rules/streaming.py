@@ -14,8 +14,10 @@ from millrace.relational.rules.join_keys import join_keys
 from millrace.relational.rules.join_order import join_order, wants_order
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.top_n import top_n
+from millrace.util.deep_calls import deep_calls
 
 
+@deep_calls()
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     """The plan as it is run: the same changes of the same table."""
     # What depends on the clock is computed anew for each row.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.runtime.exchange.keygroups import stable_hash
+from millrace.runtime.exchange.nan_keys import one_nan
 
 
 class ListKey(list[Any]):
@@ -28,7 +29,8 @@ class DictKey(dict[Any, Any]):
 
 
 def hashable(keys: list[Any]) -> list[Any]:
-    """The keys of a chunk, made hashable. The first one tells whether there is anything to do."""
+    """The keys of a chunk, made hashable (the first one tells whether there is anything to do), with one NaN."""
+    keys = one_nan(keys)
     try:
         hash(keys[0] if keys else None)
     except Exception:  # what cannot be helped here is told by who looks the keys up

@@ -22,6 +22,7 @@ from millrace.common.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from millrace.runtime.exchange.nan_keys import NEVER_NAN, with_one_nan
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
@@ -154,21 +155,21 @@ class HeapMapState(MapState[Any, Any]):
         return self._row_at(self._backend.at) or _NOTHING
 
     def get(self, key: Any) -> Any:
-        return self._get(self._backend.at, key)
+        return self._get(self._backend.at, key if key.__class__ in NEVER_NAN else with_one_nan(key))
 
     def put(self, key: Any, value: Any) -> None:
-        self._put(self._backend.at, key, value)
+        self._put(self._backend.at, key if key.__class__ in NEVER_NAN else with_one_nan(key), value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         put, at = self._table.put, self._backend.at
         for key, value in dict_value.items():
-            put(at, key, value)
+            put(at, with_one_nan(key), value)
 
     def remove(self, key: Any) -> None:
-        self._remove(self._backend.at, key)
+        self._remove(self._backend.at, with_one_nan(key))
 
     def contains(self, key: Any) -> bool:
-        return self._table.contains(self._backend.at, key)
+        return self._table.contains(self._backend.at, with_one_nan(key))
 
     # Views are copies: the user may change the state while he walks over it.
     def items(self) -> Iterable[tuple[Any, Any]]:
@@ -199,13 +200,13 @@ class _DictsOfMemory(HeapMapState):
 
     def get(self, key: Any) -> Any:
         row = self._rows.get(self._backend.at)
-        return None if row is None else row.get(key)
+        return None if row is None else row.get(key if key.__class__ in NEVER_NAN else with_one_nan(key))
 
     def contains(self, key: Any) -> bool:
-        return key in self._rows.get(self._backend.at, _NOTHING)
+        return with_one_nan(key) in self._rows.get(self._backend.at, _NOTHING)
 
     def remove(self, key: Any) -> None:
-        at = self._backend.at
+        at, key = self._backend.at, with_one_nan(key)
         if key in self._rows.get(at, _NOTHING):
             self._remove(at, key)
 

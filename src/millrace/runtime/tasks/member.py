@@ -10,6 +10,7 @@ from typing import Any
 from millrace.runtime.bases.base import Operator, ReadingOperator
 from millrace.runtime.context.measures import Measures
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.nan_keys import with_one_nan
 from millrace.runtime.jobs.job import OperatorInfo
 from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
@@ -129,10 +130,11 @@ class Member:
         """What the state holds for the key; None for nothing, and for a key of another subtask."""
         keyed, info = self.operator.keyed_state(), self.info
         table = None if keyed is None else keyed.table(query.state)
-        group = key_group(query.key, info.max_parallelism)
+        key = with_one_nan(query.key)
+        group = key_group(key, info.max_parallelism)
         if table is None or subtask_of_group(group, info.max_parallelism, info.parallelism) != self.subtask:
             return None
-        return table.content(query.key)
+        return table.content(key)
 
     def info_of(self, state: str) -> StateInfo | None:
         """What the function has said about a keyed state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from millrace.relational.casting import cast_to, common_type
@@ -70,8 +71,17 @@ def combined(kind: str, keep_duplicates: bool, left: Rel, right: Rel) -> Rel:
         if wanted is None:
             raise problem(f"{kind}: column '{a.name}' is {a.type}, and '{b.name}' on the other side {b.type}")
         columns.append(Field(a.name, wanted, a.time if a.time == b.time else None))
-    branches = tuple(_cast(side, columns) for side in (left, right))
-    return SetOp(kind, keep_duplicates, branches, tuple(columns))
+    branches: list[Rel] = []
+    for side in (left, right):
+        branches += _branches(side, kind, keep_duplicates, columns) or [_cast(side, columns)]
+    return SetOp(kind, keep_duplicates, tuple(branches), tuple(columns))
+
+
+def _branches(plan: Rel, kind: str, keep_duplicates: bool, columns: Sequence[Field]) -> list[Rel]:
+    """What a UNION is of that becomes a part of another one, so that hundreds of tables are not hundreds of levels."""
+    same = isinstance(plan, SetOp) and plan.kind == kind == "UNION" and plan.all == keep_duplicates
+    fits = [old.type for old in plan.schema] == [new.type for new in columns]
+    return list(plan.inputs) if same and fits else []
 
 
 def _cast(plan: Rel, columns: list[Field]) -> Rel:

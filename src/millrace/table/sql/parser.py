@@ -47,6 +47,7 @@ from millrace.table.sql.statements import Statement
 from millrace.table.sql.text.errors import Position, SqlParseError
 from millrace.table.sql.text.source import Source
 from millrace.table.sql.text.tokens import tokenize
+from millrace.util.deep_calls import deep_calls
 
 _T = TypeVar("_T")
 
@@ -136,7 +137,8 @@ def _whole(text: str, read: Callable[[Cursor], _T]) -> _T:
 def _read(cursor: Cursor, read: Callable[[Cursor], _T]) -> _T:
     begin = cursor.index
     try:
-        return read(cursor)
+        with deep_calls():
+            return read(cursor)
     except RecursionError:
         message = "brackets, queries or calls are nested too deeply: name a part with WITH, or create a view"
         raise SqlParseError(message, cursor.span(begin)) from None

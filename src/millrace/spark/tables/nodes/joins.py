@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from millrace.relational import nodes as n
-from millrace.relational.rex import Rex, conjuncts
+from millrace.relational.rex import Call, Rex, conjuncts
 from millrace.relational.rules.estimates import most_bytes
-from millrace.relational.types import DataType
+from millrace.relational.rules.join_keys import sides_of_key
+from millrace.relational.types import DataType, DoubleType, FloatType
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
@@ -104,7 +105,7 @@ def _joined(
     texts = list(more)
     both: list[Rex] = []
     for part in condition:
-        text = spark_text(part)
+        text = _condition_text(part, len(left_types))
         if text is None:
             both.append(part)
         else:
@@ -113,6 +114,16 @@ def _joined(
     if both:
         return _with_python(pairs, both, types, len(left_types), context, null_aware)
     return pairs.select(names(len(left_types) if node.kind in ("SEMI", "ANTI") else len(types)))
+
+
+def _condition_text(part: Rex, width: int) -> str | None:
+    """One condition over the columns of both inputs. Keys are equal by Spark's own ``=``, for which NaN equals NaN as
+    in GROUP BY; and only by that does Spark bring the rows together by key."""
+    sides = sides_of_key(part, width) if isinstance(part, Call) and part.function == "=" else None
+    if sides is None or not all(isinstance(side.type, (FloatType, DoubleType)) for side in sides):
+        return spark_text(part)
+    texts = [spark_text(side) for side in sides]
+    return None if None in texts else f"({texts[0]} = {texts[1]})"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from millrace.relational.types import DataType, LocalZonedTimestampType, Timesta
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part, numbered
-from millrace.spark.tables.texts.expressions import spark_text
+from millrace.spark.tables.texts.expressions import MOST_PARTS, spark_text
 from millrace.spark.tables.texts.types import cast_text, ddl, same_type, spark_type
 
 _SIX = 6
@@ -76,7 +76,10 @@ def filtered(part: Part, condition: Rex, types: Sequence[DataType], context: Con
     """The rows for which the condition is TRUE. What Spark can check is checked before the rest."""
     texts = []
     rest = []
-    for each in conjuncts(condition):
+    parts = conjuncts(condition)
+    if len(parts) > MOST_PARTS // 4 and spark_text(condition) is None:
+        parts = [condition]
+    for each in parts:
         text = spark_text(each)
         if text is None:
             rest.append(each)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Literal, Rex
+from millrace.relational.shallow import shallow
 from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.problems import fail
+from millrace.util.deep_calls import deep_calls
 from millrace.util.modules import entered
 
 ExpressionBinder: TypeAlias = "Callable[[Any, Block], Rex]"
@@ -18,6 +21,11 @@ QueryBinder: TypeAlias = "Callable[[Any, Environment, Block | None], Rel]"
 
 _expressions: dict[type[nodes.Node], ExpressionBinder] = {}
 _queries: dict[type[nodes.Node], QueryBinder] = {}
+
+
+LEVELS = 32
+"""Expressions within expressions are made shallow every so many levels, while their parts are bound."""
+_nesting = threading.local()
 
 
 def binds(*kinds: type[nodes.Node]) -> Callable[[ExpressionBinder], ExpressionBinder]:
@@ -42,7 +50,16 @@ def bind(tree: nodes.Node, block: Block) -> Rex:
     handler = _expressions.get(type(tree))
     if handler is None:
         fail(tree, f"{type(tree).__name__} is not allowed in {block.place}")
-    return handler(tree, block)
+    level = getattr(_nesting, "level", 0) + 1
+    _nesting.level = level
+    try:
+        if level > 1:
+            found = handler(tree, block)
+            return shallow(found) if level % LEVELS == 0 else found
+        with deep_calls():
+            return shallow(handler(tree, block))
+    finally:
+        _nesting.level = level - 1
 
 
 def bind_all(trees: Sequence[nodes.Node], block: Block) -> list[Rex]:

@@ -11,6 +11,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.text.errors import SqlValidationError, position_of
 from millrace.table.sql.text.names import Name, Path
 from millrace.table.sql.writing.programs import shown
+from millrace.util.deep_calls import deep_calls
 from millrace.util.exceptions import TableException
 
 _TOO_DEEP = "operators, brackets, queries or calls are nested too deeply: compute a part in a subquery or a view before"
@@ -37,7 +38,8 @@ def by_program(tree: nodes.Node) -> bool:
 def reported(tree: nodes.Node) -> Iterator[None]:
     """What a rule refuses (it knows of no text) is reported at this part of a query."""
     try:
-        yield
+        with deep_calls():
+            yield
     except NotImplementedError as error:
         raise SqlValidationError.at(tree, str(error)) from error
     except RecursionError:
