@@ -119,6 +119,7 @@ flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the cor
 		$(FLINK_VENV)/bin/python -m tests.dropin.on_pyflink $(if $(RECORD),--record)
 	$(BIN)/python scripts/run_pyflink_examples.py --pyflink-python $(FLINK_VENV)/bin/python --compare
 	FLINK_VENV='$(FLINK_VENV)' $(BIN)/python -m tests.flink.cep.record $(if $(RECORD),--keep)
+	$(BIN)/python -m tests.flink.suites.record $(if $(RECORD),--keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)

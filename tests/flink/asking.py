@@ -121,10 +121,10 @@ def streamed(asked: Asked) -> list[Change]:
     return [change for epoch in epochs_of(asked) for change in epoch]
 
 
-def batched(asked: Asked, spark: SparkSession) -> list[list[Any]]:
+def batched(asked: Asked, spark: SparkSession, zone: str = corpus.ZONE) -> list[list[Any]]:
     """The rows of a query in batch mode, in Spark's order."""
     configuration = {**asked.environment.get_config().to_map(), **QUICK}
-    context = batch_context(spark, corpus.ZONE, configuration=configuration)
+    context = batch_context(spark, zone, configuration=configuration)
     table = collect(asked.plan, context)
     return _plain_rows([column.combine_chunks() for column in table.columns], asked.plan, table.num_rows)
 

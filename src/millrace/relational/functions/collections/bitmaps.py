@@ -90,7 +90,13 @@ def bitmap_to_bytes(call: Call, args: Sequence[Column], around: Surroundings) ->
 
 @scalar("BITMAP_TO_ARRAY", takes(BITMAP, result=t.ArrayType(INT_TYPE)))
 def bitmap_to_array(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, lambda data: [n - 2**32 if n >= 2**31 else n for n in _read(data)])
+    def numbers(data: bytes) -> list[int]:
+        held = _read(data)
+        if len(held) > t.MAX_LENGTH:
+            raise ValueError(f"BITMAP_TO_ARRAY: {len(held):,} numbers, an ARRAY has {t.MAX_LENGTH:,} at most")
+        return [n - 2**32 if n >= 2**31 else n for n in held]
+
+    return by_row(call, args, numbers)
 
 
 @scalar("BITMAP_TO_STRING", takes(BITMAP, result=STRING))

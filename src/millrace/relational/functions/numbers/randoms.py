@@ -1,11 +1,11 @@
 """RAND, RAND_INTEGER, UUID: another value for every row.
 
-With a seed that is written in the query, two calls with the same seed give the same numbers.
+With a seed that is written in the query, two calls with the same seed give the same numbers. A seed of each row gives
+the number that Java's ``Random`` begins with, as in Flink.
 """
 
 from __future__ import annotations
 
-import random
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -28,13 +28,45 @@ def _generator(seed: Column | None, around: Surroundings) -> Any:
 
 
 def _spark_rand(call: Call, args: Sequence[str]) -> str | None:
-    return f"rand({', '.join(args)})" if all(isinstance(arg, Literal) for arg in call.args) else None
+    # Spark takes a seed of NULL for 0.
+    known = all(isinstance(arg, Literal) and arg.value is not None for arg in call.args)
+    return f"rand({', '.join(args)})" if known else None
+
+
+class _JavaRandom:
+    """The numbers of ``java.util.Random``: a linear congruence of 48 bits."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = (seed ^ _FACTOR) & _MASK
+
+    def _next(self, bits: int) -> int:
+        self._state = (self._state * _FACTOR + 0xB) & _MASK
+        return self._state >> (48 - bits)
+
+    def double(self) -> float:
+        """From 0 on, below 1."""
+        high = self._next(26) << 27
+        return (high + self._next(27)) / (1 << 53)
+
+    def below(self, bound: int) -> int:
+        """From 0 on, below the bound."""
+        drawn = self._next(31)
+        if bound & (bound - 1) == 0:
+            return bound * drawn >> 31
+        # Numbers of a last range that is not whole are drawn again.
+        while drawn - drawn % bound + bound - 1 >= 1 << 31:
+            drawn = self._next(31)
+        return drawn % bound
+
+
+_FACTOR = 0x5DEECE66D
+_MASK = (1 << 48) - 1
 
 
 @scalar("RAND", takes(INT, optional=1, result=DOUBLE_TYPE), spark=_spark_rand, deterministic=False)
 def _rand(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     if args and not (isinstance(args[0], pa.Scalar) and args[0].is_valid):
-        return by_row(call, args, lambda seed: random.Random(seed).random())
+        return by_row(call, args, lambda seed: _JavaRandom(seed).double())
     return pa.array(_generator(args[0] if args else None, around).random(around.length))
 
 
@@ -55,7 +87,7 @@ def _one_integer(*args: int) -> int:
     *seed, bound = args
     if bound <= 0:
         raise ValueError(f"the bound of RAND_INTEGER must be positive, not {bound}")
-    return random.Random(*seed).randrange(bound)
+    return _JavaRandom(seed[0]).below(bound) if seed else int(np.random.default_rng().integers(bound))
 
 
 @scalar("UUID", takes(result=CharType(36), nullable=False), spark="uuid()", deterministic=False)

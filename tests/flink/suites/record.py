@@ -1,0 +1,82 @@
+"""Reads the cases of Flink's compiled tests anew; needs Maven and a JDK 17, and compares or keeps what they say.
+
+    python -m tests.flink.suites.record           # are the cases still those that are kept?
+    python -m tests.flink.suites.record --keep    # keep them
+
+Only facts are kept: inputs, texts of SQL, values, types and messages that the tests expect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.flink.suites.reading import CASES
+
+PARTS = ("functions", "expressions", "aggregates", "programs")
+RECORDER = Path(__file__).with_name("recorder")
+TESTS = "flink-table-planner_2.12-"
+SECONDS = 3600
+OPENED = ("lang", "lang.reflect", "util", "util.concurrent", "time", "net", "io", "nio", "text")
+
+
+def recorded(folder: Path) -> dict[str, str]:
+    """What the recorder writes, by part."""
+    path = _classpath(folder)
+    classes = folder / "classes"
+    sources = map(str, sorted(RECORDER.rglob("*.java")))
+    _run([_tool("javac"), "-nowarn", "-d", str(classes), "-cp", path, *sources])
+    # The recorder's classes stand before Flink's: one of them takes the place of a class of Flink's tests.
+    path = f"{classes}{os.pathsep}{path}"
+    opens = [word for package in OPENED for word in ("--add-opens", f"java.base/java.{package}=ALL-UNNAMED")]
+    jar = next(each for each in path.split(os.pathsep) if TESTS in each and each.endswith("-tests.jar"))
+    options = ["-Xmx3g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", *opens, "-cp", path]
+    _run([_tool("java"), *options, "suites.Record", jar, str(folder), *PARTS])
+    return {part: (folder / f"{part}.jsonl").read_text(encoding="utf-8") for part in PARTS}
+
+
+def _classpath(folder: Path) -> str:
+    file = folder / "classpath"
+    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
+    _run([_tool("mvn"), "-q", "-B", "-f", str(RECORDER / "pom.xml"), *goal])
+    return file.read_text(encoding="utf-8").strip()
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, timeout=SECONDS)
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"there is no {name}: install Maven and a JDK 17 (Debian/Ubuntu: `apt-get install maven`)")
+    return found
+
+
+def kept(part: str) -> str:
+    return lzma.decompress((CASES / f"{part}.jsonl.xz").read_bytes()).decode()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="keep the cases")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="millrace-flink-suites-") as folder:
+        found = recorded(Path(folder))
+    if given.keep:
+        for part, text in found.items():
+            (CASES / f"{part}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+        return 0
+    others = [part for part, text in found.items() if text != kept(part)]
+    for part in others:
+        print(f"Flink's tests of {part} are not those that are kept")
+    return 1 if others else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
