@@ -68,6 +68,10 @@ class WriterInitContext(ABC):
         """The epoch at the moment of the call. Numbers grow and are never used twice: a repeated epoch gets a new
         one."""
 
+    def get_restored_checkpoint_id(self) -> int | None:
+        """The number of the checkpoint or savepoint that the writer goes on from; None if it begins the job."""
+        return None
+
     @abstractmethod
     def current_processing_time(self) -> int:
         """The task's clock, ms since the epoch."""

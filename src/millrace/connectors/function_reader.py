@@ -33,6 +33,8 @@ class FunctionSplit:
     emitted: int = 0
     saved: bool = False
     """whether it saved its position itself, in operator state"""
+    checkpoint_id: int | None = None
+    """when that was"""
 
 
 class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
@@ -74,7 +76,8 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         handover.on_available = self._call
         if self._checkpointed:
             store = self._context.get_operator_state_store()
-            self._function.initialize_state(FunctionInitializationContext(split.saved, store))  # type: ignore[attr-defined]
+            context = FunctionInitializationContext(split.saved, store, checkpoint_id=split.checkpoint_id)
+            self._function.initialize_state(context)  # type: ignore[attr-defined]
         self._function.open(self._context.get_runtime_context())
         arguments = (self._function, _source_context(handover), handover)
         self._thread = threading.Thread(target=_run, args=arguments, name="millrace-source-function", daemon=True)
@@ -124,7 +127,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         if self._checkpointed and self._split is not None:
             context = FunctionSnapshotContext(checkpoint_id, self._context.current_processing_time())
             self._function.snapshot_state(context)  # type: ignore[attr-defined]
-            self._split = replace(self._split, saved=True)
+            self._split = replace(self._split, saved=True, checkpoint_id=checkpoint_id)
 
     def snapshot_state(self, checkpoint_id: int) -> list[FunctionSplit]:
         return [] if self._split is None else [self._split]

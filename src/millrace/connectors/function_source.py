@@ -77,10 +77,10 @@ class ParallelEnumerator(SplitEnumerator[FunctionSplit]):
         self, context: SplitEnumeratorContext[FunctionSplit], waiting: Mapping[int, FunctionSplit] | None
     ) -> None:
         self._context = context
-        self._waiting = self._one_each(False) if waiting is None else dict(waiting)
+        self._waiting = self._one_each(FunctionSplit()) if waiting is None else dict(waiting)
 
-    def _one_each(self, saved: bool) -> dict[int, FunctionSplit]:
-        return {subtask: FunctionSplit(saved=saved) for subtask in range(self._context.current_parallelism())}
+    def _one_each(self, split: FunctionSplit) -> dict[int, FunctionSplit]:
+        return dict.fromkeys(range(self._context.current_parallelism()), split)
 
     def handle_split_request(self, subtask_id: int) -> None:
         if subtask_id in self._waiting:
@@ -88,7 +88,10 @@ class ParallelEnumerator(SplitEnumerator[FunctionSplit]):
         self._context.signal_no_more_splits(subtask_id)
 
     def add_splits_back(self, splits: Sequence[FunctionSplit], subtask_id: int) -> None:
-        self._waiting = self._one_each(any(split.saved for split in (*splits, *self._waiting.values())))
+        saved = [split for split in (*splits, *self._waiting.values()) if split.saved]
+        checkpoints = (split.checkpoint_id for split in saved if split.checkpoint_id is not None)
+        again = FunctionSplit(saved=bool(saved), checkpoint_id=max(checkpoints, default=None))
+        self._waiting = self._one_each(again)
 
     def snapshot_state(self, checkpoint_id: int) -> dict[int, FunctionSplit]:
         return dict(self._waiting)

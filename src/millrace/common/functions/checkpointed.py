@@ -27,15 +27,31 @@ class FunctionInitializationContext:
     """
 
     def __init__(
-        self, restored: bool, operator_state: OperatorStateStore, keyed_state: KeyedStateStore | None = None
+        self,
+        restored: bool,
+        operator_state: OperatorStateStore,
+        keyed_state: KeyedStateStore | None = None,
+        checkpoint_id: int | None = None,
     ) -> None:
         self._restored = restored
+        self._checkpoint_id = checkpoint_id
         self._operator_state = operator_state
         self._keyed_state = keyed_state
 
     def is_restored(self) -> bool:
         """Whether the function goes on from state, be it an empty one, rather than beginning the job."""
         return self._restored
+
+    def get_restored_checkpoint_id(self) -> int | None:
+        """The number of the checkpoint or savepoint that the state is of, which is that of its epoch: as
+        ``FunctionSnapshotContext.get_checkpoint_id`` gave it then. None if the function begins the job.
+
+            >>> FunctionInitializationContext(False, store).get_restored_checkpoint_id() is None
+            True
+            >>> FunctionInitializationContext(True, store, checkpoint_id=7).get_restored_checkpoint_id()
+            7
+        """
+        return self._checkpoint_id if self._restored else None
 
     def get_operator_state_store(self) -> OperatorStateStore:
         """Where to get list, union list and broadcast state."""

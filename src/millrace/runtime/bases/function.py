@@ -55,7 +55,8 @@ class FunctionOperator(Operator, Generic[F]):
         if keyed is not None:
             keyed.at = NO_KEY
         try:
-            function.initialize_state(FunctionInitializationContext(state.restored, state, keyed))
+            checkpoint = self.context.runtime.restored_checkpoint
+            function.initialize_state(FunctionInitializationContext(state.restored, state, keyed, checkpoint))
         except Exception as error:
             raise self.context.error(error, during=" in initialize_state()") from error
 

@@ -56,6 +56,8 @@ class OperatorRuntimeContext(RuntimeContext):
         """set by keyed operators"""
         self.new_keyed_state: Callable[[StateTime], KeyedStateBackend] = KeyedStateBackend
         """how they make it"""
+        self.restored_checkpoint: int | None = None
+        """the epoch at whose end the state was that this copy goes on from; None: it begins"""
 
     def get_task_name(self) -> str:
         return self._task_name

@@ -155,6 +155,8 @@ class Coordinator:
         self._next_epoch = 1
         self._epoch_began = -1
         """when the last epoch was planned (ms)"""
+        self._last: int | None = None
+        """the last epoch that is complete, of this job or of the one that it has begun from"""
         self._concluded: int | None = None
         """the last epoch whose end was recorded"""
         self._begun = False
@@ -271,6 +273,7 @@ class Coordinator:
             self._take_number(),
             keep_state=not whole,
             attempt=self.attempt,
+            last=self._last,
             savepoint=savepoint,
             queries=queries,
             aggregates=self._aggregates.known,
@@ -312,6 +315,7 @@ class Coordinator:
         self._commits.prepared(acks)
         self._untold += reports
         self.figures.take(acks, self._chains.sizes(), self._clock())
+        self._last = order.epoch
         path = self._conclude(order)
         result = self._result(order, acks, reports, path)
         self._remember(result)
@@ -570,6 +574,7 @@ class Coordinator:
         self._begun = True
         self._begin_attempt()
         self._number_from(next_epoch)
+        self._last = snapshot.epoch
         self._chains.restore(snapshot.tasks)
         self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint=False, path=path))
         # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
@@ -628,7 +633,9 @@ class Coordinator:
         self._commit()
         if self.checkpoints is not None:
             self._outgrown.update(self.checkpoints.adopted_tasks)
-        return EpochPlan(EpochOrder(self._take_number(), attempt=self.attempt, restore=uri, may_drop=may_drop))
+        self._last = snapshot.epoch
+        number, last = self._take_number(), self._last
+        return EpochPlan(EpochOrder(number, attempt=self.attempt, last=last, restore=uri, may_drop=may_drop))
 
     def repeat(self, plan: EpochPlan) -> EpochPlan:
         """What failed with its epoch, for another try."""
@@ -637,6 +644,7 @@ class Coordinator:
     def begun(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> None:
         """The tasks have taken over their state (or failed: then this raises)."""
         self._judge(plan.order, acks)
+        self._last = plan.epoch
         if not plan.order.may_drop:
             self._restored.begun(self.job, [report for ack in acks for report in ack.reports])
         self._record(acks)

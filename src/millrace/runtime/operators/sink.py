@@ -30,6 +30,9 @@ class _InitContext(OfOperator, WriterInitContext):
     def get_checkpoint_id(self) -> int:
         return self._operator.epoch
 
+    def get_restored_checkpoint_id(self) -> int | None:
+        return self._operator.context.runtime.restored_checkpoint
+
     def is_idle(self) -> bool:
         return self._operator.idle
 

@@ -76,6 +76,8 @@ class EpochOrder:
     """whether another epoch may follow"""
     attempt: int = 0
     """how often the job was restarted"""
+    last: int | None = None
+    """the epoch at whose end the state was that this one begins with; None: it is the beginning of the job"""
     restore: str | None = None
     """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
     may_drop: bool = False

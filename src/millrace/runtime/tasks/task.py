@@ -163,6 +163,11 @@ class StageTask:
             if measures is not None:
                 member.measures.apply(measures)
 
+    def goes_on_from(self, epoch: int | None) -> None:
+        """Its state will be that of the end of this epoch."""
+        for member in self._members.values():
+            member.operator.context.runtime.restored_checkpoint = epoch
+
     def take_over(
         self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None], may_drop: bool = False
     ) -> None:

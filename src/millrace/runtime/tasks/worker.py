@@ -137,6 +137,7 @@ def task_at(
         live.close()
     task = StageTask(load_job(), *task_id, clock, order.attempt, make_writer)
     task.progress.runs_here()
+    task.goes_on_from(order.last)
     live = LiveTask(task, ran=own.ran)
     try:
         read = _restore(live, task_id, own, storage)
@@ -166,6 +167,7 @@ def taken_over(
     assert snapshots is not None and order.restore is not None
     task = StageTask(load_job(), *task_id, clock, order.attempt, make_writer)
     task.progress.runs_here()
+    task.goes_on_from(order.last)
     live = LiveTask(task)
     try:
         task.take_over(partial(snapshots.load, order.restore), order.may_drop)
