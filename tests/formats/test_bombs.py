@@ -19,7 +19,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from millrace.connectors.file_system.limits import VARIABLE
+from millrace.common.files.limits import VARIABLE
 from millrace.connectors.file_system.lines import LineBlocks, RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.avro_files import AvroFileFormat

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.connectors.file_system.limits import record_limit, too_large
+from millrace.common.files.limits import record_limit, too_large
 from millrace.formats.avro_safe import UNREADABLE, is_recursive
 
 __all__ = ["BROKEN", "avro_blocks"]

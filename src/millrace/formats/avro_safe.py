@@ -72,7 +72,7 @@ class _Walk:
         if kind in ("record", "error"):
             return self._named[schema["name"]]
         if kind == "fixed":
-            return schema["size"] == 0
+            return bool(schema["size"] == 0)
         return kind == "null" if isinstance(kind, str) else self._is_empty(kind)
 
 

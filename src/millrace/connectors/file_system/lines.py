@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from millrace.connectors.file_system.limits import record_limit, too_large
+from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.text_stream import RecordError, open_stream, open_text
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.common.config_values import to_boolean
+from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords
-from millrace.connectors.file_system.limits import record_limit, too_large
 from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
