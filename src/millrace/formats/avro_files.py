@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from millrace.common.files.file_systems import absolute, open_file_system
@@ -14,15 +14,13 @@ from millrace.connectors.file_system.format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.source import FileSource
 from millrace.connectors.file_system.split import FileSplit
+from millrace.formats.avro_blocks import BROKEN, avro_blocks
 from millrace.formats.avro_generic import AvroSchema, GenericRecordAvroTypeInfo
 
 __all__ = ["AvroBulkWriters", "AvroFileFormat", "AvroInputFormat"]
 
-_BROKEN = (
-    *(ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError, zlib.error),
-    SystemError,  # of pyarrow, which is asked for less than no bytes
-)
-"""what is raised for bytes that are no Avro"""
+_RECORDS = 8192
+"""of a batch: blocks can say that they have any number of records of no bytes"""
 
 
 class AvroInputFormat(InputFormat, FileSource[dict[str, Any]], ResultTypeQueryable):
@@ -61,33 +59,34 @@ class _AvroRecords(SplitRecords[dict[str, Any]]):
     """The records of a file; the position is a number of records."""
 
     def __init__(self, split: FileSplit) -> None:
-        import fastavro
-
         self._path = split.path
         self._stream = open_file_system(split.root)[0].open_input_file(split.path)
-        self._skip = self._position = split.position or 0
+        self._position = split.position or 0
         try:
-            self._blocks: Iterator[Any] = iter(fastavro.block_reader(self._stream))
-        except _BROKEN as error:
+            self._blocks: Iterator[Any] = iter(avro_blocks(self._stream))
+        except BROKEN as error:
             self._stream.close()
             raise self._problem(error) from error
+        self._left = self._records()
 
     def read_batch(self) -> list[dict[str, Any]] | None:
         try:
-            for block in self._blocks:
-                if self._skip >= block.num_records:
-                    self._skip -= block.num_records
-                    continue
-                records = list(block)[self._skip :]
-                self._skip = 0
-                self._position += len(records)
-                return records
-        except _BROKEN as error:
+            records = list(islice(self._left, _RECORDS))
+        except BROKEN as error:
             raise self._problem(error) from error
-        return None
+        self._position += len(records)
+        return records or None
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        skip = self._position
+        for block in self._blocks:
+            if skip < block.num_records:
+                yield from islice(block, skip, None)
+            skip = max(skip - block.num_records, 0)
 
     def _problem(self, error: Exception) -> RecordError:
-        return RecordError(f"{self._path}: not an Avro file: {error or type(error).__name__}")
+        place = f", after record {self._position}" if self._position else ""
+        return RecordError(f"{self._path}{place}: not an Avro file: {str(error) or type(error).__name__}")
 
     def position(self) -> int:
         return self._position

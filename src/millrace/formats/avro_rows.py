@@ -10,6 +10,7 @@ from typing import Any
 from millrace.common import Row, Types
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.typeinfo import TypeInformation
+from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message
 
 __all__ = ["AvroRowDeserializationSchema", "AvroRowSerializationSchema"]
 
@@ -154,15 +155,14 @@ class AvroRowDeserializationSchema(DeserializationSchema):
     def __init__(self, record_class: str | None = None, avro_schema_string: str | None = None) -> None:
         self._schema = _Schema(type(self).__name__, record_class, avro_schema_string)
         self._convert = self._schema.converter(self._schema.parsed, _from_record)
+        self._recursive = is_recursive(self._schema.parsed)
 
     def deserialize(self, message: bytes) -> Row:
         """:raises ValueError: it is no record of the schema."""
-        import fastavro
-
         stream = io.BytesIO(message)
         try:
-            record = fastavro.schemaless_reader(stream, self._schema.parsed, None)
-        except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError) as error:
+            record = read_message(stream, self._schema.parsed, self._recursive)
+        except UNREADABLE as error:
             raise ValueError(f"no record of the Avro schema: {error or type(error).__name__}") from error
         if stream.tell() != len(message):
             raise ValueError(f"no record of the Avro schema: {len(message) - stream.tell()} bytes are left over")

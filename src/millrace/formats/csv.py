@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 BATCH = 4096
-_MAX_FIELD = 1 << 27
 
 
 class CsvReaderFormat(StreamFormat[Row]):
@@ -70,7 +69,6 @@ class _CsvRecords(SplitRecords[Row]):
     """Records by the csv module, which takes lines only as it needs them: after a record, ``_offset`` is its end."""
 
     def __init__(self, split: FileSplit, schema: CsvSchema, ignore_parse_errors: bool) -> None:
-        csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
         self._split = split
         self._schema = schema
         self._dialect = schema.dialect
@@ -78,7 +76,7 @@ class _CsvRecords(SplitRecords[Row]):
         self._names = schema.names
         self._columns = [column_parser(column, schema.dialect) for column in schema.columns]
         self._fields = [field_parser(column, schema.dialect) for column in schema.columns]
-        self._blocks = LineBlocks(split, returns=True)
+        self._blocks = LineBlocks(split, returns=True, left_out=self._leave_out if ignore_parse_errors else None)
         self._offset = self._blocks.position
         self._at_record_start = True
         self._records = csv.reader(self._lines(), **reader_options(schema.dialect))
@@ -88,12 +86,16 @@ class _CsvRecords(SplitRecords[Row]):
     def _lines(self) -> Iterator[str]:
         comments = self._dialect.allow_comments
         while (block := self._blocks.next_block()) is not None:
+            self._offset = self._blocks.position - len(block)
             for line in block.splitlines(True):
                 self._offset += len(line)
                 if comments and self._at_record_start and line.startswith(b"#"):
                     continue
                 self._at_record_start = False
                 yield line.decode("utf-8")
+
+    def _leave_out(self) -> None:
+        self.parse_errors += 1
 
     def _skip_head(self) -> None:
         if self._dialect.use_header:

@@ -15,8 +15,14 @@ from millrace.formats.csv_values import field_formatter
 __all__ = ["CsvText", "reader_options"]
 
 
+_MAX_FIELD = 1 << 27
+"""characters; Python's own limit, which is one of the process, is 131,072"""
+
+
 def reader_options(dialect: CsvDialect) -> dict[str, Any]:
-    """The arguments of ``csv.reader``."""
+    """The arguments of ``csv.reader``, whose fields may be long from now on."""
+    if csv.field_size_limit() < _MAX_FIELD:
+        csv.field_size_limit(_MAX_FIELD)
     return {
         "delimiter": dialect.column_separator,
         "quotechar": dialect.quote_char,

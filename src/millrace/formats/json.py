@@ -202,13 +202,16 @@ class _JsonLines(SplitRecords[Any]):
         self._ignore = ignore_parse_errors
         self._parse = None if type_info is None else value_parser(arrow_type(type_info))
         self._decode = json.JSONDecoder().decode if type_info is None else json_decoder()
-        self._blocks = LineBlocks(split)
+        self._blocks = LineBlocks(split, left_out=self._leave_out if ignore_parse_errors else None)
+
+    def _leave_out(self) -> None:
+        self.parse_errors += 1
 
     def read_batch(self) -> list[Any] | None:
-        start = self._blocks.position
         block = self._blocks.next_block()
         if block is None:
             return None
+        start = self._blocks.position - len(block)
         lines = block.split(b"\n")
         decode, parse = self._decode, self._parse
         try:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from millrace.cluster.documents.cluster import TaskManagerDocument
 from millrace.cluster.holding import cluster_holder
 from millrace.cluster.holding.cluster_holder import ClusterHolder
-from millrace.cluster.places import job_folder
-from millrace.cluster.wire.asking import NotThereError, RefusedError
+from millrace.cluster.places import job_folder, sockets
+from millrace.cluster.places.descriptions import describe_engine
+from millrace.cluster.places.run_folder import read_entry
+from millrace.cluster.standalone.records import read_record
+from millrace.cluster.wire.asking import NotThereError, RefusedError, SilentError
 
 
 @pytest.fixture
@@ -30,3 +39,49 @@ def test_an_engine_that_fails_says_so(holder: ClusterHolder, monkeypatch: pytest
     with pytest.raises(RefusedError, match="getProcessCpuLoad"):
         holder.task_managers()
     assert not issubclass(RefusedError, NotThereError)
+
+
+def manager(id: str) -> TaskManagerDocument:
+    return TaskManagerDocument(id, "host", 1, 2, 2, 0, 2, 0, 0, 0, 0)
+
+
+def test_an_engine_that_is_too_busy_has_those_that_it_had(
+    holder: ClusterHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not none: what it would have said is not known."""
+    told = [msgspec.to_builtins([manager("1")])]
+
+    def answer(*_: object) -> object:
+        if told:
+            return told.pop()
+        raise SilentError("the engine has not answered 'task_managers' for 5 s")
+
+    monkeypatch.setattr(cluster_holder, "ask", answer)
+    assert [list(holder.task_managers()) for _ in range(3)] == [[manager("1")]] * 3
+
+
+def test_an_engine_that_has_never_answered_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It listens, and says nothing."""
+    folder = tmp_path / "c"
+    job_folder.make_folders(str(folder))
+    monkeypatch.setattr(cluster_holder, "ENGINE_SECONDS", 0.05)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as engine:
+        engine.bind(sockets.socket_path(str(folder), sockets.ENGINE))
+        engine.listen()
+        with pytest.raises(SilentError, match=r"the engine has not answered 'task_managers' for 0.05 s"):
+            ClusterHolder(str(folder), {}).task_managers()
+
+
+@pytest.mark.parametrize("read", [read_entry, describe_engine, lambda folder: read_record(folder, "master")])
+def test_a_file_that_cannot_be_read_is_not_a_file_that_is_not_there(
+    read: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process without free descriptors does not say that no cluster runs."""
+    assert read(str(tmp_path)) is None
+
+    def exhausted(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(builtins, "open", exhausted)
+    with pytest.raises(OSError, match="Too many open files"):
+        read(str(tmp_path))

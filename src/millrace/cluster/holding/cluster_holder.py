@@ -18,7 +18,7 @@ from millrace.cluster.holding.other_controls import ControlWithoutProcess
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.remote.socket_control import SocketControl
-from millrace.cluster.wire.asking import NotThereError, ask
+from millrace.cluster.wire.asking import NotThereError, SilentError, ask
 from millrace.util.secrets import mask_options
 from millrace.util.stacks import stacks
 
@@ -36,6 +36,7 @@ class ClusterHolder:
     def __init__(self, folder: str, configuration: Mapping[str, str]) -> None:
         self._folder = folder
         self._configuration = dict(configuration)
+        self._task_managers: list[TaskManagerDocument] | None = None
         self._known = KnownJobs(folder)
         self._known.start()
 
@@ -63,12 +64,22 @@ class ClusterHolder:
         ask(path, "the supervisor of the cluster", "cancel", id=program)
 
     def task_managers(self) -> Sequence[TaskManagerDocument]:
+        """Those that the engine has told of last, if it is too busy to answer.
+
+        :raises SilentError: it is, and has told of none before.
+        """
         path = sockets.socket_path(self._folder, sockets.ENGINE)
         try:
             found = ask(path, "the engine", "task_managers", ENGINE_SECONDS)
+        except SilentError:
+            if self._task_managers is None:
+                raise
+            return self._task_managers
         except NotThereError:
+            self._task_managers = None
             return []  # it is just being started
-        return msgspec.convert(found, list[TaskManagerDocument])
+        self._task_managers = msgspec.convert(found, list[TaskManagerDocument])
+        return self._task_managers
 
     def configuration(self) -> Mapping[str, str]:
         return mask_options(self._configuration)

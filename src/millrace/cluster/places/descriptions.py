@@ -93,6 +93,6 @@ def _described(folder: str, name: str, kind: type[D]) -> D | None:
     try:
         with open(os.path.join(folder, name), "rb") as file:
             found = decode(file.read(), kind)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return found if found.process.is_alive else None

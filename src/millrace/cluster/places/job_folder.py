@@ -146,7 +146,7 @@ def read_documents(program: str) -> list[JobDocument]:
     try:
         with open(os.path.join(program, DOCUMENTS), "rb") as file:
             return decode(file.read(), list[JobDocument])
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return []
 
 
@@ -173,7 +173,7 @@ def read_archive(path: str) -> JobDocument | None:
     try:
         with open(path, "rb") as file:
             return decode(file.read(), JobDocument)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

@@ -153,7 +153,7 @@ def read_entry(folder: str) -> Found | None:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
         return Found(folder, entry, read_token(folder)) if entry.process.is_alive else None
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 
@@ -178,7 +178,7 @@ def _remove_dead_run(folder: str) -> None:
     try:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return  # it is just being made
     if entry.kind not in (CLUSTER, SESSION) and entry.process.machine == this_machine() and not entry.process.is_alive:
         shutil.rmtree(folder, ignore_errors=True)

@@ -35,7 +35,7 @@ def read_record(folder: str, name: str) -> Record | None:
     try:
         with open(_path(folder, name), "rb") as file:
             return decode(file.read(), Record)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

@@ -14,6 +14,10 @@ class NotThereError(Exception):
     """The other process does not answer; the text says which, and for how long it was waited for."""
 
 
+class SilentError(NotThereError):
+    """The other process is there, and has not answered in time: what it would have said is not known."""
+
+
 class RefusedError(Exception):
     """The other process says no.
 
@@ -34,6 +38,9 @@ def connect(path: str, who: str, seconds: float = CALL_SECONDS) -> socket.socket
     connection.settimeout(seconds)
     try:
         connection.connect(path)
+    except TimeoutError:
+        connection.close()
+        raise SilentError(f"{who} takes no call for {seconds:g} s") from None
     except OSError as error:
         connection.close()
         raise NotThereError(f"{who} is not there: {error.strerror or error}") from None
@@ -57,7 +64,7 @@ def converse(connection: socket.socket, who: str, message: dict[str, Any], secon
         send(connection, message)
         answer, _ = receive(connection)
     except TimeoutError:
-        raise NotThereError(f"{who} has not answered {message['call']!r} for {seconds:g} s") from None
+        raise SilentError(f"{who} has not answered {message['call']!r} for {seconds:g} s") from None
     except (OSError, EOFError, ValueError) as error:
         raise NotThereError(f"{who} has ended before it answered {message['call']!r}: {error}") from None
     if "error" in answer:

@@ -58,18 +58,16 @@ class _Inflate(io.RawIOBase):
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._inflate = zlib.decompressobj()
-        self._rest = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._rest and not self._inflate.eof:
-            block = self._stream.read(65536)
+        found = b""
+        while not found and not self._inflate.eof:
+            block = self._inflate.unconsumed_tail or self._stream.read(65536)
             if not block:
                 raise EOFError("compressed file ended before the end-of-stream marker was reached")
-            self._rest = self._inflate.decompress(block)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size
+            found = self._inflate.decompress(block, len(buffer))  # no more: the rest of a block can be much
+        buffer[: len(found)] = found
+        return len(found)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.text_stream import RecordError, open_stream, open_text
 
@@ -49,15 +50,25 @@ class LineBlocks:
 
     :param marked: whether a mark (BOM) at the file's beginning says its encoding, and is no text.
     :param returns: whether a lone ``\\r`` ends a line, too.
+    :param left_out: called for each line that is too large, which is left out then; None: such a line is an error.
     """
 
     def __init__(
-        self, split: FileSplit, fetch_size: int = FETCH_SIZE, *, marked: bool = True, returns: bool = False
+        self,
+        split: FileSplit,
+        fetch_size: int = FETCH_SIZE,
+        *,
+        marked: bool = True,
+        returns: bool = False,
+        left_out: Callable[[], None] | None = None,
     ) -> None:
         text = open_text(split, marked)
         self._stream: Any = text.stream
         self._fetch_size = fetch_size
         self._returns = returns
+        self._split = split
+        self._left_out = left_out
+        self._limit = record_limit()
         self._end = None if split.whole or text.converted else split.end
         self._rest = b""
         self._at_end = text.converted and split.offset > 0
@@ -90,6 +101,7 @@ class LineBlocks:
         self.position = position
 
     def _skip_line(self) -> None:
+        """Go on behind the next line end."""
         for block in self._fetched():
             cut = self._first_end(block, 0)
             if cut:
@@ -112,11 +124,21 @@ class LineBlocks:
         return block or None
 
     def _read_lines(self) -> bytes:
-        parts: list[bytes | memoryview] = [self._rest]
+        while (found := self._next_lines()) is None:
+            self._skip_line()
+            if self._end is not None and self.position >= self._end:
+                self._at_end = True
+                return b""
+        return found
+
+    def _next_lines(self) -> bytes | None:
+        """None: the next line is too large, and its beginning is skipped."""
         cut = self._last_end(self._rest)
         if cut:
             block, self._rest = self._rest[:cut], self._rest[cut:]
             return block
+        parts: list[bytes | memoryview] = [self._rest]
+        size = len(self._rest)
         for data in self._fetched():
             cut = self._last_end(data)
             if cut:
@@ -124,6 +146,14 @@ class LineBlocks:
                 self._rest = data[cut:]
                 return b"".join(parts)
             parts.append(data)
+            size += len(data)
+            if size > self._limit:
+                if self._left_out is None:
+                    raise RecordError(f"{where(self._split, self.position)}: {too_large('a line', self._limit)}")
+                self._left_out()
+                self._rest = b""
+                self.position += size
+                return None
         self._rest = b""
         self._at_end = True
         return b"".join(parts)

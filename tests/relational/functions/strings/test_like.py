@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, FLINK, SOURCE, STANDARD, Example, null
 
 from millrace.relational import types as t
+from millrace.relational.functions.strings.like import like_regex
 
 EXAMPLES = [
     Example("LIKE", ["hello", "he%"], True, DOCS, constant=(1,)),
@@ -60,3 +62,23 @@ def test_like_is_that_of_sqlite(text: str, pattern: str) -> None:
     with sqlite3.connect(":memory:") as database:
         (wanted,) = database.execute("SELECT ? LIKE ?", (text, pattern)).fetchone()
     Example("LIKE", [text, pattern], bool(wanted)).check()
+
+
+@given(st.text("ab_%", max_size=9), st.text("ab\n", max_size=12))
+def test_like_by_its_definition(pattern: str, text: str) -> None:
+    """Against all ways in which the pattern can be read."""
+
+    @functools.cache
+    def matches(at: int, place: int) -> bool:
+        if place == len(pattern):
+            return at == len(text)
+        if pattern[place] == "%":
+            return matches(at, place + 1) or (at < len(text) and matches(at + 1, place))
+        return at < len(text) and pattern[place] in ("_", text[at]) and matches(at + 1, place + 1)
+
+    assert (like_regex(pattern, "").fullmatch(text) is not None) == matches(0, 0)
+
+
+def test_like_takes_the_time_of_the_text() -> None:
+    """Not that of the text to the power of the pattern's parts, which would be years here."""
+    assert like_regex("%a%a%a%a%a%a_%b", "").fullmatch("a" * 100_000) is None

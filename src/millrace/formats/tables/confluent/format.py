@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.confluent.registry import (
     OPTIONS,
@@ -74,10 +75,9 @@ class RegistryReader:
 
     def records(self, messages: pa.Array) -> tuple[list[Mapping[str, Any]], Numbers]:
         """The records, and the number of the message of each."""
-        import fastavro
-
         records: list[Mapping[str, Any]] = []
         numbers = []
+        recursive: dict[int, bool] = {}
         for number, message in enumerate(messages.to_pylist()):
             if message is None:
                 continue
@@ -85,12 +85,14 @@ class RegistryReader:
                 schema_id, content = split(message)
                 schema = self._registry.schema(schema_id)
                 stream = io.BytesIO(content)
-                record: Any = fastavro.schemaless_reader(stream, schema, None)
+                if schema_id not in recursive:
+                    recursive[schema_id] = is_recursive(schema)
+                record: Any = read_message(stream, schema, recursive[schema_id])
                 if stream.tell() != len(content):
                     raise ValueError(f"{len(content) - stream.tell()} bytes are left over")
                 if not isinstance(record, dict):
                     raise ValueError(f"its schema ({schema_id}) is no record")
-            except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError) as error:
+            except UNREADABLE as error:
                 raise malformed(self._table, number, message, error or type(error).__name__) from error
             records.append(record)
             numbers.append(number)

@@ -49,18 +49,28 @@ def _checked(escape: str) -> str:
 def like_regex(pattern: str, escape: str) -> re.Pattern[str]:
     """``%`` stands for any text, ``_`` for any character.
 
+    Each part between two ``%`` is looked for once, where it comes first: going back from there finds nothing more, and
+    would take a time of the length of the text to the power of their number.
+
     :raises ValueError: a wrong escape.
     """
-    parts, place = [], 0
+    parts, place = [""], 0
     while place < len(pattern):
         char = pattern[place]
         if escape and char == escape:
-            parts.append(re.escape(_escaped(pattern, place, escape, "%_")))
+            parts[-1] += re.escape(_escaped(pattern, place, escape, "%_"))
             place += 1
+        elif char == "%":
+            parts.append("")
         else:
-            parts.append({"%": ".*", "_": "."}.get(char) or re.escape(char))
+            parts[-1] += "." if char == "_" else re.escape(char)
         place += 1
-    return re.compile("".join(parts), re.DOTALL)
+    if len(parts) == 1:
+        return re.compile(parts[0], re.DOTALL)
+    first, *between, last = parts
+    # A group that looks ahead is not tried in another way; later Pythons could say (?>...).
+    once = [f"(?=(.*?{part}))\\{number}" for number, part in enumerate(filter(None, between), 1)]
+    return re.compile(f"{first}{''.join(once)}.*{last}", re.DOTALL)
 
 
 _SIMILAR = {"%": ".*", "_": ".", ".": "."}

@@ -15,6 +15,7 @@ from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, GatheredWriter, read_option
+from millrace.formats.avro_blocks import BROKEN, avro_blocks
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.problems import NoForm
 from millrace.relational.nodes import Schema
@@ -90,17 +91,15 @@ class _Records(SplitRecords[Rows]):
     """The records of a file; the position is their number. Blocks that were read before are not decoded again."""
 
     def __init__(self, split: FileSplit, columns: Schema) -> None:
-        import fastavro
-
         self._path = split.path
         self._columns = columns
         self._stream = open_file_system(split.root)[0].open_input_file(split.path)
         self._position = split.position or 0
         try:
-            self._blocks = fastavro.block_reader(io.BufferedReader(self._stream))
-        except (ValueError, EOFError) as error:
+            self._blocks = avro_blocks(self._stream)
+        except BROKEN as error:
             self._stream.close()
-            raise RecordError(f"{split.path}: not an Avro file: {error}") from error
+            raise RecordError(f"{split.path}: not an Avro file: {str(error) or type(error).__name__}") from error
         self._records = self._left()
 
     def _left(self) -> Iterator[Any]:
@@ -115,8 +114,9 @@ class _Records(SplitRecords[Rows]):
         try:
             records = list(islice(self._records, RECORDS))
             columns = avro_columns(records, self._columns)
-        except (ValueError, EOFError, TypeError, KeyError) as error:
-            raise RecordError(f"{self._path}, after record {self._position}: {error}") from error
+        except BROKEN as error:
+            text = str(error) or type(error).__name__
+            raise RecordError(f"{self._path}, after record {self._position}: {text}") from error
         if not records:
             return None
         self._position += len(records)

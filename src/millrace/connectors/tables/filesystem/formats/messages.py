@@ -9,12 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millrace.common.config_values import to_boolean
+from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, lines_of, records_of
+from millrace.formats.tables.options import IGNORE
 from millrace.formats.tables.problems import MalformedError
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
@@ -69,7 +72,8 @@ class MessageTableFormat(StreamTableFormat):
         narrowed = decoding.narrowed(places)
         if narrowed is not None:
             decoding, places = narrowed, list(range(len(places)))
-        return _Records(split, decoding, places, self._lines, self._names)
+        lenient = to_boolean(self._context.options.get(IGNORE, "false"))
+        return _Records(split, decoding, places, self._lines, self._names, lenient)
 
     def encode(self, rows: Rows) -> bytes:
         if self._encoding is None:
@@ -88,21 +92,32 @@ class _Records(SplitRecords[Rows]):
         places: Sequence[int],
         lines: MessageLines,
         names: Sequence[str],
+        lenient: bool,
     ) -> None:
         self._split = split
         self._decoding = decoding
         self._places = places
         self._lines = lines
         self._names = names
-        self._blocks = LineBlocks(split, FETCH_BYTES, marked=lines.marked, returns=lines.returns)
+        self._blocks = LineBlocks(
+            split,
+            FETCH_BYTES,
+            marked=lines.marked,
+            returns=lines.returns,
+            left_out=self._leave_out if lenient else None,
+        )
+        self._limit = record_limit()
         self._rest = b""
         """of a message that goes on in the next block"""
 
+    def _leave_out(self) -> None:
+        self.parse_errors += 1
+
     def read_batch(self) -> list[Rows] | None:
-        start = self.position()
         block = self._blocks.next_block()
         if block is None and not self._rest:
             return None
+        start = self.position() - len(block or b"")
         headless = self._lines.headless and start == self._blocks.head
         if not headless and block is not None:
             rows = self._decoding.decode_lines(self._rest + block)
@@ -144,6 +159,8 @@ class _Records(SplitRecords[Rows]):
         content, self._rest = self._rest + (block or b""), b""
         messages, end = records_of(content, self._lines.quotes, whole=block is None)
         self._rest = content[end:]
+        if len(self._rest) > self._limit:
+            raise RecordError(f"{where(self._split, self.position())}: {too_large('a record', self._limit)}")
         return messages
 
     def position(self) -> int:
