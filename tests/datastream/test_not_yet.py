@@ -12,7 +12,6 @@ from millrace.datastream.not_yet import NOT_YET, module_getattr, not_yet
 # The __all__ of PyFlink 2.3.0's modules.
 PYFLINK = {
     "connectors.cassandra": "MapperOptions",
-    "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",
 }

@@ -61,7 +61,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "MapperOptions",
     ),
     ("connectors.kinesis", _DYNAMODB, "FlinkDynamoDBStreamsConsumer"),
-    ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
     ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),
     # the old way to import these, which PyFlink still allows

@@ -1,10 +1,7 @@
-"""Hybrid source: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""``HybridSource`` under PyFlink's name; the code is in ``millrace.connectors.hybrid``."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.hybrid import HybridSource, HybridSourceBuilder
 
-__getattr__ = module_getattr(__name__)
+__all__ = ["HybridSource", "HybridSourceBuilder"]
