@@ -133,7 +133,7 @@ class LiveListener(PlainListener):
         result = epoch.result
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())
-            self._progress.skipped, self._progress.late = epoch.skipped, epoch.late
+            self._progress.skipped, self._progress.late, self._progress.jumps = epoch.skipped, epoch.late, epoch.jumps
             self._progress.slow = epoch.slow
 
     def said(self, who: str, line: str) -> None:

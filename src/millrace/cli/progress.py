@@ -24,6 +24,8 @@ class Progress:
         """records that could not be read and are left out"""
         self.late = 0
         """records that came too late and are dropped"""
+        self.jumps = 0
+        """records that no watermark followed"""
         self.slow: SlowOperator | None = None
         """the operator that the job waits for"""
         self.epoch = 0
@@ -66,7 +68,7 @@ class Progress:
         seconds = self.seconds(now)
         rate = self.records / seconds if seconds > 0 else 0.0
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
-        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s){left_out(self.skipped, self.late)}"
+        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s){left_out(self.skipped, self.late, self.jumps)}"
 
 
 def watermark_text(watermark: int) -> str:

@@ -76,7 +76,7 @@ class WatermarkStrategy:
     """A timestamp assigner, a watermark generator, idleness and alignment; the ``with_`` methods return a new one.
 
     ``timestamp_assigner`` is None when the elements keep the timestamps of their source; ``idle_timeout_ms`` is None
-    without idleness; ``alignment`` is None without alignment.
+    without idleness; ``alignment`` is None without alignment; ``max_jump_ms`` is None where time may jump at will.
 
         >>> class Second(TimestampAssigner):
         ...     def extract_timestamp(self, value, record_timestamp):
@@ -90,6 +90,7 @@ class WatermarkStrategy:
     timestamp_assigner: TimestampAssigner | None = None
     idle_timeout_ms: int | None = None
     alignment: WatermarkAlignment | None = None
+    max_jump_ms: int | None = None
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
@@ -140,6 +141,24 @@ class WatermarkStrategy:
         interval = _DEFAULT_UPDATE_INTERVAL_MS if update_interval is None else to_millis(update_interval)
         alignment = WatermarkAlignment(watermark_group, to_millis(max_allowed_watermark_drift), interval)
         return replace(self, alignment=alignment)
+
+    def with_max_jump(self, max_jump: TimeSpan) -> WatermarkStrategy:
+        """Let the watermark not follow an element that is further ahead of all before it than ``max_jump``: one wrong
+        clock would make all other elements late. Not in Flink.
+
+        Such elements go on as they are; they are counted (``numTimeJumpsIgnored``), and some are shown in the log. A
+        hundred of them one behind the other are believed.
+
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_max_jump(Duration.of_hours(1))
+            >>> strategy.max_jump_ms
+            3600000
+
+        Raises ``ValueError`` unless it is at least 1 ms.
+        """
+        most = to_millis(max_jump)
+        if most <= 0:
+            raise ValueError(f"max_jump must be greater than zero, got {most} ms")
+        return replace(self, max_jump_ms=most)
 
     def is_without_time(self) -> bool:
         """Whether elements get neither timestamps nor watermarks by it."""

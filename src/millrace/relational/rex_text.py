@@ -28,7 +28,7 @@ from millrace.relational.rex import (
     Subquery,
     UdfCall,
 )
-from millrace.relational.shallow import STEPS, steps_text
+from millrace.relational.rex_steps import STEPS, steps_text
 from millrace.relational.types import NullType
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}

@@ -20,6 +20,8 @@ INSERT_ONLY = frozenset({RowKind.INSERT})
 ALL_KINDS = frozenset(RowKind)
 NULL_TIMES = "scan.watermark.null-times"
 """the option of every table with a watermark that says what becomes of rows without a time: ``fail`` or ``drop``"""
+MAX_JUMP = "scan.watermark.max-jump"
+"""the option of every table with a watermark that says how far a row may bring event time forward"""
 UPSERT = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE})
 
 

@@ -170,3 +170,13 @@ def test_only_the_last_source_may_be_endless() -> None:
         HybridSource.builder(endless).add_source(Numbers(1, 2))
     with pytest.raises(TypeError, match="needs a Source or a function"):
         HybridSource.builder(Numbers(1, 2)).add_source(3)  # type: ignore[arg-type]
+
+
+def test_pyflinks_names_are_it() -> None:
+    from millrace.datastream.connectors import hybrid_source
+
+    source = hybrid_source.HybridSource.builder(NumberSequenceSource(1, 3)).add_source(NumberSequenceSource(7, 9)).build()
+    assert isinstance(source, HybridSource) and hybrid_source.__all__ == ["HybridSource", "HybridSourceBuilder"]
+    env = StreamExecutionEnvironment()
+    env.set_parallelism(1)
+    assert run_locally(env.from_source(source, WatermarkStrategy.no_watermarks(), "both")).collected == [1, 2, 3, 7, 8, 9]

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from tests.runtime.tables.table_runs import harness, rows_of
 
+from millrace.common import WatermarkStrategy
 from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.tables.watermark import WatermarkAssigner
+from millrace.runtime.operators.assign_timestamps import EventTime
+from millrace.runtime.tables.base import Environment
+from millrace.runtime.tables.watermark import RowsWatermarks, WatermarkAssigner
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 
 TYPES = (t.TimestampType(3), t.TimestampType(3))
@@ -89,3 +92,31 @@ def test_constants_are_allowed() -> None:
     with harness(WatermarkAssigner(column=0, expression=never)) as operator:
         send(operator, (5, 3))
         assert marks(operator) == ["rows"]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_row_from_far_in_the_future_is_not_followed(restored: bool) -> None:
+    with harness(config(max_jump=100)) as operator:
+        send(operator, (5, 3), (9, 7))
+        following = operator.restored() if restored else operator
+        send(following, (10**9, 10**9), (50, 48), (60, None))
+        send(following, (10**9, 10**9))
+        send(following, (160, 148))
+        found = [item for item in marks(operator if not restored else following) if item != "rows"]
+        assert found[-2:] == [Watermark(48), Watermark(148)] and Watermark(10**9) not in found
+        assert following.counter("numTimeJumpsIgnored") == 2
+
+
+def test_a_generator_of_a_split_does_as_the_operator() -> None:
+    generator = RowsWatermarks(Ref(TYPES[0], 0), Ref(TYPES[1], 1), Environment())
+    strategy = WatermarkStrategy(generator, max_jump_ms=100)
+    found: list[Any] = []
+
+    class Marks:
+        def mark(self, mark: Any) -> None:
+            found.append(mark)
+
+    time = EventTime(strategy, lambda values, times: None, Marks())
+    for pairs in ([(5, 3), (9, 7)], [(10**9, 10**9), (50, 48)], [(10**9, 10**9)], [(60, None)]):
+        time.elements([rows_of([(0, (at(one), at(other))) for one, other in pairs], TYPES)], None, 0)
+    assert found == [7, 48]

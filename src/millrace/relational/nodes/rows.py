@@ -45,6 +45,8 @@ class Watermark(Single):
     expression: Rex
     leaves_out: bool = False
     """whether rows without a time are left out; else they are an error in streaming mode"""
+    max_jump: int | None = None
+    """ms that event time may jump ahead; None: as far as a row says"""
 
     @property
     def schema(self) -> Schema:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import islice
 
 from millrace.relational import nodes as n
+from millrace.relational.functions.shallow import shallow
 from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Ref, Rex, substitute, walk
 from millrace.relational.rules.determinism import is_deterministic, is_expensive
-from millrace.relational.shallow import shallow
 
 _SMALL = 64
 """parts of an expression"""

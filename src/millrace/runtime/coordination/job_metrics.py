@@ -20,6 +20,7 @@ from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
 from millrace.runtime.protocol.so_far import OperatorSoFar
+from millrace.runtime.time_jumps import JUMPS_METRIC
 from millrace.runtime.windows.window import LATE_METRIC
 from millrace.util.skipped import SKIPPED_METRIC
 
@@ -80,6 +81,8 @@ class _Subtask:
         """records that a source could not read and has left out"""
         self.late = 0
         """records that came too late, and are dropped"""
+        self.jumps = 0
+        """records that the watermark does not follow"""
         if isinstance(info.spec, Source):
             self._system.gauge("watermarkLag", lambda: self._lag(clock()))
             self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
@@ -127,6 +130,8 @@ class _Subtask:
                     self.skipped = metric.value.count
                 elif metric.path == (LATE_METRIC,) and isinstance(metric.value, CounterSnapshot):
                     self.late = metric.value.count
+                elif metric.path == (JUMPS_METRIC,) and isinstance(metric.value, CounterSnapshot):
+                    self.jumps = metric.value.count
             self.accumulators.apply(report.measures.accumulators)
 
     def measured(self) -> Iterator[Measured]:
@@ -144,6 +149,8 @@ class LeftOut:
     """those that a source could not read"""
     late: int = 0
     """those that came after their window was gone"""
+    jumps: int = 0
+    """those that are there, but whose time is so far ahead that the watermark does not follow"""
 
 
 class JobMetrics:
@@ -208,7 +215,7 @@ class JobMetrics:
         """How many records are missing in the results, and why."""
         with self._lock:
             subtasks = self._subtasks.values()
-            return LeftOut(sum(each.skipped for each in subtasks), sum(each.late for each in subtasks))
+            return LeftOut(*(sum(getattr(each, name) for each in subtasks) for name in ("skipped", "late", "jumps")))
 
     def moved(self, tasks: int) -> None:
         """So many tasks live in another process than in the epoch before."""

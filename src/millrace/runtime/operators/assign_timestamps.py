@@ -13,6 +13,7 @@ from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrateg
 from millrace.runtime.bases.base import Operator, Output, failing
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
 from millrace.runtime.pieces import Midst, Pause
+from millrace.runtime.time_jumps import JumpsIgnored, TimeJumps
 
 
 class _Marks(WatermarkOutput):
@@ -51,7 +52,10 @@ class EventTime:
         emit: Callable[[list[Any], list[int | None] | None], None],
         output: TakesMarks,
         midst: Midst | None = None,
+        jumps: JumpsIgnored | None = None,
     ) -> None:
+        self._cap = None if strategy.max_jump_ms is None else TimeJumps(strategy.max_jump_ms)
+        self._jumps = jumps
         self._assigner = strategy.timestamp_assigner
         self._generator = strategy.create_generator()
         self._idle_timeout = strategy.idle_timeout_ms
@@ -77,11 +81,13 @@ class EventTime:
             self._emit(values, timestamps)
             return
         known: list[Any] = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
+        if self._cap is not None and timestamps is not None:
+            known = self._capped([MIN_TIMESTAMP if time is None else time for time in known], values)
         on_batch, on_values = getattr(generator, "on_batch", None), getattr(generator, "on_values", None)
         try:
             if on_values is not None:
                 marks.position = len(values)
-                on_values(values, marks)
+                on_values(values, marks, self._capped)
             elif on_batch is not None:
                 on_batch(known if None not in known else [MIN_TIMESTAMP if ts is None else ts for ts in known])
             else:
@@ -94,6 +100,15 @@ class EventTime:
         except Exception as error:
             raise _no_watermark(values, known, marks.position, error) from error
         self._send(values, timestamps)
+
+    def _capped(self, times: list[int], values: Sequence[Any]) -> list[int]:
+        """The times that the watermark follows."""
+        if self._cap is None:
+            return times
+        found, ignored = self._cap.capped(times)
+        if ignored and self._jumps is not None:
+            self._jumps.ignored(len(ignored), times[ignored[0]], values[ignored[0]])
+        return found
 
     def _extract(self, values: list[Any], timestamps: list[int | None] | None) -> list[int | None]:
         assert self._assigner is not None
@@ -171,10 +186,13 @@ class EventTime:
     def snapshot(self) -> Any:
         # What a generator without state does is said by the program, which may change.
         generator = None if getattr(self._generator, "stateless", False) else self._generator
-        return (generator, self.watermark, self._idle, self._last_active)
+        cap = () if self._cap is None else (self._cap.snapshot(),)
+        return (generator, self.watermark, self._idle, self._last_active, *cap)
 
     def restore(self, snapshot: Any) -> None:
-        generator, self.watermark, self._idle, self._last_active = snapshot
+        generator, self.watermark, self._idle, self._last_active, *cap = snapshot
+        if self._cap is not None and cap:
+            self._cap.restore(cap[0])
         self._generator = generator if generator is not None else self._generator
 
     def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
@@ -182,7 +200,14 @@ class EventTime:
         a new one begins."""
         if len(snapshots) == parallelism and snapshots[subtask][1] != MAX_WATERMARK:
             generator, self.watermark = snapshots[subtask][:2]
+            if self._cap is not None and len(snapshots[subtask]) > 4:
+                self._cap.restore(snapshots[subtask][4])
             self._generator = generator if generator is not None else self._generator
+
+
+def jumps_of(strategy: WatermarkStrategy, context: Any) -> JumpsIgnored | None:
+    """Who counts the elements that the watermark does not follow; None for a strategy that follows all."""
+    return None if strategy.max_jump_ms is None else JumpsIgnored(context)
 
 
 class ExtractionError(Exception):
@@ -209,7 +234,7 @@ class AssignTimestampsOperator(Operator):
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
-        self._time = EventTime(self._strategy, self.emit, output, context.midst)
+        self._time = EventTime(self._strategy, self.emit, output, context.midst, jumps_of(self._strategy, context))
 
     def process(self, chunk: Chunk, input: int) -> None:
         try:

@@ -14,7 +14,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.relational.rows import Rows
 from millrace.runtime.bases.base import Output, ReadingLimits, ReadingOperator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.operators.assign_timestamps import ExtractionError
+from millrace.runtime.operators.assign_timestamps import ExtractionError, jumps_of
 from millrace.runtime.operators.budget import Budget
 from millrace.runtime.operators.live_reader import LiveReader, ReaderContext
 from millrace.runtime.operators.source_output import Given, Kept, Kind, SourceOutput, by_splits, hand_on
@@ -65,7 +65,8 @@ class SourceOperator(ReadingOperator):
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
-        self._times = SplitTimes(self._strategy, self.emit, output, context.midst)
+        jumps = jumps_of(self._strategy, context)
+        self._times = SplitTimes(self._strategy, self.emit, output, context.midst, jumps)
         self._skipped = context.runtime.get_metrics_group().counter(SKIPPED_METRIC)
 
     def process(self, chunk: Chunk, input: int) -> None:

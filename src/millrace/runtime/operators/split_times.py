@@ -13,6 +13,7 @@ from millrace.runtime.bases.base import Output
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.operators.assign_timestamps import EventTime
 from millrace.runtime.pieces import Midst
+from millrace.runtime.time_jumps import JumpsIgnored
 
 Emit = Callable[[list[Any], list[int | None] | None], None]
 
@@ -43,10 +44,15 @@ class SplitTimes:
     output, and with splits if there was ever an element in it."""
 
     def __init__(
-        self, strategy: WatermarkStrategy, emit: Emit, output: Output, midst: Midst | None = None
+        self,
+        strategy: WatermarkStrategy,
+        emit: Emit,
+        output: Output,
+        midst: Midst | None = None,
+        jumps: JumpsIgnored | None = None,
     ) -> None:
         marks = _Marks(self._combine)
-        self._new = partial(EventTime, strategy, self._send, marks, midst)
+        self._new = partial(EventTime, strategy, self._send, marks, midst, jumps)
         self._stamping = partial(EventTime, strategy, self._send, _Marks(lambda: None), midst)
         self._emit = emit
         self._together: list[tuple[list[Any], list[int | None] | None]] | None = None

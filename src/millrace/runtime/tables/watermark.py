@@ -7,7 +7,7 @@ generator for each split.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,11 @@ from millrace.relational.sources import NULL_TIMES
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.pieces import Pause
 from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
+from millrace.runtime.time_jumps import JumpsIgnored, TimeJumps
 from millrace.util.skipped import SKIPPED_METRIC
 
+Capped = Callable[[list[int], Sequence[Any]], list[int]]
+"""(watermarks of rows in ms, the rows) -> the same, of those that are too far ahead a smaller one"""
 _SHOWN = 500
 """characters of a row"""
 
@@ -66,6 +69,8 @@ class WatermarkAssigner(TableConfig):
     """the watermark that follows from a row, a timestamp; NULL for none"""
     idle_timeout: int = 0
     """ms without rows until the stream counts as idle (``table.exec.source.idle-timeout``); 0: never"""
+    max_jump: int | None = None
+    """ms that event time may jump ahead"""
 
     def operator(self) -> WatermarkOperator:
         return WatermarkOperator(self)
@@ -77,6 +82,8 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         self._largest = self._next = MIN_TIMESTAMP
         """the watermark, and the one that is due"""
         self._pause = Pause()
+        self._cap = None if self.config.max_jump is None else TimeJumps(self.config.max_jump)
+        self._jumps = JumpsIgnored(context)
         self._idle = False
         self._last_active: int | None = None
 
@@ -88,11 +95,18 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         self._last_active = self.context.clock()
         self._set_idle(False)
         self.emit_rows(rows)
-        largest = _largest(self.evaluator(rows.columns, len(rows)).column(self.config.expression))
+        marks = self.evaluator(rows.columns, len(rows)).column(self.config.expression)
+        largest = _largest(marks) if self._cap is None else self._credible(self._cap, _millis(marks), rows)
         if largest is not None:
             self._next = max(self._next, largest)
         if self._pause.is_over(self._last_active, self.context.midst):
             self.flush()
+
+    def _credible(self, cap: TimeJumps, marks: list[int], rows: Rows) -> int | None:
+        found, ignored = cap.capped(marks)
+        if ignored:
+            self._jumps.ignored(len(ignored), marks[ignored[0]], _Shown(rows)[ignored[0]])
+        return max(found, default=None)
 
     def flush(self) -> None:
         if self._next > self._largest:
@@ -124,10 +138,13 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
             self.output.mark(Status.IDLE if idle else Status.ACTIVE)
 
     def snapshot(self) -> Any:
-        return self._largest, self._idle, self._last_active
+        cap = () if self._cap is None else (self._cap.snapshot(),)
+        return self._largest, self._idle, self._last_active, *cap
 
     def restore(self, snapshot: Any) -> None:
-        self._largest, self._idle, self._last_active = snapshot
+        self._largest, self._idle, self._last_active, *cap = snapshot
+        if self._cap is not None and cap:
+            self._cap.restore(cap[0])
         self._next = self._largest
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
@@ -157,12 +174,18 @@ class RowsWatermarks(WatermarkGenerator):
         """A generator for one more split."""
         return self
 
-    def on_values(self, values: list[Rows], output: WatermarkOutput) -> None:
+    def on_values(self, values: list[Rows], output: WatermarkOutput, capped: Capped | None = None) -> None:
         """Batches that have come together: one watermark follows them, since to compute one costs as much for few rows
-        as for many."""
-        self.on_event(concat(values), MIN_TIMESTAMP, output)
+        as for many.
+
+        :param capped: the credible ones of the rows' watermarks.
+        """
+        self._follow(concat(values), output, capped)
 
     def on_event(self, event: Rows, timestamp: int, output: WatermarkOutput) -> None:
+        self._follow(event, output, None)
+
+    def _follow(self, event: Rows, output: WatermarkOutput, capped: Capped | None) -> None:
         if not len(event):
             return
         around = self.environment
@@ -172,8 +195,9 @@ class RowsWatermarks(WatermarkGenerator):
         if times.null_count and not self.leaves_out:
             names = self.names
             raise _no_time(names[self.time.index] if names and isinstance(self.time, Ref) else "", event, names, times)
-        largest = _largest(evaluator.column(self.expression))
-        if largest is not None:
+        marks = evaluator.column(self.expression)
+        largest = _largest(marks) if capped is None else max(capped(_millis(marks), _Shown(event)), default=None)
+        if largest is not None and largest > MIN_TIMESTAMP:
             output.emit_watermark(largest)
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
@@ -190,6 +214,23 @@ def _no_time(column: str, rows: Rows, names: Sequence[str], times: pa.Array) -> 
         f"{which} has a WATERMARK and must not be NULL, as it is in the row ({row}). '{NULL_TIMES}' = 'drop' of the "
         f"table leaves such rows out and counts them; or give the column a value in a computed column"
     )
+
+
+def _millis(watermarks: pa.Array) -> list[int]:
+    return (pc.drop_null(watermarks.view(pa.int64())).to_numpy(zero_copy_only=False) // 1000).tolist()  # type: ignore[no-any-return]
+
+
+class _Shown(Sequence[Any]):
+    """Rows as the log shows them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return tuple(column.slice(place, 1).to_pylist()[0] for column in self._rows.columns)
 
 
 def _largest(watermarks: pa.Array) -> int | None:

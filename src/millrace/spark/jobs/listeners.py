@@ -40,6 +40,8 @@ class EpochDone:
     """records that came too late and were dropped, since the job's beginning"""
     slow: SlowOperator | None = None
     """the operator that the job waits for"""
+    jumps: int = 0
+    """records whose time was so far ahead that the watermark did not follow them"""
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,11 @@ def prefixed(who: str, line: str) -> str:
     return f"[{who}] {line}" if who else line
 
 
-def left_out(skipped: int, late: int) -> str:
+def left_out(skipped: int, late: int, jumps: int = 0) -> str:
     """How many records are missing in the results, as the end of a sentence; empty if none is."""
     unread = f", {skipped:,} that could not be read left out" if skipped else ""
-    return unread + (f", {late:,} that came too late dropped" if late else "")
+    dropped = f", {late:,} that came too late dropped" if late else ""
+    return unread + dropped + (f", {jumps:,} from far in the future that no watermark followed" if jumps else "")
 
 
 class PlainListener:
@@ -116,7 +119,7 @@ class PlainListener:
         self._name = job.name
 
     def epoch(self, epoch: EpochDone) -> None:
-        self._left_out = left_out(epoch.skipped, epoch.late)
+        self._left_out = left_out(epoch.skipped, epoch.late, epoch.jumps)
 
     def printed(self, lines: tuple[str, ...]) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in lines))

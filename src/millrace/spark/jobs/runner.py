@@ -421,7 +421,7 @@ class JobRunner:
         rate = result.records / elapsed if elapsed else 0.0
         lost = self.coordinator.metrics.left_out()
         slow = self.coordinator.figures.slow()
-        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late, slow))
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late, slow, lost.jumps))
         return result
 
     def _run_epoch(self, keep_state: bool, savepoint: str | None, drain: bool = False) -> EpochResult:

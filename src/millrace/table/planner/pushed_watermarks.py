@@ -6,6 +6,8 @@ would make those of a slower partition late.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, Rex, substitute
@@ -41,7 +43,7 @@ def _watermark_of_scan(plan: Plan, node: n.Watermark) -> tuple[n.Scan, Watermark
     idle = plan.options.idle_timeout if made.idle_timeout is None else made.idle_timeout
     generator = RowsWatermarks(time, expression, plan.options.environment, tuple(below.names), node.leaves_out)
     strategy = WatermarkStrategy(generator, idle_timeout_ms=idle or None, alignment=made.alignment)
-    return below, strategy
+    return below, replace(strategy, max_jump_ms=node.max_jump)
 
 
 def _scan_below(node: n.Watermark) -> tuple[n.Scan, Rex, Rex] | None:

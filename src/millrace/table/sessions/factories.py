@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from millrace.relational.sources import NULL_TIMES, TableFactory
+from millrace.relational.sources import MAX_JUMP, NULL_TIMES, TableFactory
 from millrace.table.sessions.other_connectors import nearest
 from millrace.table.values.problems import did_you_mean, problem
 from millrace.util.similar import close_to
@@ -69,7 +69,7 @@ _REFUSED = {
 _BEHIND = {
     "jdbc-by-spark": "millrace.spark.tables.databases.factory:OtherDatabaseFactory",
 }
-_NOT_TABLES = frozenset({"connector", "property-version", "comment", NULL_TIMES})
+_NOT_TABLES = frozenset({"connector", "property-version", "comment", NULL_TIMES, MAX_JUMP})
 
 
 class Connectors:

@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from millrace.common.config_values import to_duration
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
 from millrace.relational.rules.join_order import wants_order
-from millrace.relational.sources import NULL_TIMES, LookupTableSource, TableContext, TableFactory, TableSource
+from millrace.relational.sources import (
+    MAX_JUMP,
+    NULL_TIMES,
+    LookupTableSource,
+    TableContext,
+    TableFactory,
+    TableSource,
+)
 from millrace.relational.types import LocalZonedTimestampType, NumericType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
@@ -165,7 +173,7 @@ def with_declared(scan: Rel, schema: Schema, session: Session) -> Rel:
             f"WATERMARK FOR {name}: the expression is {expression.type}, and event time is a TIMESTAMP or "
             f"TIMESTAMP_LTZ, as in {name} - INTERVAL '5' SECOND"
         )
-    return Watermark(plan, column, expression, _leaves_out(scan))
+    return Watermark(plan, column, expression, _leaves_out(scan), _max_jump(scan))
 
 
 def _leaves_out(scan: Rel) -> bool:
@@ -178,6 +186,22 @@ def _leaves_out(scan: Rel) -> bool:
     if said not in ("fail", "drop"):
         raise problem(f"'{NULL_TIMES}' is fail or drop, not '{said}'")
     return said == "drop"
+
+
+def _max_jump(scan: Rel) -> int | None:
+    """How far a row may bring event time forward (ms).
+
+    :raises TableException: the table's option is no duration.
+    """
+    table: TableContext | None = getattr(getattr(scan, "source", None), "table", None)
+    said = None if table is None else table.options.get(MAX_JUMP)
+    try:
+        most = None if said is None else to_duration(said).to_millis()
+    except ValueError as error:
+        raise problem(f"'{MAX_JUMP}': {error}") from None
+    if most is not None and most <= 0:
+        raise problem(f"'{MAX_JUMP}' must be longer than nothing, as in '1 h', and not '{said}'")
+    return most
 
 
 def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:

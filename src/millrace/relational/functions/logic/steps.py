@@ -1,4 +1,4 @@
-"""Deep expressions, made into lists of steps by ``relational.shallow``."""
+"""Deep expressions, made into lists of steps by ``functions.shallow``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.rex import Call, Rex
-from millrace.relational.shallow import STEPS, deep
+from millrace.relational.rex_steps import STEPS, deep
 from millrace.util.deep_calls import deep_calls
 
 

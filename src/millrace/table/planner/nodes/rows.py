@@ -94,6 +94,7 @@ def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
         names=tuple(node.names),
         expression=node.expression,
         idle_timeout=plan.options.idle_timeout,
+        max_jump=node.max_jump,
         **plan.options.common,
     )
     return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, plan.changes(node))

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from millrace.relational.functions.shallow import shallow
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Literal, Rex
-from millrace.relational.shallow import shallow
 from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
