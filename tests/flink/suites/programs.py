@@ -163,7 +163,7 @@ def _sink_difference(tables: TableEnvironment, sink: Step) -> str:
     told = ""
     for as_text, wanted in _wanted(sink):
         ours = texts if as_text else values
-        single = "FLOAT" in str(types)
+        single = "FLOAT" in " ".join(map(str, types))
         if sorted_rows(ours) == sorted_rows(wanted) or same(_after(ours, key), _after(wanted, key), single):
             return ""
         told = f"{sink['name']} gets {ours}, with Flink {wanted}"
