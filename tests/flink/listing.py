@@ -6,9 +6,13 @@ from pathlib import Path
 
 from tests.flink import corpus
 from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, STATEMENTS, TYPES
+from tests.flink.suites.known import known
+from tests.flink.suites.reading import sets
 from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+PARTS = ("functions", "expressions", "aggregates", "programs", "batch")
+SUITES = "what differs from Flink's own tests"
 COMPARED = "how much is compared"
 ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"
 LONGEST = 90
@@ -21,6 +25,8 @@ def compared() -> str:
         f"{len(corpus.queries()):,} queries in the modes that they have a meaning in",
         f"{len(corpus.scripts()):,} statements",
         f"{len(corpus.errors()):,} mistakes",
+        f"{sum(len(each.cases) for part in PARTS[:2] for each in sets(part)):,} cases of Flink's own tests of "
+        "expressions and functions, and its tests of aggregate functions and of whole programs of tables",
     )
     return "\n".join(f"- {each}" for each in counts)
 
@@ -35,10 +41,15 @@ def modes() -> str:
     return "\n".join([_table((MODES,)), *(f"| random queries | | {why} |" for _, why in KNOWN)])
 
 
+def suites() -> str:
+    """The same for Flink's own tests, with how many cases a reason holds for."""
+    return _table(tuple(known(part) for part in PARTS)).replace("of the corpus", "cases")
+
+
 def _table(listed: tuple[dict[str, str], ...]) -> str:
     texts: dict[str, list[str]] = {}
-    for known in listed:
-        for text, reason in known.items():
+    for of_texts in listed:
+        for text, reason in of_texts.items():
             texts.setdefault(reason, []).append(text)
     rows = [f"| {_cell(min(found, key=len))} | {len(found)} | {reason} |" for reason, found in texts.items()]
     return "\n".join(["| for example | of the corpus | why |", "|---|---|---|", *rows])
@@ -52,7 +63,7 @@ def _cell(text: str) -> str:
 def written() -> str:
     """The page with its tables as they are to be."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, table in ((COMPARED, compared()), (ANSWERS, answers()), (BOTH_MODES, modes())):
+    for name, table in ((COMPARED, compared()), (ANSWERS, answers()), (SUITES, suites()), (BOTH_MODES, modes())):
         begin, end = f"<!-- {name} -->", f"<!-- end: {name} -->"
         before, rest = page.split(begin)
         page = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"

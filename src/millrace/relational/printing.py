@@ -49,6 +49,13 @@ def _map(source: DataType, zone: str) -> Format | None:
     return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
 
 
+def _bitmap(value: bytes) -> str:
+    # Functions are found by types, whose values have texts: they cannot be there first.
+    from millrace.relational.functions.collections.bitmaps import text_of
+
+    return text_of(value)
+
+
 def _instant(source: t.LocalZonedTimestampType, zone: str) -> Format:
     local = zone_of(zone)
     return lambda value: timestamp_text(value.astimezone(local), source.precision)
@@ -140,6 +147,7 @@ _FORMATS: ByFamily = {
     Family.MONTHS: lambda kind, zone: _months_text,
     Family.SPAN: lambda kind, zone: _span_text,
     Family.RAW: lambda kind, zone: lambda value: str(pickle.loads(value)),
+    Family.BITMAP: lambda kind, zone: _bitmap,
     Family.ARRAY: _array,
     Family.MAP: _map,
     Family.ROW: _row,

@@ -82,7 +82,7 @@ def _set(found: dict[str, Any], seen: dict[str, int]) -> CaseSet:
     name = f"{found['suite']}/{found['set'].strip()}"
     cases = []
     for case in found["cases"]:
-        key = _short(f"{name}: {text_of(case)}")
+        key = short(f"{name}: {text_of(case)}")
         seen[key] = seen.get(key, 0) + 1
         cases.append(Case(key if seen[key] == 1 else f"{key} #{seen[key]}", case))
     return CaseSet(
@@ -95,7 +95,7 @@ def _set(found: dict[str, Any], seen: dict[str, int]) -> CaseSet:
     )
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """In one line, and not too long a one."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}.. {hashlib.md5(line.encode()).hexdigest()[:6]}"

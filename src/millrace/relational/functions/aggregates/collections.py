@@ -115,7 +115,7 @@ class Percentile(Keeping):
             weights[float(value)] = weights.get(float(value), 0) + weight
         ordered = sorted((value, weight) for value, weight in weights.items() if weight > 0)
         wanted = entries[0][0][1]
-        if wanted is None or not ordered:
+        if wanted is None or not ordered or (self.many and not wanted):
             return None
         if self.many:
             return [None if each is None else _at(ordered, float(each)) for each in wanted]
@@ -147,6 +147,12 @@ def _array(types: Sequence[DataType]) -> DataType:
     return t.ArrayType(types[0])
 
 
+def _check_share(share: Any) -> None:
+    """:raises SignatureError: a constant is no share."""
+    if share is not None and not 0 <= share <= 1:
+        raise SignatureError(f"it takes shares from 0 to 1, not {share}")
+
+
 def _percentile(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     described = SignatureError("it takes (NUMERIC, NUMERIC or ARRAY of NUMERIC [, INTEGER])")
     if not 2 <= len(args) <= 3 or not isinstance(args[0].type, (t.NumericType, t.NullType)):
@@ -159,6 +165,8 @@ def _percentile(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         shares, result = DOUBLE_TYPE.with_nullable(share.is_nullable), DOUBLE_TYPE
     else:
         raise described
+    if isinstance(args[1], Literal) and isinstance(share, t.NumericType):
+        _check_share(args[1].value)
     types = [DOUBLE_TYPE.with_nullable(args[0].type.is_nullable), shares]
     if len(args) == 3:
         if not isinstance(args[2].type, t.IntegralType):

@@ -101,10 +101,10 @@ def bitmap_to_array(call: Call, args: Sequence[Column], around: Surroundings) ->
 
 @scalar("BITMAP_TO_STRING", takes(BITMAP, result=STRING))
 def bitmap_to_string(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, _text)
+    return by_row(call, args, text_of)
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
     """The numbers without sign, in order."""
     numbers = _read(data)
     text = ",".join(map(str, numbers[: _LONGEST // 2]))

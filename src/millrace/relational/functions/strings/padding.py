@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
-from millrace.relational.functions.signatures import STRING, TEXT, WHOLE, shortened, takes
+from millrace.relational.functions.signatures import STRING, TEXT, WHOLE, Result, shortened, takes
 from millrace.relational.rex import Call, Literal
 
 
@@ -41,18 +41,18 @@ def _rpad(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda text, length, filling: _pad(text, length, filling, False))
 
 
-def _register_trim(name: str, trim: Callable[[str, str], str], spark: str) -> None:
+def _register_trim(name: str, trim: Callable[[str, str], str], spark: str, result: Result = shortened) -> None:
     def text(call: Call, args: Sequence[str]) -> str:
         return f"trim({spark} {args[1] if len(args) == 2 else repr(' ')} FROM {args[0]})"
 
-    @scalar(name, takes(TEXT, TEXT, optional=1, result=shortened), spark=text)
+    @scalar(name, takes(TEXT, TEXT, optional=1, result=result), spark=text)
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         blank = pa.scalar(" ")
         return by_row(call, [args[0], args[1] if len(args) == 2 else blank], trim)
 
 
 _SIDES: dict[str, Callable[[str, str], str]] = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}
-_register_trim("BTRIM", str.strip, "BOTH")
+_register_trim("BTRIM", str.strip, "BOTH", STRING)
 _register_trim("LTRIM", str.lstrip, "LEADING")
 _register_trim("RTRIM", str.rstrip, "TRAILING")
 
