@@ -18,7 +18,7 @@ from millrace.common import Row, RowKind, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
-from millrace.table import Schema, StreamTableEnvironment
+from millrace.table import ChangelogMode, Schema, StreamTableEnvironment
 
 FIELDS = ["g", "h", "x", "y", "s", "at"]
 TYPES = Types.ROW_NAMED(
@@ -27,6 +27,7 @@ TYPES = Types.ROW_NAMED(
 ROWS = [
     (n * 700, Row("ab"[n % 2], "uvw"[n % 3], n * 7 % 11, n * 5 % 7, f"s{n % 4}", n * 700)) for n in range(24)
 ]  # fmt: skip
+KEY = " -- known by "
 EPOCH_RECORDS, EPOCHS = 4, 2
 """rows that a subtask reads in an epoch, and how many of these there are before the savepoint"""
 LEFT = sorted(pair for part in range(2) for pair in ROWS[part::2][EPOCH_RECORDS * EPOCHS :])
@@ -34,6 +35,9 @@ LEFT = sorted(pair for part in range(2) for pair in ROWS[part::2][EPOCH_RECORDS 
 
 
 def build(query: str, rows: Sequence[Any] = ROWS) -> Any:
+    """A program; behind ``KEY``, a query has the columns that its consumer knows rows by."""
+    query, _, key = query.partition(KEY)
+
     def stream(env: StreamExecutionEnvironment) -> DataStream:
         tables = StreamTableEnvironment.create(env)
         schema = Schema.new_builder().column_by_expression("ts", "TO_TIMESTAMP_LTZ(`at`, 3)")
@@ -41,7 +45,13 @@ def build(query: str, rows: Sequence[Any] = ROWS) -> Any:
         for name in ("t", "r"):
             source = env.from_source(ListSource(rows), WatermarkStrategy.no_watermarks(), name, TYPES)
             tables.create_temporary_view(name, source.uid(f"source-{name}"), schema.build())
-        return tables.to_changelog_stream(tables.sql_query(query))
+        found = tables.sql_query(query)
+        if not key:
+            return tables.to_changelog_stream(found)
+        columns = found.get_schema()
+        types = [kind.not_null() for kind in columns.get_field_data_types()]
+        known = Schema.new_builder().from_fields(columns.get_field_names(), types).primary_key(*key.split()).build()
+        return tables.to_changelog_stream(found, known, ChangelogMode.upsert())
 
     return stream
 
@@ -96,6 +106,47 @@ MATCH = (
     "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY g ORDER BY ts MEASURES A.x AS a, B.x AS b "
     "AFTER MATCH SKIP PAST LAST ROW PATTERN ({}) DEFINE A AS {}, B AS B.x > 3) AS m"
 )
+PARTS = {"of": "g", "measures": "A.x AS a, B.x AS b", "skip": "PAST LAST ROW", "pattern": "A B", "within": "",
+         "define": "A AS A.x < 5, B AS B.x > 3"}  # fmt: skip
+
+
+def match(**parts: str) -> str:
+    return (
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY {of} ORDER BY ts MEASURES {measures} AFTER MATCH SKIP {skip} "
+        "PATTERN ({pattern}) {within} DEFINE {define}) AS m"
+    ).format(**{**PARTS, **parts})
+
+
+def interval_join(kind: str = "", on: str = "t.x = r.x", upper: str = "", columns: str = "t.g, r.x") -> str:
+    return (
+        f"SELECT {columns} FROM t {kind} JOIN r ON {on} AND "
+        f"t.ts BETWEEN r.ts - INTERVAL '2' SECOND AND r.ts{upper}"
+    )
+
+
+def window_join(size: int = 5, column: str = "x") -> str:
+    windows = f"SELECT * FROM TABLE(TUMBLE(TABLE {{}}, DESCRIPTOR(ts), INTERVAL '{size}' SECOND))"
+    left, right = windows.format("t"), windows.format("r")
+    return (
+        f"SELECT L.g, R.x FROM ({left}) L JOIN ({right}) R ON L.{column} = R.{column} "
+        f"AND L.window_start = R.window_start AND L.window_end = R.window_end"
+    )
+
+
+def window_top(order: str = "x", size: int = 5, most: int = 2, part: str = "") -> str:
+    windows = f"TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '{size}' SECOND))"
+    number = f"ROW_NUMBER() OVER (PARTITION BY window_start, window_end {part} ORDER BY {order}) AS n"
+    return f"SELECT g, x, n FROM (SELECT *, {number} FROM {windows}) WHERE n <= {most}"
+
+
+SESSION = (
+    "SELECT g, {} FROM TABLE(SESSION(TABLE t PARTITION BY g, DESCRIPTOR(ts), INTERVAL '{}' SECOND)) "
+    f"{OF_WINDOW}"
+)
+LAG = "SELECT g, LAG({}, {}) OVER (PARTITION BY g ORDER BY ts) FROM t"
+BOTH = "SELECT g, SUM(x) FROM (SELECT g, x FROM t UNION ALL SELECT g, {} FROM r) GROUP BY g"
+SETS = "SELECT g, h, SUM(x) FROM t GROUP BY {}"
+COUNTED = "SELECT g, h, COUNT(*) AS c, MAX(x) AS m FROM t GROUP BY g, h"
 ROWS_BEFORE = "ROWS BETWEEN {} PRECEDING AND CURRENT ROW"
 
 REFUSED = {
@@ -162,11 +213,67 @@ REFUSED = {
     "the bounds of an interval join": (BETWEEN.format(2), BETWEEN.format(5)),
     "another pattern": (MATCH.format("A B", "A.x < 5"), MATCH.format("A+ B", "A.x < 5")),
     "another condition of a pattern": (MATCH.format("A B", "A.x < 5"), MATCH.format("A B", "A.x < 4")),
+    "a pattern's quantifier": (match(pattern="A+ B"), match(pattern="A* B")),
+    "how often a pattern repeats": (match(pattern="A{1,2} B"), match(pattern="A{1,3} B")),
+    "a pattern's order": (match(), match(pattern="B A")),
+    "one more variable of a pattern": (
+        match(), match(pattern="A B C", define="A AS A.x < 5, B AS B.x > 3, C AS C.x > 0")),
+    "the column of a pattern's condition": (match(), match(define="A AS A.x < 5, B AS B.y > 3")),
+    "a variable of a pattern is renamed": (
+        match(), match(pattern="C B", measures="C.x AS a, B.x AS b", define="C AS C.x < 5, B AS B.x > 3")),
+    "a pattern's measures": (match(), match(measures="A.y AS a, B.x AS b")),
+    "where a pattern goes on": (match(), match(skip="TO NEXT ROW")),
+    "a pattern gets a limit of time": (match(), match(within="WITHIN INTERVAL '5' SECOND")),
+    "a pattern's limit of time": (
+        match(within="WITHIN INTERVAL '5' SECOND"), match(within="WITHIN INTERVAL '9' SECOND")),
+    "what a pattern is sought in": (match(), match(of="h")),
+    "the upper bound of an interval join": (interval_join(), interval_join(upper=" + INTERVAL '1' SECOND")),
+    "the key of an interval join": (interval_join(), interval_join(on="t.y = r.y")),
+    "another condition of an interval join": (
+        interval_join(on="t.x = r.x AND t.y < r.y"), interval_join(on="t.x = r.x AND t.y > r.y")),
+    "an outer interval join": (interval_join(), interval_join("LEFT")),
+    "more columns of an interval join": (interval_join(), interval_join(columns="t.g, r.x, r.s")),
+    "the windows of a join": (window_join(), window_join(10)),
+    "the key of a join of windows": (window_join(), window_join(column="y")),
+    "the order of a Top-N of windows": (window_top(), window_top("y")),
+    "the windows of a Top-N": (window_top(), window_top(size=10)),
+    "more rows of a Top-N of windows": (window_top(), window_top(most=3)),
+    "the partition of a Top-N of windows": (window_top(), window_top(part=", g")),
+    "the gap of a session": (SESSION.format("COUNT(*)", 1), SESSION.format("COUNT(*)", 3)),
+    "a session's aggregate": (SESSION.format("COUNT(*)", 1), SESSION.format("SUM(x)", 1)),
+    "OVER: one more aggregate": (
+        OVER.format("SUM(x)", "g", ""),
+        "SELECT g, x, SUM(x) OVER w, COUNT(*) OVER w FROM t WINDOW w AS (PARTITION BY g ORDER BY ts)"),
+    "OVER: DISTINCT": (OVER.format("COUNT(x)", "g", ""), OVER.format("COUNT(DISTINCT x)", "g", "")),
+    "OVER: a longer time": (
+        OVER.format("SUM(x)", "g", "RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW"),
+        OVER.format("SUM(x)", "g", "RANGE BETWEEN INTERVAL '4' SECOND PRECEDING AND CURRENT ROW")),
+    "OVER: how far LAG looks": (LAG.format("x", 1), LAG.format("x", 2)),
+    "OVER: the column of LAG": (LAG.format("x", 1), LAG.format("y", 1)),
+    "one more column of the first row": (FIRST.format("g, x", "g", "ts"), FIRST.format("g, x, y", "g", "ts")),
+    "the first row of one more key": (FIRST.format("g, x", "g", "ts"), FIRST.format("g, x", "g, h", "ts")),
+    "the first row by another time": (FIRST.format("g, x", "g", "ts"), FIRST.format("g, x", "g", "p")),
+    "IN of another column": (
+        "SELECT g, x FROM t WHERE x IN (SELECT x FROM r)", "SELECT g, x FROM t WHERE x IN (SELECT y FROM r)"),
+    "NOT IN for IN": (
+        "SELECT g, x FROM t WHERE x IN (SELECT x FROM r)", "SELECT g, x FROM t WHERE x NOT IN (SELECT x FROM r)"),
+    "the first rows in another order": (
+        "SELECT g, x FROM t ORDER BY x LIMIT 3", "SELECT g, x FROM t ORDER BY y LIMIT 3"),
+    "more of the first rows": ("SELECT g, x FROM t ORDER BY x LIMIT 3", "SELECT g, x FROM t ORDER BY x LIMIT 5"),
+    "a sort by one more column": ("SELECT g, x FROM t ORDER BY ts", "SELECT g, x FROM t ORDER BY ts, x"),
+    "a sort of another column": ("SELECT g, x FROM t ORDER BY ts", "SELECT g, y FROM t ORDER BY ts"),
+    "a union of another column": (BOTH.format("x"), BOTH.format("y")),
+    "grouping sets": (SETS.format("GROUPING SETS ((g), (h))"), SETS.format("GROUPING SETS ((g), (g, h))")),
+    "CUBE for ROLLUP": (SETS.format("ROLLUP (g, h)"), SETS.format("CUBE (g, h)")),
+    "the key that a sink knows rows by": (f"{COUNTED}{KEY}m", f"{COUNTED}{KEY}c"),
+    "the columns of a sink with another key": (f"{COUNTED}{KEY}m", f"{COUNTED.replace('COUNT(*)', 'SUM(y)')}{KEY}m"),
+    "HAVING of another aggregate": (GROUP.format("SUM(x)"), GROUP.format("SUM(x)") + " HAVING COUNT(*) > 3"),
     "EXCEPT for INTERSECT": ("SELECT g FROM t INTERSECT SELECT g FROM r", "SELECT g FROM t EXCEPT SELECT g FROM r"),
 }  # fmt: skip
 
-AT_ANY_TIME = [what for what, (_, after) in REFUSED.items() if " ts " not in after and "ts)" not in after]
-"""those whose result does not depend on event time"""
+OF_A_MOMENT = (" ts ", "ts)", " ts,", "ORDER BY ts", "ORDER BY p", KEY)
+AT_ANY_TIME = [what for what, (_, after) in REFUSED.items() if not any(part in after for part in OF_A_MOMENT)]
+"""those whose result does not depend on times, and has all of its changes"""
 GOES_ON = {
     "nothing": (GROUP.format("SUM(x)"), GROUP.format("SUM(x)")),
     "another name": (GROUP.format("SUM(x)"), GROUP.format("SUM(x) AS total")),

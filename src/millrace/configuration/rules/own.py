@@ -34,7 +34,7 @@ RULES = (
     ),
     works(
         "millrace.table.aggregate.new-begin-empty",
-        "table.planner.run",
+        "runtime.tables.stored_calls",
         "whether aggregates that a query has got since its savepoint begin with nothing, and the others go on; else "
         "such a query is refused",
     ),

@@ -51,6 +51,16 @@ class Meanings:
             return (*parts, f"types {_types(node.schema)}")
         return (*parts, *(f"input {place}: {_columns(each.schema)}" for place, each in enumerate(inputs, 1)))
 
+    def of_upserts(self, node: n.Rel, key: Sequence[int], unique: Sequence[int] | None) -> Meaning:
+        """The same of what keeps the rows of a node for a sink that knows them by another key.
+
+        :param key: the sink's; ``unique`` what the rows have. Columns of the node.
+        """
+        named = self._named(node).schema
+        known = [] if unique is None else [f"unique={[named[each].name for each in unique]}"]
+        keys = f"key={[named[each].name for each in key]}"
+        return ("SinkMaterializer", keys, *known, f"input 1: {_columns(named)}")
+
     def calls(self, node: n.Rel) -> tuple[str, ...]:
         """What each aggregate of a node computes, as ``of`` says it."""
         if not isinstance(node, (n.Aggregate, n.WindowAggregate)):
@@ -74,20 +84,32 @@ class Meanings:
             return [rex_text(each, columns) for each in node.expressions]
         if isinstance(node, SameSchema):
             return self.origins(node.input)
-        if isinstance(node, n.Aggregate):
+        if isinstance(node, (n.Aggregate, n.WindowAggregate)):
+            keys = [self.origins(node.input)[key] for key in node.keys]
+            made = [*keys, *self.calls(node)]
+            return [*made, *self._made_by(node, len(made))]
+        if isinstance(node, n.Expand):
             columns = self._named(node.input).schema
-            keys = [columns[key].name for key in node.keys]
-            return [*keys, *(agg_text(call, columns) for call in node.aggregates)]
+            return [" | ".join(rex_text(each, columns) for each in of) for of in zip(*node.projections)]
+        if isinstance(node, n.SetOp):
+            return [" | ".join(dict.fromkeys(of)) for of in zip(*map(self.origins, node.inputs))]
         return self._with_those_of_inputs(node)
 
+    def _made_by(self, node: n.Rel, first: int) -> list[str]:
+        """The columns from one on, which a node makes: by their names and what it is."""
+        if not node.inputs:
+            return [column.name for column in node.schema[first:]]
+        details = ", ".join(node.with_inputs(tuple(map(self._named, node.inputs))).details())
+        return [f"{column.name} of {type(node).__name__}({details})" for column in node.schema[first:]]
+
     def _with_those_of_inputs(self, node: n.Rel) -> Sequence[str]:
-        """The columns of the inputs, as far as the result begins with these; others by their names."""
+        """The columns of the inputs, as far as the result begins with these."""
         found = [origin for each in node.inputs for origin in self.origins(each)]
         names = [column.name for each in node.inputs for column in each.schema]
         same = 0
         while same < min(len(names), len(node.schema)) and names[same] == node.schema[same].name:
             same += 1
-        return [*found[:same], *(column.name for column in node.schema[same:])]
+        return [*found[:same], *self._made_by(node, same)]
 
 
 def _short(text: str) -> str:

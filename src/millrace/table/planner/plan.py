@@ -81,7 +81,7 @@ class Plan:
         self._plans = tuple(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
-        self._meanings = Meanings()
+        self.meanings = Meanings()
         self._at: list[n.Rel] = []
         """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
@@ -169,9 +169,9 @@ class Plan:
     ) -> Planned:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
-        if self._at:
+        if self._at and not config.meaning:
             at = self._at[-1]
-            config = replace(config, meaning=self._meanings.of(at), call_texts=self._meanings.calls(at))
+            config = replace(config, meaning=self.meanings.of(at), call_texts=self.meanings.calls(at))
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
 

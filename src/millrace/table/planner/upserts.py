@@ -25,7 +25,8 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
         assert key is not None
         types = tuple(column.type for column in input.schema)
         unique = min(known_by, key=len, default=None)
-        config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
+        meaning = plan.meanings.of_upserts(input, key, unique)
+        config = UpsertMaterialize(keys=key, types=types, unique=unique, meaning=meaning, **plan.options.common)
         return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
     if changes.updates:
         drop = DropUpdateBefore(**plan.options.common)
