@@ -1,4 +1,4 @@
-"""``NotImplementedError`` is for what is missing, and says what to do instead. A mistake of the user is another error."""
+"""``NotImplementedError`` is for what is missing, and says what to do instead. A mistake is another error."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.configuration.settling import settled
 from millrace.configuration.telling import tell_about
 from millrace.connectors.collection import CollectionSource
+from millrace.connectors.extras import check_installed
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
@@ -638,6 +639,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         tell_about(described)
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
+        if not self._is_elsewhere():
+            check_installed(job)
         settings = JobSettings(
             spark=self._spark,
             configuration=configuration,
