@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from millrace.runtime.jobs.job import JobGraph
-
-__all__ = ["check_installed", "missing_extra"]
+__all__ = ["missing_extra"]
 
 _NEEDED = {
     "cassandra": {"cassandra": "cassandra-driver"},
@@ -27,15 +25,6 @@ _NEEDED = {
 }
 """A connector's folder, which is also the name of the extra -> what it imports, and the package that has it."""
 _HERE = __name__.rpartition(".")[0] + "."
-
-
-def check_installed(job: JobGraph) -> None:
-    """:raises ImportError: a source or sink of a job needs a package that is not installed."""
-    for info in job.operators:
-        for part in vars(info.spec).values():
-            missing = missing_extra(part)
-            if missing is not None:
-                raise ImportError(f"operator {info.name!r}, made at {info.origin}: {missing}")
 
 
 def missing_extra(connector: Any) -> str | None:

@@ -25,7 +25,6 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.configuration.settling import settled
 from millrace.configuration.telling import tell_about
 from millrace.connectors.collection import CollectionSource
-from millrace.connectors.extras import check_installed
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
@@ -38,6 +37,7 @@ from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import options, watching
 from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
+from millrace.datastream.settings.installed import check_installed
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import configured_backend, state_plan
