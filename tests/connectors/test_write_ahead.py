@@ -214,7 +214,7 @@ def test_with_marks_only_what_was_not_marked(tmp_path: Path) -> None:
 def test_in_one_transaction_nothing(tmp_path: Path) -> None:
     assert broken("transaction", str(tmp_path), remembers=True) == [0, 1, 2]
     assert not log_files(str(tmp_path), ".sent"), "no marks for a store that remembers"
-    with pytest.raises(NotImplementedError, match=r"Sender\.remembers is set, but it has no is_sent"):
+    with pytest.raises(TypeError, match=r"Sender\.remembers is set, but it has no is_sent"):
         Sender(Store()).is_sent(None)  # type: ignore[arg-type]
 
 

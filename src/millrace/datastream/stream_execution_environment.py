@@ -37,6 +37,7 @@ from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import options, watching
 from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
+from millrace.datastream.settings.installed import check_installed
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import configured_backend, state_plan
@@ -638,6 +639,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         tell_about(described)
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
+        if not self._is_elsewhere():
+            check_installed(job)
         settings = JobSettings(
             spark=self._spark,
             configuration=configuration,

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from millrace.util.room import write_all
+
 __all__ = [
     "JobRecord",
     "RecoveredJob",
@@ -141,7 +143,7 @@ def _append(line: Mapping[str, Any]) -> None:
     # One write to a file opened for appending: lines of several jobs don't mix.
     file = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(file, f"\n{json.dumps(line)}\n".encode())  # a new line, should the one before be cut off
+        write_all(file, f"\n{json.dumps(line)}\n".encode())  # a new line, should the one before be cut off
     finally:
         os.close(file)
 

@@ -37,6 +37,8 @@ class Listening:
     def partitions(self, topic: str) -> int:
         return 1
 
+    def close(self) -> None: ...
+
 
 class Texts:
     """In place of a ``RecordSerializer``."""

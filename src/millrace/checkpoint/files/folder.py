@@ -26,6 +26,7 @@ from millrace.common.files.stores import claims, settings
 from millrace.common.files.stores.kinds import makes_folders, shows_whole_files
 from millrace.common.files.stores.problems import explaining
 from millrace.util.private_folder import TRUST_DIRECTORY
+from millrace.util.room import writing
 
 __all__ = ["Folder", "open_folder"]
 
@@ -99,23 +100,28 @@ class LocalFolder:
     def write(self, path: str, pieces: Payload) -> int:
         target = self._path(path)
         temporary = name_aside(target)
-        file = _created(temporary)
-        try:
-            with file:
-                for piece in pieces:
-                    file.write(piece)
-                size = file.tell()
-            os.replace(temporary, target)
-        except BaseException:
-            _unlink(temporary)
-            raise
+        with writing(target):
+            file = _created(temporary)
+            try:
+                with file:
+                    for piece in pieces:
+                        file.write(piece)
+                    size = file.tell()
+                os.replace(temporary, target)
+            except BaseException:
+                _unlink(temporary)
+                raise
         return size
 
     def write_new(self, path: str, content: bytes) -> int:
         target = self._path(path)
         temporary = name_aside(target)
-        with _created(temporary) as file:
-            file.write(content)
+        try:
+            with writing(target), _created(temporary) as file:
+                file.write(content)
+        except BaseException:
+            _unlink(temporary)
+            raise
         try:
             os.link(temporary, target)
         except FileExistsError:

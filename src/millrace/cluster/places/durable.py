@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from millrace.util.processes import is_alive, this_machine
+from millrace.util.room import write_all, writing
 
 UNFINISHED = ".unfinished-"
 
@@ -17,8 +18,13 @@ UNFINISHED = ".unfinished-"
 def write_file(path: str, content: bytes) -> None:
     """Write a file that only this user reads, in place of the one that is there."""
     unfinished = unfinished_in(os.path.dirname(path))
-    _write(unfinished, content)
-    os.replace(unfinished, path)
+    try:
+        _write(unfinished, content)
+        os.replace(unfinished, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
+        raise
     _sync_folder(os.path.dirname(path))
 
 
@@ -26,7 +32,8 @@ def copy_file(content: BinaryIO, path: str) -> None:
     """Write a file that only this user reads, from another one, piece by piece."""
     unfinished = unfinished_in(os.path.dirname(path))
     try:
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with writing(path), open(os.open(unfinished, flags, 0o600), "wb") as file:
             shutil.copyfileobj(content, file)
             file.flush()
             os.fsync(file.fileno())
@@ -42,8 +49,12 @@ def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
     parent = os.path.dirname(path)
     unfinished = unfinished_in(parent)
     os.mkdir(unfinished, 0o700)
-    for name, content in files.items():
-        _write(f"{unfinished}/{name}", content)
+    try:
+        for name, content in files.items():
+            _write(f"{unfinished}/{name}", content)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
     _sync_folder(unfinished)
     try:
         os.rename(unfinished, path)  # refused by the system if the target is a folder with something in it
@@ -73,12 +84,13 @@ def move(source: str, target: str) -> bool:
 
 def append_line(path: str, line: bytes) -> None:
     """Add a line to a file; it is on the disk afterwards. An empty one is before it, should the last be cut off."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, b"\n" + line + b"\n")
-        os.fsync(file)
-    finally:
-        os.close(file)
+    with writing(path):
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            write_all(file, b"\n" + line + b"\n")
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def unfinished_in(folder: str) -> str:
@@ -108,14 +120,13 @@ def is_unfinished(name: str) -> bool:
 
 
 def _write(path: str, content: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(file, view) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
+    with writing(path):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            write_all(file, content)
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def _sync_folder(path: str) -> None:

@@ -13,6 +13,8 @@ from millrace.connectors.kafka.properties import client_settings
 T = TypeVar("T")
 
 ANSWER_SECONDS = 30.0
+PATIENCE = "default.api.timeout.ms"
+"""The property that says how long they may take, as in Java's clients."""
 _TRY_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
 _MOVING = (
@@ -27,7 +29,7 @@ _CONSUMER_ONLY = ("group.id", "isolation.level", "auto.offset.reset", "fetch.", 
 
 
 class Cluster:
-    """Answers about the topics of one cluster. Waits for them ``ANSWER_SECONDS`` at most.
+    """Answers about the topics of one cluster. Waits for them as long as ``default.api.timeout.ms`` says.
 
     :param properties: as the user gives them to a source.
     """
@@ -36,6 +38,7 @@ class Cluster:
         self._servers = properties.get("bootstrap.servers", "")
         self._group = properties.get("group.id")
         self._committed_only = properties.get("isolation.level", "").lower() == "read_committed"
+        self._patience = _seconds(properties.get(PATIENCE))
         settings = client_settings(properties)
         self._problems: list[str] = []
         self._refused = False
@@ -60,7 +63,7 @@ class Cluster:
 
         :raises ConnectionError: no broker answers.
         """
-        found = self._tried("topics", lambda: self._admin.list_topics(timeout=_TRY_SECONDS))
+        found = self._tried("topics", lambda: self._admin.list_topics(timeout=min(_TRY_SECONDS, self._patience)))
         return {name: len(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
 
     def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
@@ -118,20 +121,35 @@ class Cluster:
         """Ask again while leaders and coordinators move."""
         errors = self._library.KafkaError
         moving = {getattr(errors, name) for name in _MOVING}
-        until = time.monotonic() + ANSWER_SECONDS
+        began = time.monotonic()
         while True:
             try:
                 return ask()
             except self._library.KafkaException as error:
                 self._admin.poll(0)  # lets it say why
                 code = error.args[0].code() if error.args else None
-                if code not in moving or self._refused or time.monotonic() > until:
-                    raise self._failed(what, error) from error
+                waited = time.monotonic() - began
+                if code not in moving or self._refused or waited > self._patience:
+                    # Its own traceback says nothing that the text does not.
+                    raise self._failed(what, error, waited > self._patience) from None
                 time.sleep(_PAUSE_SECONDS)
                 self._admin = self._client()  # the old one goes on asking the leaders that it knows
 
-    def _failed(self, what: str, error: Exception) -> Exception:
+    def _failed(self, what: str, error: Exception, whole: bool) -> Exception:
+        """:param whole: whether it was tried for as long as that is done."""
+        said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
         causes = "; ".join(dict.fromkeys(self._problems))
         return ConnectionError(
-            f"Kafka at {self._servers} does not tell its {what}: {error}{f' ({causes})' if causes else ''}"
+            f"Kafka at {self._servers} ('bootstrap.servers') does not tell its {what}"
+            f"{f', asked for {self._patience:g} s ({PATIENCE!r})' if whole else ''}: "
+            f"{said}{f' ({causes})' if causes else ''}"
         )
+
+
+def _seconds(millis: str | None) -> float:
+    """:raises ValueError: it is no number of milliseconds."""
+    if millis is None:
+        return ANSWER_SECONDS
+    if not millis.strip().isdecimal():
+        raise ValueError(f"'{PATIENCE}' is a number of milliseconds, not {millis!r}")
+    return int(millis) / 1000

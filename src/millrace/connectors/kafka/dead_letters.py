@@ -78,5 +78,5 @@ class DeadLetters(RecordDecoder[T]):
 
     def close(self) -> None:
         if self._sending is not None:
-            self._sending.producer.close()
+            self._sending.close()
             self._sending = None

@@ -197,7 +197,7 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
     def close(self) -> None:
         opened, self._open = self._open, None
         if opened is not None:
-            opened.sending.producer.close()  # and aborts it
+            opened.sending.close()  # and aborts it
         # The next one is closed when it is there, and nothing waits for that.
         self._next.add_done_callback(_discard)
         self._thread.shutdown(wait=False)
@@ -206,4 +206,4 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
 
 def _discard(made: Future[_Open]) -> None:
     if not made.cancelled() and made.exception() is None:
-        made.result().sending.producer.close()
+        made.result().sending.close()

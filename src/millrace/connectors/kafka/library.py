@@ -36,4 +36,7 @@ def kafka_python() -> Any:
         import kafka.admin
     except ImportError as error:
         raise ImportError(_MISSING.format("kafka-python", error)) from error
+    log = logging.getLogger("kafka")
+    if log.level == logging.NOTSET:  # the program has not said what it wants to hear
+        log.setLevel(logging.WARNING)
     return found

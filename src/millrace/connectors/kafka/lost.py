@@ -115,7 +115,7 @@ def again(
             if found % 1_000 == 0:
                 sending.serve()
     if found != lost.records:
-        sending.producer.close()  # and aborts it
+        sending.close()  # and aborts it
         raise LostTransactionError(
             f"records of {lost.transactional_id} cannot be written again: {found} of {lost.records} are still there"
         )

@@ -30,23 +30,35 @@ class Sending:
         self._library = confluent_kafka()
         self._deadline = deadline
         self._error: Any = None
+        self._problem = ""
+        self._failed = False
         self._topics: dict[str, int] = {}
+        self._where = f"Kafka at {settings.get('bootstrap.servers')} ('bootstrap.servers')"
+        own = dict(DEFAULTS)
+        if not {"transactional.id", "delivery.timeout.ms", "message.timeout.ms"} & settings.keys():
+            own["message.timeout.ms"] = int(deadline * 1000)  # as in Java; librdkafka's own is five minutes
         self.producer = self._library.Producer(
-            {**DEFAULTS, **settings, "on_delivery": self._on_delivery, "error_cb": self._on_error}, logger=client_log
+            {**own, **settings, "on_delivery": self._on_delivery, "error_cb": self._on_error}, logger=client_log
         )
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is not None and self._error is None:
-            self._error = f"a record for topic {message.topic()!r} was not written: {error.str()}"
+            why = f" ({self._problem})" if self._problem else ""
+            self._error = (
+                f"{self._where}: a record for topic {message.topic()!r} was not written: {error.str()}{why}; "
+                f"'delivery.timeout.ms' says how long is waited"
+            )
 
     def _on_error(self, error: Any) -> None:
+        self._problem = error.str()
         fatal = error.fatal() or error.code() == self._library.KafkaError._AUTHENTICATION
         if fatal and self._error is None:
-            self._error = f"Kafka refuses the producer: {error.str()}"
+            self._error = f"{self._where} refuses the producer: {error.str()}"
 
     def check(self) -> None:
         """:raises ConnectionError: records were not written."""
         if self._error is not None:
+            self._failed = True
             raise ConnectionError(self._error)
 
     def send(self, record: ProducerRecord) -> None:
@@ -68,7 +80,7 @@ class Sending:
                 self.producer.poll(_ROOM_SECONDS)
                 self.check()
                 if time.monotonic() > until:
-                    raise ConnectionError(f"no room in the producer's queue for {self._deadline:g} s") from None
+                    raise self._gone(f"no room in the producer's queue for {self._deadline:g} s") from None
             except self._library.KafkaException as error:
                 self.check()
                 raise ConnectionError(f"topic {record.topic!r}: {error}") from error
@@ -87,14 +99,28 @@ class Sending:
         until = time.monotonic() + self._deadline + _GRACE_SECONDS
         while (left := self.producer.flush(_ROOM_SECONDS)) and self._error is None:
             if time.monotonic() > until:
-                raise ConnectionError(f"{left} records were not acknowledged by Kafka in {self._deadline:g} s")
+                limit = f"{self._deadline:g} s ('delivery.timeout.ms')"
+                raise self._gone(f"{left} records were not acknowledged in {limit}")
         self.check()
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has."""
         if topic not in self._topics:
-            found = self.producer.list_topics(topic, timeout=self._deadline).topics[topic]
+            try:
+                found = self.producer.list_topics(topic, timeout=self._deadline).topics[topic]
+            except self._library.KafkaException as error:
+                raise self._gone(f"it does not tell of topic {topic!r}: {error.args[0].str()}") from None
             if found.error is not None or not found.partitions:
                 raise ValueError(f"there is no Kafka topic {topic!r}: create it before the job starts")
             self._topics[topic] = len(found.partitions)
         return self._topics[topic]
+
+    def _gone(self, what: str) -> ConnectionError:
+        self._failed = True
+        return ConnectionError(f"{self._where}: {what}{f' ({self._problem})' if self._problem else ''}")
+
+    def close(self) -> None:
+        """Let the producer go; what a failed one has not written is written again by the one after it."""
+        if self._failed:
+            self.producer.purge(blocking=False)
+        self.producer.close()

@@ -58,4 +58,4 @@ class PlainWriter(SinkWriter[T], Generic[T]):
             self._sending.serve()
 
     def close(self) -> None:
-        self._sending.producer.close()
+        self._sending.close()

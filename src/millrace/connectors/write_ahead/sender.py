@@ -30,7 +30,7 @@ class BatchSender(ABC, Generic[T]):
 
     def is_sent(self, batch: Batch) -> bool:
         """Whether the store has the batch, by ``batch.name``. Only asked of a sender that remembers."""
-        raise NotImplementedError(f"{type(self).__name__}.remembers is set, but it has no is_sent()")
+        raise TypeError(f"{type(self).__name__}.remembers is set, but it has no is_sent()")
 
     def close(self) -> None:
         """Release connections; called after success and after failure."""

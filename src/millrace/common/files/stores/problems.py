@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
+from millrace.util.room import no_room
 from millrace.util.secrets import mask_text
 
 __all__ = ["explain", "explaining"]
@@ -51,6 +52,9 @@ def explaining(uri: str) -> Iterator[None]:
 
 def explain(error: OSError, uri: str) -> OSError:
     """The same kind of error with a text for people; the same error if nothing more is known."""
+    crowded = no_room(error, mask_text(uri))
+    if crowded is not error:
+        return crowded
     text = str(error)
     if not _OF_STORES.search(text):
         return error

@@ -71,4 +71,4 @@ def current_watermark(call: Call, args: Sequence[Column], around: Surroundings) 
 
 @scalar("SOURCE_WATERMARK", takes(result=_LTZ))
 def source_watermark(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    raise NotImplementedError("SOURCE_WATERMARK() can only stand in WATERMARK FOR column AS SOURCE_WATERMARK()")
+    raise ValueError("SOURCE_WATERMARK() can only stand in WATERMARK FOR column AS SOURCE_WATERMARK()")

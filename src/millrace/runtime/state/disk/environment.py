@@ -9,12 +9,15 @@ terabyte, and may have more tasks than that. While the map is changed nobody may
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
+
+from millrace.util.room import no_room
 
 MAP_SIZE = 1 << 30
 """Bytes of the map of a new environment: addresses that are set aside, neither memory nor disk."""
@@ -104,6 +107,13 @@ class Environment:
             yield txn
         finally:
             self.end(txn)
+
+    def explained(self, error: Exception) -> Exception:
+        """An error of the store; where the disk is full, with its folder and a way out."""
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if os.strerror(number) in str(error):
+                return no_room(OSError(number, os.strerror(number)), self.path)
+        return error
 
     def write(self) -> Any:
         """The only writing transaction; waits for another one."""

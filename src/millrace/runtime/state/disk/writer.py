@@ -69,6 +69,8 @@ class Writer:
         except self._environment.full:
             self._grow()
             self._commit()
+        except self._environment.failure as error:
+            raise self._environment.explained(error) from error
 
     def commit(self) -> None:
         """Let everybody see what was written so far, and go on."""

@@ -14,10 +14,10 @@ def unnest(column: pa.Array, data_type: DataType, ordinality: bool) -> tuple[Ids
     """(the row of each element, the columns of the elements). A NULL collection has none.
 
     :param ordinality: a last column has the place of the element in its collection, from 1 on.
-    :raises NotImplementedError: the type is no collection.
+    :raises TypeError: the type is no collection.
     """
     if not isinstance(data_type, (ArrayType, MapType, MultisetType)):
-        raise NotImplementedError(f"UNNEST takes an ARRAY, MAP or MULTISET, not {data_type}")
+        raise TypeError(f"UNNEST takes an ARRAY, MAP or MULTISET, not {data_type}")
     if pa.types.is_map(column.type):
         entry = pa.struct([pa.field("key", column.type.key_type, False), pa.field("value", column.type.item_type)])
         column = column.cast(pa.list_(entry))

@@ -36,7 +36,8 @@ def arrow_frame(table: pa.Table, columns: n.Schema, context: Context) -> DataFra
 def scan(node: n.Scan, inputs: list[Part], context: Context) -> Part | DataFrame:
     """A table of a connector.
 
-    :raises NotImplementedError: its rows are changes, or it never ends.
+    :raises NotImplementedError: its rows are changes.
+    :raises ValueError: it never ends, or has no connector.
     """
     problem = unreadable(node)
     if problem is not None:
@@ -73,7 +74,7 @@ def unreadable(node: n.Scan) -> Exception | None:
             f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
         )
     if not node.source.bounded:
-        return NotImplementedError(f"table {name} never ends: give its source an end, or use streaming mode")
+        return ValueError(f"table {name} never ends: give its source an end, or use streaming mode")
     return None
 
 

@@ -65,7 +65,7 @@ def _assigned(part: Part, window: n.WindowSpec, time: int, schema: n.Schema, par
     """The rows with start and end of their windows in microseconds of local time."""
     kind: Any = schema[time].type
     if not isinstance(kind, DATE_TIME):
-        raise NotImplementedError(f"a window needs a TIMESTAMP or TIMESTAMP_LTZ column, not {kind}")
+        raise ValueError(f"a window needs a TIMESTAMP or TIMESTAMP_LTZ column, not {kind}")
     part = part.where([f"c{time} IS NOT NULL"])
     time_us = micros(f"c{time}", kind)
     if window.kind == "SESSION":
@@ -87,7 +87,7 @@ def _assigned(part: Part, window: n.WindowSpec, time: int, schema: n.Schema, par
         start = f"time_us - pmod(time_us - {offset}L, {size}L)"
         first = f"{_START} + ((time_us - {_START}) div {step}L + 1L) * {step}L"
         return part.plus({_START: start}).plus({_END: f"explode(sequence({first}, {_START} + {size}L, {step}L))"})
-    raise NotImplementedError(f"window {window.kind} is not one of TUMBLE, HOP, CUMULATE, SESSION")
+    raise ValueError(f"window {window.kind} is not one of TUMBLE, HOP, CUMULATE, SESSION")
 
 
 def _sessions(part: Part, time_us: str, gap: int, partition: Sequence[str]) -> Part:

@@ -104,4 +104,4 @@ def time_attribute(node: n.Rel) -> n.Field:
     for each in n.walk(node):
         if isinstance(each, n.WindowTable) or (isinstance(each, n.WindowAggregate) and each.attached is None):
             return each.input.schema[each.time]
-    raise NotImplementedError("windows that come from no TUMBLE, HOP, CUMULATE or SESSION")
+    raise ValueError("windows that come from no TUMBLE, HOP, CUMULATE or SESSION")
