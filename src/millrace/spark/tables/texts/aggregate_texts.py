@@ -32,7 +32,7 @@ def native_text(call: AggCall, texts: Texts) -> str | None:
 def collected_text(call: AggCall, texts: Texts) -> str:
     """All rows of the group as a list of rows of the arguments and then the order keys."""
     parts = [f"'a{index}', {text}" for index, text in enumerate((*texts.args, *texts.order))]
-    return texts.call(f"collect_list(named_struct({', '.join(parts) or _NO_ARGUMENT}))")
+    return texts.rows(f"named_struct({', '.join(parts) or _NO_ARGUMENT})")
 
 
 _NO_ARGUMENT = "'none', 1"
