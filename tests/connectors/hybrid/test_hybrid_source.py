@@ -175,8 +175,10 @@ def test_only_the_last_source_may_be_endless() -> None:
 def test_pyflinks_names_are_it() -> None:
     from millrace.datastream.connectors import hybrid_source
 
-    source = hybrid_source.HybridSource.builder(NumberSequenceSource(1, 3)).add_source(NumberSequenceSource(7, 9)).build()
+    builder = hybrid_source.HybridSource.builder(NumberSequenceSource(1, 3))
+    source = builder.add_source(NumberSequenceSource(7, 9)).build()
     assert isinstance(source, HybridSource) and hybrid_source.__all__ == ["HybridSource", "HybridSourceBuilder"]
     env = StreamExecutionEnvironment()
     env.set_parallelism(1)
-    assert run_locally(env.from_source(source, WatermarkStrategy.no_watermarks(), "both")).collected == [1, 2, 3, 7, 8, 9]
+    both = env.from_source(source, WatermarkStrategy.no_watermarks(), "both")
+    assert run_locally(both).collected == [1, 2, 3, 7, 8, 9]

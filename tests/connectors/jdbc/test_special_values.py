@@ -48,6 +48,36 @@ def test_looked_up_infinite_times(tables: JdbcTables, infinite: Place) -> None:
 
 
 @pytest.mark.services
+@pytest.mark.parametrize("looked_up", [False, True])
+def test_infinite_times_in_arrays(tables: JdbcTables, postgresql_place: Place, looked_up: bool) -> None:
+    table = postgresql_place.create("id INT PRIMARY KEY, a DATE[], b TIMESTAMP[], c TIMESTAMPTZ[]")
+    rows = {1: "{infinity,2024-01-02,NULL,-infinity}", 2: "{}", 3: None, 4: "{2024-01-02}", 5: "{NULL}"}
+    for number, text in rows.items():
+        value = "NULL" if text is None else f"'{text}'"
+        postgresql_place.run(f"INSERT INTO {table} VALUES ({number}, {value}, {value}, {value})")
+    columns = "id INT, a ARRAY<DATE>, b ARRAY<TIMESTAMP(6)>, c ARRAY<TIMESTAMP_LTZ(6)>, PRIMARY KEY (id) NOT ENFORCED"
+    name = tables.over(postgresql_place, table, columns)
+    query = f"SELECT * FROM {name}"
+    if looked_up:
+        asked = "(SELECT id, PROCTIME() AS p FROM (VALUES (1), (2), (3), (4), (5)) AS v(id)) AS v"
+        query = f"SELECT t.* FROM {asked} JOIN {name} FOR SYSTEM_TIME AS OF v.p AS t ON v.id = t.id"
+    moment = dt.datetime(2024, 1, 2)
+    ends: list[tuple[Any, ...]] = [
+        (dt.date.max, dt.date(2024, 1, 2), None, dt.date.min),
+        (dt.datetime.max, moment, None, dt.datetime.min),
+    ]
+    ends.append(tuple(each if each is None else each.replace(tzinfo=UTC) for each in ends[1]))
+    found = {row[0]: [None if each is None else tuple(each) for each in row[1:]] for row in tables.rows(query)}
+    assert found == {
+        1: ends,
+        2: [(), (), ()],
+        3: [None, None, None],
+        4: [(each[1],) for each in ends],
+        5: [(None,), (None,), (None,)],
+    }
+
+
+@pytest.mark.services
 def test_a_number_that_is_none(tables: JdbcTables, postgresql_place: Place) -> None:
     table = postgresql_place.create("id INT PRIMARY KEY, d NUMERIC")
     postgresql_place.run(f"INSERT INTO {table} VALUES (1, 'NaN')")

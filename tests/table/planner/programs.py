@@ -39,15 +39,15 @@ def project(plan: n.Rel, **columns: Rex) -> n.Project:
     return n.Project(plan, tuple(columns.values()), fields)
 
 
-def insert(t_env: Any, *statements: str) -> list[str]:
+def insert(t_env: Any, *statements: str, epoch_records: int | None = None, parallelism: int = 2) -> list[str]:
     """Run INSERTs as one job; the names of its operators."""
     plans = [plan for statement in statements for plan in insert_plans(statement, t_env._session)]
     environment = StreamExecutionEnvironment()
-    environment.set_parallelism(2)
+    environment.set_parallelism(parallelism)
     surroundings = surroundings_of(t_env._session)
     add_to_program([optimise(plan, surroundings) for plan in plans], environment._program, options_of(t_env._session))
     names = [node.name for node in environment._program.added()]
-    run_locally(environment)
+    run_locally(environment, epoch_records=epoch_records)
     return names
 
 

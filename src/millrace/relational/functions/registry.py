@@ -164,9 +164,9 @@ def find_scalar(name: str) -> Scalar | None:
 
 
 def scalar_names() -> list[str]:
-    """Names and aliases of all scalar functions."""
+    """Names and aliases of all scalar functions that can be called; a ``$`` begins those that only rules call."""
     import_modules(functions)
-    return sorted(_scalars)
+    return sorted(name for name in _scalars if not name.startswith("$"))
 
 
 def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Call:

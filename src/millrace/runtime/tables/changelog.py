@@ -125,6 +125,8 @@ class UpsertMaterialize(TableConfig):
     """of all columns"""
     unique: tuple[int, ...] | None = None
     """columns by which the changes know their rows; None: by all columns"""
+    compared: tuple[int, ...] | None = None
+    """the columns by which rows are equal, where ``unique`` is None; None: all"""
     before: bool = False
     """whether the sink wants the old row of an update (-U)"""
 
@@ -137,7 +139,7 @@ class UpsertMaterializeOperator(RowPerKeyOperator[UpsertMaterialize]):
         super().setup(context, output)
         self.codec = RowCodec([arrow_type(each) for each in self.config.types])
         self.before = self.config.before
-        self._rows = PlacedRows(self, self.codec, self.config.unique)
+        self._rows = PlacedRows(self, self.codec, self.config.unique, self.config.compared)
 
     def row_of(self, key: Key) -> Row | None:
         return self._rows.latest(key)

@@ -16,21 +16,30 @@ class PlacedRows:
 
     :param unique: columns by which changes know their rows: a new row takes the place of the one before. None: changes
         bring the whole row, and equal rows may be there several times.
+    :param compared: the columns by which rows are equal then; None: all. What is computed anew for a deletion, as
+        RAND(), does not tell which row is meant.
     """
 
-    def __init__(self, operator: KeyedTableOperator[Any], codec: RowCodec, unique: Sequence[int] | None) -> None:
+    def __init__(
+        self,
+        operator: KeyedTableOperator[Any],
+        codec: RowCodec,
+        unique: Sequence[int] | None,
+        compared: Sequence[int] | None = None,
+    ) -> None:
         self._rows = operator.keyed_map("rows")
         self._next = operator.keyed_value("next place")
         self._codec = codec
         self._unique = unique
+        self._names = compared if unique is None else unique
 
     def update(self, keys: Sequence[Key], rows: Rows) -> None:
         """Do the changes of a batch; ``keys`` has the key of each row."""
         unique = self._unique
         values = self._codec.rows(rows.columns, len(rows))
         names: Sequence[Any] = values
-        if unique is not None:
-            names = key_tuples([rows.batch.column(index) for index in unique], len(rows))
+        if self._names is not None:
+            names = key_tuples([rows.batch.column(index) for index in self._names], len(rows))
         for key, name, row, adds in zip(keys, names, values, rows.adds().tolist()):
             known = self._rows.get(key, name)
             if adds:
@@ -39,7 +48,7 @@ class PlacedRows:
                 places = () if known is None or unique is not None else known[0]
                 self._rows.put(key, name, ((*places, place), row))
             elif known is not None and len(known[0]) > 1:
-                self._rows.put(key, name, (known[0][1:], row))
+                self._rows.put(key, name, (known[0][1:], known[1]))
             elif known is not None:
                 self._rows.remove(key, name)
 

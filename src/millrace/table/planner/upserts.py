@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from millrace.relational import nodes as n
+from millrace.relational.rex import refs
+from millrace.relational.rules.determinism import is_deterministic
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.table.planner.changes import Key
 from millrace.table.planner.ordered_keys import ordered_keys
@@ -26,12 +28,39 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
         types = tuple(column.type for column in input.schema)
         unique = min(known_by, key=len, default=None)
         meaning = plan.meanings.of_upserts(input, key, unique)
-        config = UpsertMaterialize(keys=key, types=types, unique=unique, meaning=meaning, **plan.options.common)
+        config = UpsertMaterialize(
+            keys=key,
+            types=types,
+            unique=unique,
+            compared=_same_each_time(input),
+            meaning=meaning,
+            **plan.options.common,
+        )
         return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
     if changes.updates:
         drop = DropUpdateBefore(**plan.options.common)
         return plan.step("DropUpdateBefore", drop, [(below, None)], input.schema, changes)
     return below
+
+
+def _same_each_time(node: n.Rel) -> tuple[int, ...] | None:
+    """The columns that a row has again when it is taken back; None: all. What is computed of each change by itself, as
+    RAND(), has another value then."""
+    changing = _computed_anew(node)
+    return tuple(place for place in range(len(node.schema)) if place not in changing) if changing else None
+
+
+def _computed_anew(node: n.Rel) -> set[int]:
+    if isinstance(node, (n.Filter, n.Watermark, n.Hinted)):
+        return _computed_anew(node.input)
+    if not isinstance(node, n.Project):
+        return set()  # what keeps rows gives them back as they were
+    below = _computed_anew(node.input)
+    return {
+        place
+        for place, each in enumerate(node.expressions)
+        if not is_deterministic(each) or not below.isdisjoint(refs(each))
+    }
 
 
 def needs_materializer(plan: Plan, input: n.Rel, key: Key) -> bool:

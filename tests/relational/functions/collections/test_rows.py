@@ -61,6 +61,7 @@ def test_example(example: Example) -> None:
     ("function", "args", "message"),
     [
         ("OBJECT_OF", ["User", "id"], "names are constant text"),
+        ("OBJECT_OF", [None, "id", "1"], "the name of the class"),
         ("OBJECT_OF", ["User", "id", "1", "id", "2"], "each field once, not id, id"),
         ("OBJECT_UPDATE", [Row(id=1, name="Ann"), "age", "3"], "has id, name, not age"),
         ("OBJECT_UPDATE", ["Ann", "age", "3"], "it takes \\(ROW, field, value"),

@@ -207,8 +207,16 @@ def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
         # As text: Arrow has no numbers with any number of digits.
         return f"{expression}::text{depth}" if depth else f"round({expression}::numeric, {kind.scale})::text"
     cast = f"{expression}::{_READ[type(kind)]}{depth}"
-    ends = None if depth else _ENDS.get(_READ[type(kind)])
-    return cast if ends is None else f"CASE {cast} {ends} ELSE {cast} END"
+    ends = _ENDS.get(_READ[type(kind)])
+    if ends is None:
+        return cast
+    if not depth:
+        return f"CASE {cast} {ends} ELSE {cast} END"
+    infinite = f"'infinity' = ANY({cast}) OR '-infinity' = ANY({cast})"
+    each = f"SELECT CASE each {ends} ELSE each END FROM unnest({cast}) WITH ORDINALITY AS of_array (each, place)"
+    # Only arrays of one dimension: of others unnest makes one.
+    several = f"array_ndims({cast}) = 1 AND ({infinite})"
+    return f"CASE WHEN {several} THEN ARRAY({each} ORDER BY place) ELSE {cast} END"
 
 
 def _read(name: str, column: pa.Array, wanted: pa.DataType, kind: DataType) -> pa.Array:

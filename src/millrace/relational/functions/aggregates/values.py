@@ -80,7 +80,11 @@ def _extremum(name: str, largest: bool) -> None:
 
 def _place(name: str, which: str, kept: type[Keeping], *aliases: str) -> None:
     def text(call: AggCall, texts: Texts) -> str:
-        return texts.call(f"{which}({texts.args[0]}, TRUE)")
+        value = texts.args[0]
+        if texts.place:
+            chosen = "min_by" if which == "first" else "max_by"
+            return texts.call(f"{chosen}({value}, CASE WHEN {value} IS NOT NULL THEN {texts.place} END)")
+        return texts.call(f"{which}({value}, TRUE)")
 
     @aggregate(name, takes(ANY, result=first), spark=text, aliases=aliases)
     def plan(call: AggCall, retracts: bool) -> Accumulation:

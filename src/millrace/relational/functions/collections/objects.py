@@ -30,6 +30,8 @@ def _names(args: Sequence[Rex], function: str) -> list[str]:
 
 def _infer_of(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     names = _names(args, "(class name [, field, value, ...])")
+    if not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
+        raise SignatureError("it takes (class name [, field, value, ...]): the name of the class is constant text")
     fields = [t.RowField(name, arg.type) for name, arg in zip(names, args[2::2])]
     return Signature(tuple(arg.type for arg in args), t.RowType(fields, False))
 

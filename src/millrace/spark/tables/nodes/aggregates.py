@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,6 +23,7 @@ from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.aggregate_texts import GROUPING, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_schema, spark_type
 
+_PLACE = "place"
 _MADE = "made"
 """The column of what Python makes."""
 
@@ -49,6 +51,9 @@ def group(
     :param types: of the first columns of the input, which the calls refer to.
     """
     part, prepared, _ = call_texts(part, calls, types, context)
+    if _loses_order(calls):
+        part = part.plus({_PLACE: "monotonically_increasing_id()"})
+        prepared = [replace(each, place=_PLACE) for each in prepared]
     width = len(keys)
     by_spark = [_spark_text(call, texts, sets is not None) for call, texts in zip(calls, prepared)]
     rows = collected(part, keys, calls, prepared)
@@ -73,6 +78,14 @@ def group(
     fields = iter(range(len(lists)))
     texts = [f"c{width + at}" if text else f"{_MADE}.c{next(fields)}" for at, text in enumerate(by_spark)]
     return finished.select(numbered([*names(width), *texts]))
+
+
+def _loses_order(calls: Sequence[AggCall]) -> bool:
+    """Whether rows come to their aggregate in another order than they have: Spark exchanges them by the values of a
+    DISTINCT aggregate first, and those of the others with them. Maps cannot be sorted together with places."""
+    if not any(call.distinct for call in calls) or all(call.distinct for call in calls):
+        return False
+    return not any(name in str(arg.type) for call in calls for arg in call.args for name in ("MAP<", "MULTISET<"))
 
 
 def _in_packs(calls: Sequence[AggCall], by_spark: Sequence[str | None]) -> bool:

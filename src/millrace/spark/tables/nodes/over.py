@@ -17,7 +17,13 @@ from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, order_text, retyped, typed_texts, types_of
 from millrace.spark.tables.steps.parts import Part, numbered
-from millrace.spark.tables.texts.aggregate_texts import RANKING, collected_text, native_text
+from millrace.spark.tables.texts.aggregate_texts import (
+    RANKING,
+    collected_text,
+    constant_offset,
+    native_text,
+    shifted_text,
+)
 
 
 @batch_form(n.Over)
@@ -36,7 +42,7 @@ def over(node: n.Over, inputs: list[Part], context: Context) -> Part:
     for index, ((call, bounds), texts) in enumerate(zip(node.calls, prepared), width):
         clause = "" if call.function in RANKING else _frame(bounds, node.order)
         texts = Texts(texts.args, texts.filter, texts.order, f" OVER ({base}{clause})")
-        text = native_text(call, texts)
+        text = native_text(call, texts) if constant_offset(call) else shifted_text(call, texts, base)
         if text is None:
             python.append((index, call))
             text = collected_text(call, texts)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from millrace.relational.functions.aggregates.registry import find_aggregate
 from millrace.relational.functions.aggregates.spark_texts import Texts
-from millrace.relational.rex import AggCall
+from millrace.relational.rex import AggCall, Literal
 from millrace.spark.tables.texts.types import ddl, spark_type
 
 GROUPING = ("GROUPING", "GROUPING_ID")
@@ -29,10 +29,30 @@ def native_text(call: AggCall, texts: Texts) -> str | None:
     return None if text is None else _cast(text, call)
 
 
+def constant_offset(call: AggCall) -> bool:
+    """Whether Spark computes a call if it is a LAG or LEAD: it takes only constants for offset and default."""
+    return call.function not in ("LAG", "LEAD") or all(isinstance(arg, Literal) for arg in call.args[1:])
+
+
+def shifted_text(call: AggCall, texts: Texts, window: str) -> str:
+    """LAG and LEAD by as many rows as the row itself says; NULL by NULL rows.
+
+    :param window: PARTITION BY and ORDER BY.
+    """
+    value, offset, *default = texts.args
+    whole = f" OVER ({window}ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    rows = f"collect_list(named_struct('value', {value})){whole}"
+    place = f"(row_number() OVER ({window}) {'-' if call.function == 'LAG' else '+'} {offset})"
+    found = f"element_at({rows}, CAST({place} AS INT)).value"
+    missing = default[0] if default else "NULL"
+    exists = f"{place} BETWEEN 1 AND count(1){whole}"
+    return _cast(f"CASE WHEN {offset} IS NULL THEN NULL WHEN {exists} THEN {found} ELSE {missing} END", call)
+
+
 def collected_text(call: AggCall, texts: Texts) -> str:
     """All rows of the group as a list of rows of the arguments and then the order keys."""
     parts = [f"'a{index}', {text}" for index, text in enumerate((*texts.args, *texts.order))]
-    return texts.call(f"collect_list(named_struct({', '.join(parts) or _NO_ARGUMENT}))")
+    return texts.rows(f"named_struct({', '.join(parts) or _NO_ARGUMENT})")
 
 
 _NO_ARGUMENT = "'none', 1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.rex import Literal
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.over.over import Over
 from millrace.runtime.tables.over.updating_over import UpdatingOver
@@ -24,6 +25,12 @@ def _changes_of_over(node: Any, inputs: list[Changes]) -> Changes:
 
 @streaming_form(n.Over, changes=_changes_of_over)
 def over(plan: Plan, node: n.Over, before: bool) -> Planned:
+    for call, _ in node.calls:
+        if call.function in ("LAG", "LEAD") and any(not isinstance(arg, Literal) for arg in call.args[1:]):
+            raise NotImplementedError(
+                f"the offset and the default of {call.function} must be constants in streaming mode, where rows are "
+                f"kept only as long as one may be looked for: write numbers, or run the query in batch mode"
+            )
     below = plan.add(node.input)
     described = {
         "input": node.input.schema,

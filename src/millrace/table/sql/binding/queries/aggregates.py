@@ -193,10 +193,14 @@ def _buckets(arg: Rex) -> bool:
     return isinstance(arg, Literal) and isinstance(arg.type, IntegralType) and arg.value is not None and arg.value >= 1
 
 
+def _is_number(arg: Rex) -> bool:
+    return not isinstance(arg, Literal) or arg.value is not None
+
+
 def _shifted_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:
     if not 1 <= len(args) <= 3:
         fail(tree, f"{name} takes 1 to 3 arguments: {name}(expression [, offset] [, default])")
-    if len(args) > 1 and not (isinstance(args[1], Literal) and isinstance(args[1].value, int)):
-        fail(tree, f"the offset of {name} must be a whole number that is written in the query")
+    if len(args) > 1 and not (isinstance(args[1].type, IntegralType) and _is_number(args[1])):
+        fail(tree, f"the offset of {name} must be a whole number")
     default = args[2].type if len(args) > 2 else NullType()
     return args[0].type.with_nullable(args[0].type.is_nullable or default.is_nullable)
