@@ -97,7 +97,7 @@ def _set(found: dict[str, Any], seen: dict[str, int]) -> CaseSet:
 
 def short(text: str) -> str:
     """In one line, and not too long a one."""
-    line = " ".join(text.split())
+    line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in " ".join(text.split()))
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}.. {hashlib.md5(line.encode()).hexdigest()[:6]}"
 
 

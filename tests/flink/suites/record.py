@@ -9,6 +9,7 @@ Only facts are kept: inputs, texts of SQL, values, types and messages that the t
 from __future__ import annotations
 
 import argparse
+import json
 import lzma
 import os
 import shutil
@@ -62,6 +63,12 @@ def kept(part: str) -> str:
     return lzma.decompress((CASES / f"{part}.jsonl.xz").read_bytes()).decode()
 
 
+def in_no_order(text: str) -> list[str]:
+    """The sets with their cases sorted: some tests go through the entries of a map of Java's hashes."""
+    sets = map(json.loads, text.splitlines())
+    return sorted(json.dumps({**each, "cases": sorted(map(json.dumps, each.get("cases", ())))}) for each in sets)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the cases")
@@ -72,7 +79,7 @@ def main() -> int:
         for part, text in found.items():
             (CASES / f"{part}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
         return 0
-    others = [part for part, text in found.items() if text != kept(part)]
+    others = [part for part, text in found.items() if in_no_order(text) != in_no_order(kept(part))]
     for part in others:
         print(f"Flink's tests of {part} are not those that are kept")
     return 1 if others else 0

@@ -28,6 +28,9 @@ def _built_in(tree: nodes.BuiltIn, block: Block) -> Rex:
         return special(tree, block)
     refuse_misplaced(tree, tree.this, block)
     args, options = bound_arguments(tree.this, tree.expressions, block)
+    if tree.this == "ROW":
+        # The Table API counts the fields of row(..) from f0, SQL those of ROW(..) from EXPR$0.
+        options = {**(options or {}), "names": tuple(f"f{at}" for at in range(len(args)))}
     return built_in(tree, tree.this, args, options)
 
 

@@ -48,7 +48,7 @@ def _primary(cursor: Cursor) -> nodes.Node:
     begin, token = cursor.index, cursor.token
     if token.kind is Kind.NUMBER:
         cursor.advance()
-        if cursor.token.kind is Kind.WORD and cursor.touches():
+        if cursor.token.kind is Kind.WORD and cursor.token.word not in RESERVED and cursor.touches():
             cursor.advance()
             cursor.fail("a name that begins with a digit is written in `backticks`", begin)
         return cursor.put(nodes.Literal.number(token.text), begin)
