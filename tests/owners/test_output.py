@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import warnings
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from tests.owners.driving import Executor, OwnedJob
 
 from millrace.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.spark.jobs.hearing import Hearing
-from millrace.spark.owners.output import LONGEST, SEPARATOR, Teller, Wire, shortened
+from millrace.spark.owners.output import LONGEST, SEPARATOR, Teller, Told, Wire, shortened
 from millrace.spark.shipping.output import Output, output_wanted
 
 
@@ -123,3 +124,15 @@ def test_configuration() -> None:
     assert output_wanted({}) == Output(logging.INFO, 100, None)
     wanted = {"millrace.output.level": "error", "millrace.output.lines-per-second": "0"}
     assert output_wanted(wanted) == Output(logging.ERROR, 0, None)
+
+
+def test_a_line_that_never_ends_is_told_in_parts() -> None:
+    """It would be in memory as a whole, and copied with each part of it."""
+    lines: list[str] = []
+    stream = Told(io.StringIO(), lambda who, line: lines.append(line))
+    for _ in range(1000):
+        stream.write("x" * 10_000)
+    assert sum(map(len, lines)) + sum(map(len, stream._begun.values())) == 10_000_000
+    assert max(map(len, lines)) < 100_000 and all(len(rest) <= 1 << 16 for rest in stream._begun.values())
+    stream.write("end\nnext")
+    assert lines[-1].endswith("xend") or lines[-1] == "end"

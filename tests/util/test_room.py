@@ -13,7 +13,7 @@ import pytest
 
 from millrace.checkpoint.files.folder import LocalFolder
 from millrace.cluster.places import durable
-from millrace.util.room import no_room, write_all
+from millrace.util.room import few_descriptors, no_room, write_all
 
 LIMIT = 64 << 10
 MUCH = b"x" * (LIMIT * 2)
@@ -98,14 +98,13 @@ def test_all_is_written_to_a_pipe_that_takes_parts() -> None:
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (errno.ENOSPC, "[Errno 28] No space left on device (the disk is full: make room there, or choose another folder)"
-         ": '/state'"),
-        (errno.EMFILE, "[Errno 24] Too many open files (this process may not open more files: raise ulimit -n): '/state'"),
+        (errno.ENOSPC, "No space left on device (the disk is full: make room there, or choose another folder)"),
+        (errno.EMFILE, "Too many open files (this process may not open more files: raise ulimit -n)"),
     ],
-)  # fmt: skip
+)
 def test_the_words(number: int, text: str) -> None:
     better = no_room(OSError(number, os.strerror(number)), "/state")
-    assert str(better) == text
+    assert str(better) == f"[Errno {number}] {text}: '/state'"
     assert no_room(better, "/elsewhere") is better, "it is said once"
 
 
@@ -113,3 +112,10 @@ def test_other_errors_stay_what_they_are() -> None:
     error = PermissionError(errno.EACCES, "Permission denied")
     assert no_room(error, "/state") is error
     assert no_room(other := OSError("words"), "/state") is other
+
+
+@pytest.mark.parametrize(("most", "said"), [(256, "no more than 256 files may be open here"), (4096, ""), (-1, "")])
+def test_few_descriptors_are_a_reason(most: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, most))
+    assert said in few_descriptors()
+    assert bool(said) == bool(few_descriptors())

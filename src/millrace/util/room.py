@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 from collections.abc import Iterator
 
-__all__ = ["no_room", "write_all", "writing"]
+__all__ = ["few_descriptors", "no_room", "write_all", "writing"]
 
 _MEANT = {
     errno.ENOSPC: "the disk is full: make room there, or choose another folder",
@@ -16,6 +17,9 @@ _MEANT = {
     errno.EMFILE: "this process may not open more files: raise ulimit -n",
     errno.ENFILE: "the machine may not open more files",
 }
+
+ENOUGH_DESCRIPTORS = 1024
+"""The JVM has 280 jars open before it does anything."""
 
 
 @contextlib.contextmanager
@@ -44,3 +48,11 @@ def write_all(file: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(file, view) :]
+
+
+def few_descriptors() -> str:
+    """What to add to an error where this process, and what it starts, may open so few files that this may be why."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most == resource.RLIM_INFINITY or most >= ENOUGH_DESCRIPTORS:
+        return ""
+    return f"; no more than {most} files may be open here, and Spark needs {ENOUGH_DESCRIPTORS}: raise ulimit -n"

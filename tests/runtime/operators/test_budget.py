@@ -71,3 +71,13 @@ def test_the_task_may_have_to_end_for_another_reason() -> None:
     assert not budget.spent()
     answers.append(True)
     assert budget.spent()
+
+
+def test_a_clock_that_is_set_back_ends_the_epoch() -> None:
+    """Else it would read until the clock is again where it was: for an hour, or a year."""
+    clock = Clock()
+    budget = Budget(ReadingLimits(millis=100), clock, False)
+    budget.took(1)
+    assert not budget.spent()
+    clock.now -= 3_600_000
+    assert budget.spent()

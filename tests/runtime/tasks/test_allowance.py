@@ -128,3 +128,14 @@ def test_calls_have_to_end_without_the_time_for_reading() -> None:
     clock.now += 150
     assert allowance.over()
     assert allowance.calls_over(wait=0, call=0)
+
+
+def test_a_clock_that_is_set_back_ends_the_epoch() -> None:
+    for ask in (Allowance.over, lambda allowance: allowance.calls_over(0, 1)):
+        clock = Clock()
+        allowance = Allowance(clock)
+        allowance.begin(1_000, None)
+        allowance.worked()
+        assert not ask(allowance)
+        clock.now -= 3_600_000
+        assert ask(allowance)

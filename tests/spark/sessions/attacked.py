@@ -41,7 +41,7 @@ def attacked(told: Mapping[str, Any], ports: Iterable[int]) -> dict[str, list[di
         "read": (application, "broadcast_0_piece0"),
         "write": (application, WRITTEN, told["metadata"], "cafe"),
         "call": ("endpoint-verifier",),
-        "page": ("/api/v1/applications",),
+        "page": ("/environment/",),
     }
     tried = [(port, call, arguments) for call, arguments in attacks.items() for port in ports]
     found: dict[str, list[dict[str, Any]]] = {call: [] for call in attacks}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from millrace.runtime.bases.spans import is_over
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, CheckpointStats, CheckpointStatus, Pending
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.snapshot import JobSnapshot
@@ -71,7 +72,9 @@ class Checkpoints:
     def due(self) -> bool:
         """Whether the epoch that ends now should become a checkpoint."""
         now, settings = self._clock(), self.settings
-        return now - self._begun >= settings.interval and now - self._ended >= settings.min_pause
+        return is_over(now, self._begun + settings.interval, settings.interval) and is_over(
+            now, self._ended + settings.min_pause, settings.min_pause
+        )
 
     def take(self, snapshot: JobSnapshot, must: bool = False, epoch_began: int = -1) -> str | None:
         """Record a checkpoint; its path, or None if it failed and that is tolerable.

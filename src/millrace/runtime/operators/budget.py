@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from millrace.runtime.bases.base import ReadingLimits, least
+from millrace.runtime.bases.spans import is_over
 
 
 class Budget:
@@ -54,5 +55,5 @@ class Budget:
         """Whether the epoch has enough."""
         if self._most is not None and self._records >= self._most:
             return True
-        late = self._begun and self._until is not None and self._clock() >= self._until
+        late = self._begun and self._until is not None and is_over(self._clock(), self._until, self._limits.millis or 0)
         return late or self._limits.over()

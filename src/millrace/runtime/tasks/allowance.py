@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from millrace.runtime.bases.spans import is_over
+
 MOST_FOR_CALLS = 0.75
 """The part of a task's time at whose end calls end that it has begun: it can't leave them to the next epoch."""
 
@@ -53,7 +55,8 @@ class Allowance:
     def over(self) -> bool:
         """Whether nothing more is to be begun in this epoch."""
         if not self._is_over:
-            late = self._has_worked and self._until is not None and self._clock() >= self._until
+            until = self._until if self._has_worked else None
+            late = until is not None and is_over(self._clock(), until, self._millis or 0)
             self._is_over = late or (self._finish is not None and self._finish())
         return self._is_over
 
@@ -67,7 +70,7 @@ class Allowance:
         if not self._calls_over and self._has_worked and self._until is not None:
             most = ((self._millis or 0) - self._reading) * MOST_FOR_CALLS
             needed = self._reading + wait + min(call, int(most))
-            self._calls_over = self._clock() + needed >= self._until
+            self._calls_over = is_over(self._clock() + needed, self._until, (self._millis or 0) - needed)
         return self._calls_over or self.over()
 
     def reading_over(self) -> bool:

@@ -112,6 +112,10 @@ class Wire:
         return True
 
 
+_LONGEST = 1 << 16
+"""characters of a line that has not ended; more of them are one by themselves"""
+
+
 class Told:
     """A text stream that also tells its lines.
 
@@ -128,6 +132,8 @@ class Told:
         written = self._stream.write(text)
         thread = threading.get_ident()
         *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
+        if len(rest) > _LONGEST:  # what never ends would grow for ever
+            lines, rest = [*lines, rest], ""
         if rest:
             self._begun[thread] = rest
         for line in lines:

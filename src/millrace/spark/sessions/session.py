@@ -29,6 +29,7 @@ from millrace.spark.sessions.log_files import keep, look_after
 from millrace.spark.sessions.logs import quiet_about_lost_jvm, stderr_to
 from millrace.spark.sessions.settings import LOOPBACK, QUERY_SETTINGS, SessionWishes, one_machine, one_process
 from millrace.spark.sessions.sparing import look_without_imports
+from millrace.util.room import few_descriptors
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -155,7 +156,7 @@ def _not_started(log_file: str) -> SparkNotStartedError:
     """What the launcher wrote into the log, as an error."""
     with open(log_file, encoding="utf-8", errors="replace") as file:
         said = launcher_said(file.read()) or "its launcher has ended without a word"
-    more = "; env.hadoop.conf.dir says where it is, too" if "HADOOP_CONF_DIR" in said else ""
+    more = "; env.hadoop.conf.dir says where it is, too" if "HADOOP_CONF_DIR" in said else few_descriptors()
     return SparkNotStartedError(f"Spark did not start: {said}{more}\ndetails: {log_file}")
 
 

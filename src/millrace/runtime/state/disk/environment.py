@@ -113,6 +113,11 @@ class Environment:
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             if os.strerror(number) in str(error):
                 return no_room(OSError(number, os.strerror(number)), self.path)
+        if os.strerror(errno.EIO) in str(error):
+            # So LMDB calls a write of which the system took a part only, which it does when the disk is full.
+            meaning = "the disk is full, or it fails: make room there, or choose another folder"
+            text = f"{os.strerror(errno.EIO)} ({meaning})"
+            return OSError(errno.EIO, text, self.path)
         return error
 
     def write(self) -> Any:

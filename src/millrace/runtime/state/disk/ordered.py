@@ -25,6 +25,10 @@ class StoreEnvironment:
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store
 
+    def explained(self, error: Exception) -> Exception:
+        """Its own words are what is known."""
+        return error
+
     def begin(self) -> Transaction:
         return Transaction(self._store)
 
