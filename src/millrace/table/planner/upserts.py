@@ -28,7 +28,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
         types = tuple(column.type for column in input.schema)
         unique = min(known_by, key=len, default=None)
         config = UpsertMaterialize(
-            keys=key, types=types, unique=unique, compared=_same_each_time(input), **plan.options.common
+            keys=key, types=types, unique=unique, compared=same_each_time(input), **plan.options.common
         )
         return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
     if changes.updates:
@@ -37,7 +37,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
     return below
 
 
-def _same_each_time(node: n.Rel) -> tuple[int, ...] | None:
+def same_each_time(node: n.Rel) -> tuple[int, ...] | None:
     """The columns that a row has again when it is taken back; None: all. What is computed of each change by itself, as
     RAND(), has another value then."""
     changing = _computed_anew(node)
