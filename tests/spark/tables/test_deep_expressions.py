@@ -20,6 +20,7 @@ from millrace.table import DataTypes, EnvironmentSettings, PlanReference, Table,
 from millrace.table.expressions import col
 from millrace.table.planner.run import options_of, shared, surroundings_of
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.udf import udf
 from millrace.testing.local import run_locally
 
 if TYPE_CHECKING:
@@ -185,3 +186,14 @@ def test_a_compiled_plan_has_them() -> None:
     plan = environment.compile_plan_sql(f"INSERT INTO out SELECT {' + '.join(['i'] * 100)} FROM numbers")
     loaded = environment.load_plan(PlanReference.from_json_string(plan.as_json_string()))
     assert loaded.as_json_string() == plan.as_json_string()
+
+
+def test_functions_of_the_user_are_in_it() -> None:
+    environment = environment_of(EnvironmentSettings.in_streaming_mode())
+    environment.create_temporary_system_function("plus_one", udf(lambda value: value + 1, result_type="INT"))
+    query = f"SELECT {' + '.join(['plus_one(i)', 'i'] * 60)} FROM t"
+    plan = environment.sql_query(query)._plan
+    streams = StreamExecutionEnvironment()
+    session = environment._session
+    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    assert final(changes_in(run_locally(streams).collected, plan.schema, tuple)) == {(300,): 1}

@@ -117,20 +117,26 @@ CHANGES = [
 ]
 
 
+def changing_source(t_env: StreamTableEnvironment, folder: Any, key: bool = True) -> None:
+    """``CHANGES`` as a table."""
+    primary = ", PRIMARY KEY (id) NOT ENFORCED" if key else ""
+    named = [dict(zip(("id", "k", "v"), row)) if row else None for change in CHANGES for row in change[1:]]
+    events = zip((change[0] for change in CHANGES), named[::2], named[1::2])
+    lines = [json.dumps({"op": op, "before": before, "after": after}) for op, before, after in events]
+    folder.joinpath("changes.json").write_text("\n".join(lines) + "\n")
+    t_env.execute_sql(
+        f"""CREATE TABLE source (id INT, k INT, v INT{primary})
+            WITH ('connector' = 'filesystem', 'path' = '{folder}', 'format' = 'debezium-json')"""
+    )
+
+
 @pytest.mark.parametrize("computed", ["RAND()", "UUID()", "RAND() * v", "CAST(CURRENT_TIMESTAMP AS STRING) || UUID()"])
 @pytest.mark.parametrize("columns", ["id, v", "v", "v, v AS w"])
 def test_a_deletion_finds_its_row_though_a_column_is_computed_anew(
     t_env: StreamTableEnvironment, tmp_path: Any, columns: str, computed: str
 ) -> None:
     """The sink's key is not the source's, so rows are known by what they hold; RAND() is another number each time."""
-    named = [dict(zip(("id", "k", "v"), row)) if row else None for change in CHANGES for row in change[1:]]
-    events = zip((change[0] for change in CHANGES), named[::2], named[1::2])
-    lines = [json.dumps({"op": op, "before": before, "after": after}) for op, before, after in events]
-    tmp_path.joinpath("changes.json").write_text("\n".join(lines) + "\n")
-    t_env.execute_sql(
-        f"""CREATE TABLE source (id INT, k INT, v INT, PRIMARY KEY (id) NOT ENFORCED)
-            WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'debezium-json')"""
-    )
+    changing_source(t_env, tmp_path)
     t_env.execute_sql(
         f"""CREATE TABLE anew (k INT, {', '.join(f"{each.split()[-1]} INT" for each in columns.split(', '))}, r STRING,
             PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'values', 'sink-changelog-mode' = 'I,UA,D')"""
@@ -141,3 +147,16 @@ def test_a_deletion_finds_its_row_though_a_column_is_computed_anew(
     places = {"id": 0, "v": 2, "w": 2}
     expected = [(row[1], *(row[places[each.split()[-1]]] for each in columns.split(", "))) for row in wanted]
     assert [row[:-1] for row in rows_of("anew")] == expected
+
+
+def test_a_top_n_finds_a_row_that_is_taken_back_beside_a_column_that_is_computed_anew(
+    t_env: StreamTableEnvironment, tmp_path: Any
+) -> None:
+    changing_source(t_env, tmp_path, key=False)
+    t_env.execute_sql(
+        """CREATE TABLE top (k INT, v INT, r DOUBLE, n BIGINT, PRIMARY KEY (n) NOT ENFORCED)
+           WITH ('connector' = 'values', 'sink-changelog-mode' = 'I,UA,D')"""
+    )
+    query = "SELECT k, v, r, ROW_NUMBER() OVER (ORDER BY v DESC) AS n FROM (SELECT k, v, RAND() AS r FROM source)"
+    insert(t_env, f"INSERT INTO top SELECT * FROM ({query}) WHERE n <= 3")
+    assert [(row[3], row[0], row[1]) for row in rows_of("top")] == [(1, 12, 9), (2, 13, 4)]

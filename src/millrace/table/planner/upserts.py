@@ -32,7 +32,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
             keys=key,
             types=types,
             unique=unique,
-            compared=_same_each_time(input),
+            compared=same_each_time(input),
             meaning=meaning,
             **plan.options.common,
         )
@@ -43,7 +43,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
     return below
 
 
-def _same_each_time(node: n.Rel) -> tuple[int, ...] | None:
+def same_each_time(node: n.Rel) -> tuple[int, ...] | None:
     """The columns that a row has again when it is taken back; None: all. What is computed of each change by itself, as
     RAND(), has another value then."""
     changing = _computed_anew(node)

@@ -63,6 +63,8 @@ class Rank(TopRows):
     """whether the input has other rows than insertions"""
     unique: tuple[int, ...] | None = None
     """columns that no two rows of a partition share, if changes come with them and without old rows"""
+    compared: tuple[int, ...] | None = None
+    """the columns by which rows are equal, where ``unique`` is None; None: all"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U): only with ``number`` are there updates"""
 
@@ -245,7 +247,7 @@ class AppendOnlyRankOperator(RankBase):
 class RankOperator(RankBase):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._rows = PlacedRows(self, self.codec, self.config.unique)
+        self._rows = PlacedRows(self, self.codec, self.config.unique, self.config.compared)
 
     def receive(self, rows: Rows, input: int) -> None:
         keys = key_tuples([rows.batch.column(index) for index in self.config.partition], len(rows))

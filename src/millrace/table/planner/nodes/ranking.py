@@ -14,6 +14,7 @@ from millrace.table.planner.changes import Changes
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.nodes.windows import is_zoned
 from millrace.table.planner.plan import Plan, Planned, add_changing, by
+from millrace.table.planner.upserts import same_each_time
 
 
 def _changes_of_rank(node: Any, inputs: list[Changes]) -> Changes:
@@ -53,6 +54,7 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
         number=node.number is not None,
         retracts=below.retracts,
         unique=unique,
+        compared=same_each_time(node.input) if below.retracts else None,
         before=before,
         timely=plan.is_timed(node),
         **plan.options.common,
