@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.flink.asking import batched
 from tests.flink.suites.known import known
-from tests.flink.suites.programs import difference, programs, submit
+from tests.flink.suites.programs import ZONE, batch_difference, difference, programs, query_of, submit
 
 from millrace.datastream import StreamExecutionEnvironment
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PROGRAMS = programs()
-EXECUTED, AS_FLINK = 300, 250
+EXECUTED, AS_FLINK, IN_BATCH = 300, 250, 25
 LEFT = {
     "functions in Java": 109,
     "models in Java": 11,
@@ -34,6 +39,15 @@ def test_in_streaming(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if bool(told) != (program.key in known("programs")):
             wrong.append(f"{program.key} {told or 'is as Flink has it: take it out of the list'}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.spark
+def test_in_batch(spark: SparkSession) -> None:
+    asked = [program for program in PROGRAMS if query_of(program)]
+    assert len(asked) >= IN_BATCH
+    told = {program.key: batch_difference(program, lambda one: batched(one, spark, ZONE)) for program in asked}
+    others = [f"{key} {text}" for key, text in told.items() if text]
+    assert not others, "\n".join(others)
 
 
 def test_how_many_there_are() -> None:

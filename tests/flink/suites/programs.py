@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.flink.asking import same, sorted_rows, table_of
+from tests.flink.asking import Asked, same, sorted_rows, table_of
 from tests.flink.plain import plain_python
 from tests.flink.suites.reading import lines, plain
 from tests.flink.suites.tables import DECLARED
@@ -106,8 +106,8 @@ def _difference(program: Program, steps: Sequence[Step]) -> str:
     return next(filter(None, (_sink_difference(tables, sink) for sink in program.sinks)), "")
 
 
-def _environment(program: Program) -> TableEnvironment:
-    tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+def _environment(program: Program, settings: EnvironmentSettings | None = None) -> TableEnvironment:
+    tables = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
     tables.get_config().set_local_timezone(ZONE)
     for key, value in SETTINGS.items():
         tables.get_config().set(key, value)
@@ -217,3 +217,53 @@ def _after(changes: Sequence[list[Any]], key: Sequence[int]) -> Any:
         elif kind == "-D" or rows.get(place) == cells:
             rows.pop(place, None)
     return sorted_rows(list(rows.values()))
+
+
+# -- in batch mode ----------------------------------------------------------------------------------------------------
+
+BATCH_SUITES = ("Calc", "Expand", "Join", "JoinSemantic", "MatchRecognize", "MultiJoin", "Union", "Values")
+
+
+def query_of(program: Program) -> str:
+    """The query of a program that has a meaning in batch mode: one INSERT, from tables of insertions; else nothing."""
+    suite = program.key.split("/")[0].removesuffix("TestPrograms")
+    sources = [step for step in program.setup if step["step"].startswith("SOURCE")]
+    changes = any(step.get("options", {}).get("changelog-mode", "I") != "I" for step in sources)
+    changes |= any(kind != "+I" for step in sources for kind, _ in _rows(step))
+    if program.left or suite not in BATCH_SUITES or len(program.run) != 1 or changes:
+        return ""
+    text = program.run[0].get("sql", "")
+    found = re.match(r"\s*INSERT INTO [\w.`]+\s+((SELECT|WITH|VALUES|\()\b.*)", text, re.DOTALL)
+    return found[1] if found and "CURRENT_WATERMARK" not in text else ""
+
+
+def _shown(cell: Any) -> str:
+    """A plain value as Java's ``Row.toString`` shows it, in as far as the programs have such."""
+    if cell is None:
+        return "null"
+    if isinstance(cell, (bool, list)):
+        return f"[{', '.join(map(_shown, cell))}]" if isinstance(cell, list) else str(cell).lower()
+    return re.sub(r"(T\d\d:\d\d):00$", r"\1", str(cell))
+
+
+def _rows(step: Step) -> list[Any]:
+    return [*step.get("rows", ()), *step.get("after", ())]
+
+
+def batch_difference(program: Program, run: Callable[[Asked], list[list[Any]]]) -> str:
+    """As ``difference``, of the rows that the query gives in batch mode."""
+    try:
+        tables = _environment(program, EnvironmentSettings.in_batch_mode())
+        rows = run(Asked(tables, tables.sql_query(query_of(program))._plan))
+    except Exception as error:
+        return f"fails: {type(error).__name__}: {error}"
+    (sink,) = program.sinks
+    told = ""
+    for as_text, wanted in _wanted(sink):
+        theirs = _after(wanted, [])
+        ours = sorted_rows([list(map(_shown, row)) for row in rows] if as_text else rows)
+        theirs = sorted_rows([list(map(_shown, row)) for row in theirs]) if as_text else theirs
+        if same(ours, theirs, True):
+            return ""
+        told = f"gives {ours}, with Flink {theirs}"
+    return told
