@@ -23,15 +23,27 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_the_old_content_stays_when_the_writer_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     durable.write_file(str(path), b"first")
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", die)
-    with pytest.raises(KeyboardInterrupt):
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(os, "replace", lambda *_: os._exit(7))
         durable.write_file(str(path), b"second")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert path.read_bytes() == b"first"
     assert [durable.is_unfinished(name) for name in sorted(os.listdir(tmp_path))] == [True, False]
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    durable.write_file(str(path), b"first")
+
+    def fail(*_: object) -> None:
+        raise OSError("not now")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="not now"):
+        durable.write_file(str(path), b"second")
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["a"]
 
 
 def test_a_folder_is_written_once(tmp_path: Path) -> None:

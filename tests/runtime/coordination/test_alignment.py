@@ -9,8 +9,7 @@ from tests.runtime.jobs import job_of
 
 from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.alignment import Alignment
-from millrace.runtime.coordination.reading import ReadingState, reading_states
+from millrace.runtime.coordination.reading import Alignment, ReadingState, reading_states
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.protocol.epoch import SourceReport
 from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar

@@ -17,8 +17,10 @@ _ROOMS = {
     ("checkpoint", "checkpoint.savepoints"): "metadata state_file",
     ("common", "common.files"): "checkpoint_files distributed_cache",
     ("common", "common.jobs"): "job_execution_result job_id job_info job_status",
+    ("connectors.tables.filesystem", "connectors.file_system"): "compaction",
+    ("connectors.tables.filesystem.commits", "connectors.file_system"): "compaction",
     ("connectors.tables.filesystem", "connectors.tables.filesystem.commits"): (
-        "committer compaction overwrite partition_time policies triggers"
+        "committer overwrite partition_time policies triggers"
     ),
     ("connectors.tables.filesystem", "connectors.tables.filesystem.formats"): "avro messages orc parquet",
     ("connectors.tables.filesystem", "connectors.tables.filesystem.layout"): "options partitions",

@@ -45,11 +45,6 @@ class FunctionInitializationContext:
     def get_restored_checkpoint_id(self) -> int | None:
         """The number of the checkpoint or savepoint that the state is of, which is that of its epoch: as
         ``FunctionSnapshotContext.get_checkpoint_id`` gave it then. None if the function begins the job.
-
-            >>> FunctionInitializationContext(False, store).get_restored_checkpoint_id() is None
-            True
-            >>> FunctionInitializationContext(True, store, checkpoint_id=7).get_restored_checkpoint_id()
-            7
         """
         return self._checkpoint_id if self._restored else None
 

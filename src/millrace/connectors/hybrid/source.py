@@ -28,6 +28,11 @@ class HybridSource(Source[Any, Any]):
     A source may be made when its turn comes, from what the enumerator of the one before knows:
 
         HybridSource.builder(files).add_source(lambda switch: log_from(switch.get_previous_enumerator().end)).build()
+
+        >>> source = HybridSource.builder(NumberSequenceSource(1, 2)).add_source(NumberSequenceSource(5, 6)).build()
+        >>> both = env.from_source(source, WatermarkStrategy.no_watermarks(), "both").set_parallelism(1)
+        >>> list(both.execute_and_collect())
+        [1, 2, 5, 6]
     """
 
     def __init__(self, entries: Sequence[_Entry]) -> None:
@@ -70,7 +75,11 @@ class HybridSource(Source[Any, Any]):
 
 
 class HybridSourceBuilder:
-    """Collects the sources in their order."""
+    """Collects the sources in their order.
+
+        >>> HybridSource.builder(NumberSequenceSource(1, 2)).build()
+        HybridSource(NumberSequenceSource(1, 2))
+    """
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
@@ -93,4 +102,5 @@ class HybridSourceBuilder:
         return self
 
     def build(self) -> HybridSource:
+        """The source of all that was added."""
         return HybridSource(self._entries)

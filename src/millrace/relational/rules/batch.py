@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.relational.deep_calls import deep_calls
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Filter, Project, Rel, Watermark
 from millrace.relational.nodes.traversal import transform
@@ -14,7 +15,6 @@ from millrace.relational.rules.join_order import join_order, wants_order
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.source_pushdown import push_into_sources
 from millrace.relational.types import BooleanType
-from millrace.util.deep_calls import deep_calls
 
 
 @deep_calls()

@@ -7,12 +7,12 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.deep_calls import deep_calls
 from millrace.relational.nodes.traversal import expressions_of, transform
 from millrace.relational.rex import Ref
 from millrace.relational.rules.determinism import is_deterministic
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.sources import TableSource
-from millrace.util.deep_calls import deep_calls
 
 REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
 REUSE_SOURCES = "table.optimizer.reuse-source-enabled"

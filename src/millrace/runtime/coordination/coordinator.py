@@ -11,7 +11,6 @@ from functools import cached_property, partial
 
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
-from millrace.runtime.coordination.alignment import Alignment
 from millrace.runtime.coordination.chains import Chains
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
 from millrace.runtime.coordination.checkpoints import Checkpoints
@@ -24,7 +23,7 @@ from millrace.runtime.coordination.loops import Loops, has_loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.quiet_subtasks import QuietSubtasks
-from millrace.runtime.coordination.reading import reading_states
+from millrace.runtime.coordination.reading import Alignment, reading_states
 from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
 from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.restored_states import RestoredStates

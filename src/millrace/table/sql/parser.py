@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from millrace.relational.deep_calls import deep_calls
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes, script
 from millrace.table.sql.grammar import expressions, match_recognize, queries, types
@@ -47,7 +48,6 @@ from millrace.table.sql.statements import Statement
 from millrace.table.sql.text.errors import Position, SqlParseError
 from millrace.table.sql.text.source import Source
 from millrace.table.sql.text.tokens import tokenize
-from millrace.util.deep_calls import deep_calls
 
 _T = TypeVar("_T")
 

@@ -20,9 +20,8 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, f
 
 from millrace.common.sink import Sink
 from millrace.common.types import Row
-from millrace.connectors.tables.filesystem.commits import compaction
+from millrace.connectors.file_system import compaction
 from millrace.connectors.tables.filesystem.factory import FileSystemFactory
-from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
 from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
 from millrace.relational.nodes import Field
@@ -290,8 +289,8 @@ class InParquet(ExactlyOnce):
 
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "merging": (ParquetTableFormat, "merge"),
-    "moving": (compaction.FileCommitter, "commit"),
+    "merging": (compaction, "ExitStack"),
+    "moving": (compaction.FileCommitter, "show"),
     "deleting": (compaction, "discard_file"),
 }
 """of a compaction"""

@@ -72,7 +72,7 @@ def test_the_watermark_has_the_type_of_the_time_attribute(
 
 
 def test_a_source_watermark_is_not_computed() -> None:
-    with pytest.raises(NotImplementedError, match="can only stand in WATERMARK FOR"):
+    with pytest.raises(ValueError, match="can only stand in WATERMARK FOR"):
         Evaluator([], _around()).column(call("SOURCE_WATERMARK", []))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millrace.relational.deep_calls import deep_calls
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.rex import Call, Rex
 from millrace.relational.rex_steps import STEPS, deep
-from millrace.util.deep_calls import deep_calls
 
 
 def _infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:

@@ -26,7 +26,7 @@ from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctC
 from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
 from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
-from millrace.runtime.tables.aggregates.partials import filled
+from millrace.runtime.tables.aggregates.partials import as_type, filled
 from millrace.runtime.tables.aggregates.seen_values import SeenValues
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
@@ -249,7 +249,7 @@ class Accumulators:
     @staticmethod
     def _reduced(ids: Ids, count: int, parts: Sequence[tuple[int, Slot, pa.Array]]) -> Iterable[tuple[int, pa.Array]]:
         reduced = reduce_columns(ids, count, [(column, slot.reduce) for _, slot, column in parts])
-        return [(place, found.cast(slot.type)) for (place, slot, _), found in zip(parts, reduced)]
+        return [(place, as_type(found, slot.type)) for (place, slot, _), found in zip(parts, reduced)]
 
     def merge_partials(self, ids: Ids, partials: Sequence[pa.Array], old: Sequence[Accumulator]) -> list[Accumulator]:
         """The accumulators after ``partials``, of which there is one a row, have been merged into them."""

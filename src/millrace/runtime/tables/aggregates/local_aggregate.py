@@ -15,7 +15,7 @@ from millrace.runtime.tables.aggregates.accumulators import Accumulators
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
 from millrace.runtime.tables.aggregates.partials import PartialColumns
 from millrace.runtime.tables.base import TableConfig, TableOperator
-from millrace.runtime.tables.columns.keys import group_ids
+from millrace.runtime.tables.columns.keys import group_ids, taken
 
 MERGE_AT = 65_536
 """Partial rows that are held before those of equal keys become one."""
@@ -69,9 +69,8 @@ class LocalAggregateOperator(TableOperator[L]):
             return
         ids, first = group_ids(keys, len(rows))
         batch = Batch(self.evaluator(rows.columns, len(rows)), ids, signs_of(rows))
-        where = pa.array(first)
         partials = self._accumulators.partials(batch, len(first))
-        self._hold(Rows(record_batch([*(key.take(where) for key in keys), *partials], len(first))))
+        self._hold(Rows(record_batch([*taken(keys, first, len(rows)), *partials], len(first))))
 
     def _hold(self, rows: Rows) -> None:
         self._held.append(rows)

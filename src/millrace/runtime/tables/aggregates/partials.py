@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from millrace.relational.functions.aggregates.parts import Slot
 from millrace.relational.rows import record_batch
-from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples, taken
 from millrace.runtime.tables.columns.reduction import reduce_columns
 
 
@@ -28,12 +28,12 @@ class PartialColumns:
 
     def batch(self, keys: Sequence[pa.Array], slots: Sequence[pa.Array], length: int) -> pa.RecordBatch:
         """Columns of any form of these types as a batch."""
-        values = [_as(column, slot.type) for column, slot in zip(slots, self.slots)]
+        values = [as_type(column, slot.type) for column, slot in zip(slots, self.slots)]
         return record_batch([*self.key_columns(keys), *values], length)
 
     def key_columns(self, keys: Sequence[pa.Array]) -> list[pa.Array]:
         """Columns of the key in the form that they have here."""
-        return [_without_negative_zero(_as(column, kind)) for column, kind in zip(keys, self.keys)]
+        return [_without_negative_zero(as_type(column, kind)) for column, kind in zip(keys, self.keys)]
 
     def merged(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         """The rows of several batches, of which those that come later are newer; a row for each key."""
@@ -47,8 +47,7 @@ class PartialColumns:
         :param first: the first row of each group.
         """
         slots = list(zip(columns[self.width :], (slot.reduce for slot in self.slots)))
-        where = pa.array(first)
-        keys = [column.take(where) for column in columns[: self.width]]
+        keys = taken(columns[: self.width], first, len(ids))
         return self.batch(keys, reduce_columns(ids, len(first), slots), len(first))
 
     def entries(self, batch: pa.RecordBatch) -> list[tuple[Key, tuple[Any, ...]]]:
@@ -79,7 +78,8 @@ def filled(column: pa.Array, slot: Slot) -> pa.Array:
     return pc.fill_null(column, pa.scalar(slot.zero, column.type))
 
 
-def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A cast, which costs as much where nothing is to be done as where something is."""
     return column if column.type == kind else column.cast(kind)
 
 

@@ -39,13 +39,20 @@ def group(columns: Sequence[pa.Array], length: int) -> Grouped:
     :param length: how many rows there are.
     """
     ids, first = group_ids(columns, length)
+    return Grouped(ids, first, key_tuples(taken(columns, first, length), len(first)))
+
+
+def taken(columns: Sequence[pa.Array], first: Ids, length: int) -> list[pa.Array]:
+    """The first row of each group, of columns with so many rows."""
+    if len(first) == length:
+        return list(columns)  # each row is a group, and groups are numbered by their first row
     where = pa.array(first)
-    return Grouped(ids, first, key_tuples([column.take(where) for column in columns], len(first)))
+    return [column.take(where) for column in columns]
 
 
 def group_ids(columns: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
     """(group of each row, first row of each group): the columnar half of ``group``, without any Python per key."""
-    if not columns:
+    if not columns or length == 1:
         return np.zeros(length, np.int64), np.zeros(min(length, 1), np.int64)
     combined, size = _codes(columns[0])
     for column in columns[1:]:

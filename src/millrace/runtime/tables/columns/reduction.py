@@ -18,6 +18,9 @@ def reduce_columns(ids: Ids, count: int, columns: Sequence[tuple[pa.Array, str]]
 
     :param ids: the group of each row, below ``count``.
     """
+    if count == len(ids) and np.array_equal(ids, np.arange(count)):
+        # Few rows mostly have a group each, and to group them costs more than all else that is done with them.
+        return [column for column, _ in columns]
     found: list[pa.Array | None] = [None] * len(columns)
     together = [place for place, (column, how) in enumerate(columns) if _by_arrow(column, how)]
     if together:

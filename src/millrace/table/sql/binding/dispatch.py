@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from millrace.relational.deep_calls import deep_calls
 from millrace.relational.functions.shallow import shallow
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Literal, Rex
@@ -13,7 +14,6 @@ from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.problems import fail
-from millrace.util.deep_calls import deep_calls
 from millrace.util.modules import entered
 
 ExpressionBinder: TypeAlias = "Callable[[Any, Block], Rex]"

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from millrace.graph.origin import user_origin
+from millrace.relational.deep_calls import deep_calls
 from millrace.table.sql import nodes
 from millrace.table.sql.text.errors import SqlValidationError, position_of
 from millrace.table.sql.text.names import Name, Path
 from millrace.table.sql.writing.programs import shown
-from millrace.util.deep_calls import deep_calls
 from millrace.util.exceptions import TableException
 
 _TOO_DEEP = "operators, brackets, queries or calls are nested too deeply: compute a part in a subquery or a view before"
