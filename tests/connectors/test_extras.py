@@ -34,7 +34,7 @@ def test_the_error_names_the_operator_its_line_and_the_cure(monkeypatch: pytest.
     with pytest.raises(ImportError) as raised:
         env._prepare("job")
     assert str(raised.value).endswith(
-        "it needs confluent-kafka, which is not installed: pip install 'millrace-streaming[kafka]'"
+        " needs confluent-kafka, which is not installed: pip install 'millrace-streaming[kafka]'"
     )
     assert "operator 'Source: orders', made at " in str(raised.value) and __file__ in str(raised.value)
     assert raised.value.__cause__ is None and raised.value.__context__ is None

@@ -34,7 +34,7 @@ def missing_extra(connector: Any) -> str | None:
         name = module.removeprefix(_HERE).partition(".")[0] if module.startswith(_HERE) else ""
         for needed, package in _NEEDED.get(name, {}).items():
             if not _is_there(needed):
-                return f"it needs {package}, which is not installed: pip install 'millrace-streaming[{name}]'"
+                return f"needs {package}, which is not installed: pip install 'millrace-streaming[{name}]'"
     return None
 
 

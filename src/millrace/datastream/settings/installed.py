@@ -12,5 +12,5 @@ def check_installed(job: JobGraph) -> None:
         for part in vars(info.spec).values():
             missing = missing_extra(part)
             if missing is not None:
-                made = f", made at {info.origin}" if info.origin else ""
-                raise ImportError(f"operator {info.name!r}{made}: {missing}")
+                made = f", made at {info.origin}," if info.origin else ""
+                raise ImportError(f"operator {info.name!r}{made} {missing}")
