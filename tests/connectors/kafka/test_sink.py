@@ -253,6 +253,7 @@ def test_a_producer_that_is_fenced_is_replaced(topics: Topics, exactly: Any) -> 
     committables = []
     for number in range(4):
         made = prepared(writer, str(number))
+        writer._next.result()  # it has looked for one that is committed before this one is
         committer.commit(made)
         fencing = Producer({"bootstrap.servers": topics.bootstrap, "transactional.id": made[0].transactional_id})
         fencing.init_transactions(30)
