@@ -25,8 +25,10 @@ from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
 from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
+from millrace.runtime.failure import OperatorError
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators import source
+from millrace.runtime.operators.live_reader import LiveReader
 from millrace.runtime.pieces import PieceSize
 from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import Result, parts_of
@@ -667,6 +669,7 @@ def test_what_is_sent_can_be_pickled() -> None:
 
 def aligned_sources(env: StreamExecutionEnvironment) -> DataStream:
     aligned = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment("g", Duration.of_millis(5))
+    aligned = aligned.with_idleness(Duration.of_millis(500))
     elements = [(value, value) for value in range(100)]
     return env.from_source(ListSource(elements), aligned, "aligned").set_parallelism(1).rebalance().map(same)
 
@@ -701,6 +704,30 @@ def test_a_source_that_is_ahead_waits_for_a_new_limit_and_not_for_the_next_epoch
     flow.align({id: 1_000})
     settle(flow)
     assert sent(flow, edge) == list(range(100))
+
+
+def test_a_source_that_waits_for_others_is_not_idle() -> None:
+    """The clock of these tests goes on by a second each time that it is looked at."""
+    flow, id, _ = read_some()
+    has_said = len(flow.out)
+    for second in range(1, 5):
+        flow.align({id: 2})
+        settle(flow, second * 10**9)
+    told = flow.so_far()
+    assert told is not None
+    assert next(each for each in told.reports if each.operator == id).holds_back
+    assert len(flow.out) == has_said, "nothing is said of it below"
+
+
+def test_a_reader_that_cannot_pause_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow, id, _ = read_some()
+
+    def fail(self: object, ahead: frozenset[str]) -> None:
+        raise OSError("it does not pause")
+
+    monkeypatch.setattr(LiveReader, "leave_alone", fail)
+    with pytest.raises(OperatorError, match=r"(?s)'Source: aligned'.*it does not pause"):
+        flow.align({id: 2})
 
 
 def test_a_source_that_waits_for_others_ends_its_epoch() -> None:

@@ -215,7 +215,8 @@ class JobMetrics:
         """How many records are missing in the results, and why."""
         with self._lock:
             subtasks = self._subtasks.values()
-            return LeftOut(*(sum(getattr(each, name) for each in subtasks) for name in ("skipped", "late", "jumps")))
+            skipped, late, jumps = zip(*((each.skipped, each.late, each.jumps) for each in subtasks))
+            return LeftOut(sum(skipped), sum(late), sum(jumps))
 
     def moved(self, tasks: int) -> None:
         """So many tasks live in another process than in the epoch before."""

@@ -58,6 +58,10 @@ class EdgeMarks(NamedTuple):
     packets: tuple[tuple[int, int], ...]
     """(channel, how many of the epoch went before its mark)"""
 
+    def each(self) -> list[EpochMark]:
+        """The same, as single marks."""
+        return [EpochMark(self.target, self.edge, channel, self.run, number) for channel, number in self.packets]
+
 
 class Credit(NamedTuple):
     """What a receiver has room for."""

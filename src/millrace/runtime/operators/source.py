@@ -77,9 +77,14 @@ class SourceOperator(ReadingOperator):
         return self._had_splits and not (self._finished or self._times.idle)
 
     def align(self, limit: int) -> bool:
-        if self._live is not None:
-            self._live.leave_alone(self._times.ahead(limit))
-        return self._times.watermark > limit
+        try:
+            if self._live is not None:
+                self._live.leave_alone(self._times.ahead(limit))
+        except Exception as error:
+            self._drop_quietly()
+            raise self.context.error(error, during=" to read") from error
+        self._paused = self._times.watermark > limit
+        return self._paused
 
     def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
         """Read this epoch's share; control comes back after every poll and piece so that the task can pass results

@@ -236,13 +236,12 @@ class FlowTask:
 
     def deliver_marks(self, marks: EdgeMarks) -> None:
         """All senders of an edge have ended their epoch; see ``deliver``."""
-        edge, target, run, packets = marks
-        if self._order is None or run != self.manifest.run:
-            for channel, number in packets:
-                self.deliver(EpochMark(target, edge, channel, run, number))
+        if self._order is None or marks.run != self.manifest.run:
+            for mark in marks.each():
+                self.deliver(mark)
             return
-        inboxes = self._inboxes
-        for channel, number in packets:
+        edge, run, inboxes = marks.edge, marks.run, self._inboxes
+        for channel, number in marks.packets:
             inboxes[edge, channel].end(run, number)
 
     def _put(self, frame: Packet | EpochMark) -> None:

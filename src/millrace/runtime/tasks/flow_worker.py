@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from millrace.runtime.exchange.flow_writer import EdgeMarks, EpochMark, FlowWriter
+from millrace.runtime.exchange.flow_writer import EdgeMarks, FlowWriter
 from millrace.runtime.failure import Failure
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
@@ -147,8 +147,7 @@ class FlowWorker:
     def deliver_marks(self, marks: EdgeMarks) -> None:
         """All senders of an edge have ended their epoch."""
         if self.flow is None:
-            edge, target, run, packets = marks
-            self._early += [EpochMark(target, edge, channel, run, number) for channel, number in packets]
+            self._early += marks.each()
             return
         with _Failing(self):
             self.flow.deliver_marks(marks)
