@@ -15,7 +15,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.vertices import Vertex
 from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
-from millrace.runtime.protocol.so_far import TaskSoFar
+from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import TaskId
 
@@ -76,50 +76,67 @@ class _Moving(NamedTuple):
     bytes_out: int = 0
 
 
-@dataclass
-class _SoFar:
-    """What a subtask has done of the epoch that goes on."""
+class _Work:
+    """What a subtask of a vertex has done, added up from what its operators say."""
 
-    load: Load = NO_LOAD
-    records_in: int = 0
-    records_out: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    watermark: int = MIN_TIMESTAMP
+    __slots__ = ("bytes_in", "bytes_out", "records_in", "records_out", "watermark")
+
+    def __init__(self) -> None:
+        self.records_in = self.records_out = self.bytes_in = self.bytes_out = 0
+        self.watermark = MIN_TIMESTAMP
+
+    def add(self, report: OperatorReport | OperatorSoFar, leaves: bool, takes: bool) -> None:
+        """One operator's.
+
+        :param leaves: whether what it emits leaves the chain.
+        :param takes: whether what it gets is what the chain gets; a source gets nothing.
+        """
+        self.bytes_in += report.bytes_in
+        self.bytes_out += report.bytes_out
+        if leaves:
+            self.records_out += report.records_out
+        if takes:
+            self.records_in += report.records_in
+            self.watermark = max(self.watermark, report.watermark)
+
+
+class _SoFar(_Work):
+    """The same of the epoch that goes on."""
+
+    __slots__ = ("load",)
+
+    def __init__(self, load: Load = NO_LOAD) -> None:
+        super().__init__()
+        self.load = load
 
     def moving(self, span: float) -> _Moving:
-        """The same, so long (ms) after the epoch before."""
+        """What has grown, so long (ms) after the epoch before."""
         return _Moving(*_shares(self.load, span), self.records_in, self.records_out, self.bytes_in, self.bytes_out)
 
 
-class _Counted:
-    """The same while it grows. Only what an epoch costs little to count is counted here."""
+class _Counted(_Work):
+    """The figures of a subtask while they grow. Only what an epoch costs little to count is counted here."""
 
     __slots__ = (
         "_ahead",
         "_so_far",
         "backpressured_ms",
         "busy_ms",
-        "bytes_in",
-        "bytes_out",
         "changed",
         "finished",
         "heavy_keys",
         "idle_ms",
         "pools",
         "recent",
-        "records_in",
-        "records_out",
         "state_bytes",
         "state_sizes",
-        "watermark",
         "worker",
     )
 
     def __init__(self, began: int) -> None:
-        self.records_in = self.records_out = self.bytes_in = self.bytes_out = self.state_bytes = 0
+        super().__init__()
+        self.state_bytes = 0
         self.busy_ms = self.backpressured_ms = self.idle_ms = 0.0
-        self.watermark = MIN_TIMESTAMP
         self.finished = False
         self.heavy_keys: tuple[tuple[str, float], ...] = ()
         self.state_sizes: dict[str, int] = {}
@@ -248,13 +265,8 @@ class Figures:
         for task in tasks:
             for report in task.reports:
                 vertex = self._of_operator[report.operator]
-                found = news[vertex.id, report.subtask]
-                found.bytes_in += report.bytes_in
-                found.bytes_out += report.bytes_out
-                if report.operator in self._leaving:
-                    found.records_out += report.records_out
-                if report.operator == vertex.head and report.holds_back is None:
-                    found.records_in, found.watermark = report.records_in, report.watermark
+                takes = report.operator == vertex.head and report.holds_back is None
+                news[vertex.id, report.subtask].add(report, report.operator in self._leaving, takes)
         with self._lock:
             span = max(now - self._told, 0)
             for place, known in self._known.items():
@@ -271,16 +283,15 @@ class Figures:
         for report in ack.reports:
             vertex = self._of_operator[report.operator]
             known = self._known[vertex.id, report.subtask]
-            known.bytes_in += report.bytes_in
-            known.bytes_out += report.bytes_out
+            is_head = report.operator == vertex.head
+            known.add(report, report.operator in self._leaving, is_head and report.source is None)
             if report.heavy_keys is not None:
                 known.heavy_keys = report.heavy_keys
             if report.state_sizes:
                 known.state_sizes.update(report.state_sizes)
-            if report.operator in self._leaving:
-                known.records_out += report.records_out
-            if report.operator == vertex.head:
-                _take_head(known, report)
+            if is_head:
+                source = report.source
+                known.finished = report.watermark == MAX_WATERMARK if source is None else source.finished
                 known.changed, known.worker = now, ack.worker
                 known.state_bytes = state if vertex.id == owner else 0
 
@@ -306,13 +317,3 @@ def _shares(load: Load, span: float) -> tuple[float, float, float]:
     busy = min(load.busy, span)
     backpressured = min(load.backpressured, span - busy)
     return busy, backpressured, span - busy - backpressured
-
-
-def _take_head(known: _Counted, report: OperatorReport) -> None:
-    """The first operator of a chain tells what the chain gets."""
-    if report.source is not None:
-        known.finished = report.source.finished
-        return
-    known.records_in += report.records_in
-    known.watermark = max(known.watermark, report.watermark)
-    known.finished = report.watermark == MAX_WATERMARK

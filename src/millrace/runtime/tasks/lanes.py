@@ -21,7 +21,7 @@ DRIEST_NANOSECONDS = 40_000_000
 """but not longer than this."""
 DRY_BESIDE_NANOSECONDS = 100_000
 DRIEST_BESIDE_NANOSECONDS = 400_000
-"""Both are longer for a source of so many subtasks that this, for each of them, is more."""
+"""With many subtasks both are this times their number at least, or a process would do little but ask them."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
 _END = object()
