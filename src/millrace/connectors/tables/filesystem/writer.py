@@ -75,7 +75,7 @@ class TableWriter(FileWriter[Any]):
         if not self._reports:
             return list(files)
         base = self._config.base
-        sizes = tuple(info.size for info in base.file_system().get_file_info([file.in_progress for file in files]))
+        sizes = tuple(file.size for file in files)
         # A file that was begun in an earlier epoch becomes visible only now.
         start = len(base.path.rstrip("/")) + 1
         finished = [file.target[start:].rpartition("/")[0] for file in files]
