@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -28,7 +29,7 @@ VALUES: list[tuple[t.DataType, st.SearchStrategy[Any]]] = [
     (t.DoubleType(), st.floats(1e6, 1e17) | st.integers(-(10**17), 10**17).map(float)),
     (t.FloatType(), st.floats(width=32)),
     (t.DecimalType(20, 9), st.decimals(-(10**10), 10**10, places=9)),
-    (t.DecimalType(12, 0), st.integers(-(10**11), 10**11).map(Decimal) | st.integers(0, 9).map(lambda n: Decimal(10**n))),
+    (t.DecimalType(12, 0), (st.integers(-(10**11), 10**11) | st.sampled_from([10**n for n in range(9)])).map(Decimal)),
     (t.DateType(), st.dates()),
     (t.TimeType(6), st.times()),
     (t.TimestampType(6), TIMES),
@@ -65,16 +66,22 @@ def columns_of_values(skip: tuple[type, ...] = ()) -> st.SearchStrategy[tuple[tu
     )
 
 
+def _needs_quotes(rows: list[Any], options: dict[str, str]) -> bool:
+    """Whether a text cannot be written without quotes, and there are none."""
+    if options.keys() != {"disable-quote-character"}:
+        return False
+    texts = [value for row in rows for value in row if isinstance(value, str)]
+    texts += [each for row in rows for value in row if isinstance(value, list) for each in value if each]
+    return any(char in text for text in texts for char in ",\n\r")
+
+
 @given(columns_of_values(skip=(t.MapType,)), st.sampled_from(CSV))
 def test_csv(drawn: tuple[tuple[t.DataType, ...], list[Any]], options: dict[str, str]) -> None:
     kinds, rows = drawn
     columns = schema(**{f"c{at}": kind for at, kind in enumerate(kinds)})
-    try:
-        messages = encode("csv", columns, rows, options)
-    except ValueError as error:
-        assert "disable-quote-character" in str(error)
-        return
-    assert len(messages) == len(rows)
+    refused = pytest.raises(ValueError, match="disable-quote-character")
+    with refused if _needs_quotes(rows, options) else nullcontext():
+        assert len(encode("csv", columns, rows, options)) == len(rows)
 
 
 @given(columns_of_values(), st.sampled_from(JSON))
