@@ -36,8 +36,8 @@ from benchmarks.start import processor_seconds
 from millrace.testing.services import Kafka, MariaDB, OpenSearch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-import user_behavior  # noqa: E402  of the examples
-import user_behavior_search as search  # noqa: E402
+import user_behavior
+import user_behavior_search as search
 
 BAR_LAG, BAR_MEMORY = 2.0, 1.05
 USERS, WARM_SECONDS, EVERY_SECONDS = 50_000, 60, 5

@@ -56,4 +56,5 @@ def _holder(cls: type) -> ModuleType | None:
     """A module that can be imported and has the class, whose own cannot: classes of C name a module as they like
     (``cimpl.Producer`` is in ``confluent_kafka``), and without their code they cannot travel."""
     modules = [module for name, module in sys.modules.copy().items() if name != "__main__"]
-    return next((each for each in modules if isinstance(each, ModuleType) and vars(each).get(cls.__name__) is cls), None)
+    known = (each for each in modules if isinstance(each, ModuleType))
+    return next((each for each in known if vars(each).get(cls.__name__) is cls), None)
