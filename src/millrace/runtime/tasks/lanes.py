@@ -13,6 +13,7 @@ from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.leading import Lead
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.slices import COST_FACTOR, LONGEST_NANOSECONDS
+from millrace.runtime.tasks.waiting import joined
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
@@ -134,14 +135,20 @@ class GateLane(Lane):
         if inbox is None:
             return
         packet = inbox.take()
+        size = len(packet.payload)
+        items, elements = self.gate.decoded(inbox.channel, packet.payload)
+        while inbox and elements < self.gate.piece and not leads:
+            payload = inbox.take().payload
+            more, added = self.gate.decoded(inbox.channel, payload)
+            items = joined(items, more)
+            elements, size = elements + added, size + len(payload)
         if inbox:
             self._filled.append(inbox)
-        items, elements = self.gate.decoded(inbox.channel, packet.payload)
         if leads and inbox.channel not in self.lead.channels:
-            self.lead.put_aside(items, len(packet.payload))
+            self.lead.put_aside(items, size)
         else:
             self.gate.waiting.extend(items)
-        self._taken = inbox, elements, len(packet.payload)
+        self._taken = inbox, elements, size
 
     def _next_inbox(self, leads: bool) -> Inbox | None:
         if leads:
@@ -178,7 +185,7 @@ class GateLane(Lane):
         if self._taken is not None:
             inbox, elements, size = self._taken
             self._taken = None
-            inbox.room.took(now, elements, size)
+            inbox.room.took(now, elements, size, self.gate.wanted // len(self._inboxes))
             if inbox.room.news():
                 self.news.append(inbox)
 
