@@ -120,11 +120,14 @@ class PieceSize:
     :param most: elements at any time.
     :param first: elements of the first piece.
     :param nanoseconds: how long one shall take.
+    :param steady: whether all elements take about the same: what single ones are called for may be slow at any time.
     """
 
-    __slots__ = ("_costs", "_largest", "_nanoseconds", "_pieces", "has_fallen", "most", "size")
+    __slots__ = ("_costs", "_largest", "_nanoseconds", "_pace", "_pieces", "_steady", "has_fallen", "most", "size")
 
-    def __init__(self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS) -> None:
+    def __init__(
+        self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS, steady: bool = False
+    ) -> None:
         self.most = most
         self.size = min(first, most)
         self._nanoseconds = nanoseconds
@@ -135,11 +138,14 @@ class PieceSize:
         """slow ones of a single element, since more was tried"""
         self._largest = 0
         """elements of the largest one since the size has fallen"""
+        self._steady = steady
+        self._pace = 0
+        """elements that a piece of the right length would have, by the last one"""
 
     @property
     def wanted(self) -> int:
-        """How many elements there should be room for: no more than were tried, and as many again."""
-        return min(self.size, 2 * self._largest)
+        """How many elements there should be room for: what was tried and as many again, or what the pace allows."""
+        return min(self.size, max(2 * self._largest, self._pace))
 
     def took(self, elements: int, nanoseconds: int) -> None:
         """A piece of so many elements has taken so long. A small one that was fast enough says nothing of large ones:
@@ -147,6 +153,8 @@ class PieceSize:
         self._costs.took(elements, nanoseconds)
         self._largest = max(self._largest, elements)
         longest = self._nanoseconds
+        if self._steady:
+            self._pace = elements * longest // max(nanoseconds, 1)
         if nanoseconds > longest // 4:
             longest = max(longest, int(MUCH_MORE * self._costs.fixed))
         if nanoseconds > longest:
@@ -180,7 +188,7 @@ def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) ->
         return PieceSize(most, most)
     if calls_for_each:
         return PieceSize(MOST_CALLED, first)
-    return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS)
+    return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS, steady=True)
 
 
 class Cutter:
