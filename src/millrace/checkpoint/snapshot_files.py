@@ -40,6 +40,7 @@ from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.waiting import event_times, only_waiting
@@ -80,7 +81,7 @@ class FolderSnapshots:
         saved = metadata.saved.get(info.uid)
         keeps = place.kept(info)
         if keeps is not None and not keeps.changes_nothing:
-            keyed = iter([keeps.apply(_full(keyed), adapt_values)])
+            keyed = (keeps.apply(piece, adapt_values) for piece in _whole(keyed, metadata.kind == SAVEPOINT))
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted, saved)
         if isinstance(info.spec, Window):
@@ -97,12 +98,19 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
-def _full(pieces: KeyedPieces) -> KeyedDelta:
-    """Everything, address by address."""
+def _whole(pieces: KeyedPieces, saved: bool) -> Iterator[KeyedDelta]:
+    """Everything, address by address.
+
+    :param saved: whether that is the form of the pieces: then rows that wait, whose types are not known here, stay as
+        they are.
+    """
     collected = KeyedStateBackend()
     for piece in pieces:
-        collected.apply(piece)
-    return collected.full()
+        waiting = {name: part for name, part in piece.items() if saved and part[0] == RowBufferTable.kind}
+        if waiting:
+            yield waiting
+        collected.apply({name: part for name, part in piece.items() if name not in waiting})
+    yield collected.full()
 
 
 def _adapted(

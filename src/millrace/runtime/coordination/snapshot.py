@@ -23,6 +23,11 @@ def meaning_of(info: OperatorInfo) -> tuple[str, ...]:
     return info.spec.config.meaning if isinstance(info.spec, TableStep) else ()
 
 
+def earlier_meaning_of(info: OperatorInfo) -> tuple[str, ...]:
+    """The same as earlier versions said it, where that differs."""
+    return info.spec.config.earlier_meaning if isinstance(info.spec, TableStep) else ()
+
+
 def stored_of(info: OperatorInfo) -> tuple[StoredCalls, tuple[Any, ...]] | None:
     """How accumulators lie in the state of an operator of a query, and one of nothing."""
     return info.spec.config.stored() if isinstance(info.spec, TableStep) else None
@@ -46,7 +51,7 @@ class OperatorPlace:
     meaning: tuple[str, ...] = ()
     """what the state of an operator of a query means; nothing: it is not known"""
     calls: dict[str, Any] | None = None
-    """how the accumulators of one that aggregates lie in its state (``StoredCalls``, plain JSON)"""
+    """how accumulators and rows lie in its state (``StoredCalls``, plain JSON)"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -67,7 +72,7 @@ class OperatorPlace:
     def changed(self, info: OperatorInfo) -> str | None:
         """How what its state means differs from what it means for an operator of today; None: not, or not known."""
         now = meaning_of(info)
-        if not self.meaning or not now:
+        if not self.meaning or not now or self.meaning == earlier_meaning_of(info):
             return None
         try:
             return changed(self.meaning, now) if self.kept(info) is None else None
@@ -75,12 +80,14 @@ class OperatorPlace:
             return str(error)
 
     def kept(self, info: OperatorInfo) -> Kept | None:
-        """What of its accumulators an operator of today goes on with; None: it does not aggregate, or not as before.
+        """What of its accumulators and rows an operator of today goes on with; None: all as it is, or it is not known.
 
         :raises NotKeptError: it can't go on.
         """
         now = stored_of(info)
         if self.calls is None or now is None or not isinstance(info.spec, TableStep):
+            return None
+        if self.meaning == earlier_meaning_of(info):
             return None
         return kept(StoredCalls.of(self.calls), *now, info.spec.config.new_calls_begin_empty)
 

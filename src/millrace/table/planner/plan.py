@@ -82,6 +82,7 @@ class Plan:
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
         self.meanings = Meanings()
+        self.earlier_meanings = Meanings(of_inputs=False)
         self._at: list[n.Rel] = []
         """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
@@ -171,7 +172,14 @@ class Plan:
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
         if self._at and not config.meaning:
             at = self._at[-1]
-            config = replace(config, meaning=self.meanings.of(at), call_texts=self.meanings.calls(at))
+            meaning, earlier = self.meanings.of(at), self.earlier_meanings.of(at)
+            config = replace(
+                config,
+                meaning=meaning,
+                earlier_meaning=() if earlier == meaning else earlier,
+                call_texts=self.meanings.calls(at),
+                input_columns=self.meanings.inputs(at) if meaning else (),
+            )
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
 
