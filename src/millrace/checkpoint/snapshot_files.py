@@ -40,7 +40,7 @@ from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
-from millrace.runtime.state.row_buffer_table import RowBufferTable
+from millrace.runtime.state.row_buffer_table import SINCE, RowBufferTable
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.waiting import event_times, only_waiting
@@ -81,7 +81,7 @@ class FolderSnapshots:
         saved = metadata.saved.get(info.uid)
         keeps = place.kept(info)
         if keeps is not None and not keeps.changes_nothing:
-            keyed = (keeps.apply(piece, adapt_values) for piece in _whole(keyed, metadata.kind == SAVEPOINT))
+            keyed = (keeps.apply(piece, adapt_values) for piece in _whole(keyed))
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted, saved)
         if isinstance(info.spec, Window):
@@ -98,19 +98,25 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
-def _whole(pieces: KeyedPieces, saved: bool) -> Iterator[KeyedDelta]:
-    """Everything, address by address.
-
-    :param saved: whether that is the form of the pieces: then rows that wait, whose types are not known here, stay as
-        they are.
-    """
+def _whole(pieces: KeyedPieces) -> Iterator[KeyedDelta]:
+    """Everything, address by address. Rows that wait are so already, unless they are told as batches with types."""
     collected = KeyedStateBackend()
+    waited: set[str] = set()
     for piece in pieces:
-        waiting = {name: part for name, part in piece.items() if saved and part[0] == RowBufferTable.kind}
+        waiting = {name: part for name, part in piece.items() if _waits(*part)}
+        told = {name: part for name, part in piece.items() if name not in waiting}
+        if waited & told.keys():
+            raise ValueError("a checkpoint of an earlier version has rows that wait in two forms: take a savepoint")
+        waited |= waiting.keys()
         if waiting:
             yield waiting
-        collected.apply({name: part for name, part in piece.items() if name not in waiting})
+        collected.apply(told)
     yield collected.full()
+
+
+def _waits(kind: str, entries: dict[Any, Any]) -> bool:
+    """Whether these are rows that wait, under their keys."""
+    return kind == RowBufferTable.kind and SINCE not in entries
 
 
 def _adapted(

@@ -14,7 +14,8 @@ from millrace.runtime.jobs.specs import TableStep, Window
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tables.stored_calls import Kept, NotKeptError, StoredCalls, kept
+from millrace.runtime.tables.stored_calls import Kept, StoredCalls, kept
+from millrace.runtime.tables.stored_types import NotKeptError
 from millrace.runtime.windows.description import describe_windows
 
 
@@ -52,6 +53,8 @@ class OperatorPlace:
     """what the state of an operator of a query means; nothing: it is not known"""
     calls: dict[str, Any] | None = None
     """how accumulators and rows lie in its state (``StoredCalls``, plain JSON)"""
+    kin: str = ""
+    """what an operator of a query is known by where its uid has changed with the query"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -67,6 +70,7 @@ class OperatorPlace:
             describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
             meaning_of(info),
             None if (stored := stored_of(info)) is None else stored[0].plain(),
+            info.kin,
         )
 
     def changed(self, info: OperatorInfo) -> str | None:
@@ -103,6 +107,12 @@ class OperatorPlace:
             self.offset,
             self.windows,
         )
+
+
+def same_state(place: OperatorPlace, info: OperatorInfo) -> bool:
+    """Whether an operator of a query is what an earlier one was, though its uid may be another one."""
+    known = place.calls is not None and stored_of(info) is not None and place.kin == info.kin
+    return known and place.operator == operator_class(info.spec, info.final).__name__
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -40,6 +40,9 @@ class Environment:
 @dataclass(frozen=True, kw_only=True)
 class TableConfig(ABC):
     """What an operator does: a frozen description that makes the operator, in as many subtasks as there are."""
+
+    passes_rows: ClassVar[bool] = False
+    """whether it keeps nothing, and what is behind it means the same without it"""
 
     environment: Environment = Environment()
     timely: bool = True
