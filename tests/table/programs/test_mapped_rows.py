@@ -40,29 +40,38 @@ def job_of(
     types: dict[str, str] | None = None,
     settings: dict[str, str] | None = None,
 ) -> JobGraph:
-    """A job over two tables of the same rows, ``t`` and ``r``, and over versions of the rows by ``h``."""
-    columns = {**PLAIN, **(types or {})}
-
-    def build(env: StreamExecutionEnvironment) -> DataStream:
-        tables = StreamTableEnvironment.create(env)
-        for key, value in (settings or {}).items():
-            tables.get_config().set(key, value)
-        schema = Schema.new_builder()
-        for name, kind in columns.items():
-            schema = schema.column(name, kind)
-        schema = schema.column_by_expression("ts", "TO_TIMESTAMP_LTZ(`at`, 3)")
-        schema = schema.column_by_expression("p", "PROCTIME()").watermark("ts", "ts - INTERVAL '1' SECOND")
-        typed = Types.ROW_NAMED(list(columns), [KINDS[kind] for kind in columns.values()])
-        for name in ("t", "r"):
-            source = env.from_source(ListSource(rows), WatermarkStrategy.no_watermarks(), name, typed)
-            tables.create_temporary_view(name, source.uid(f"source-{name}").set_parallelism(2), schema.build())
-        tables.create_temporary_function("JOINED", joined)
-        tables.create_temporary_function("GREATEST_OF", greatest)
-        tables.execute_sql(f"CREATE TEMPORARY VIEW v AS {VERSIONS}")
-        return tables.to_changelog_stream(tables.sql_query(query))
-
-    job = collecting(build, parallelism, epoch_records=records)
+    """A job of a query, see ``stream_of``."""
+    about = {"types": types, "settings": settings}
+    job = collecting(lambda env: stream_of(env, query, rows, **about), parallelism, epoch_records=records)
     return job if disk is None else replace(job, state=OnDisk((str(disk),)))
+
+
+def stream_of(
+    env: StreamExecutionEnvironment,
+    query: str,
+    rows: Sequence[Any] = ROWS,
+    types: dict[str, str] | None = None,
+    settings: dict[str, str] | None = None,
+) -> DataStream:
+    """The changes of a query over two tables of the same rows, ``t`` and ``r``, and over versions of the rows by ``h``,
+    ``v``."""
+    columns = {**PLAIN, **(types or {})}
+    tables = StreamTableEnvironment.create(env)
+    for key, value in (settings or {}).items():
+        tables.get_config().set(key, value)
+    schema = Schema.new_builder()
+    for name, kind in columns.items():
+        schema = schema.column(name, kind)
+    schema = schema.column_by_expression("ts", "TO_TIMESTAMP_LTZ(`at`, 3)")
+    schema = schema.column_by_expression("p", "PROCTIME()").watermark("ts", "ts - INTERVAL '1' SECOND")
+    typed = Types.ROW_NAMED(list(columns), [KINDS[kind] for kind in columns.values()])
+    for name in ("t", "r"):
+        source = env.from_source(ListSource(rows), WatermarkStrategy.no_watermarks(), name, typed)
+        tables.create_temporary_view(name, source.uid(f"source-{name}").set_parallelism(2), schema.build())
+    tables.create_temporary_function("JOINED", joined)
+    tables.create_temporary_function("GREATEST_OF", greatest)
+    tables.execute_sql(f"CREATE TEMPORARY VIEW v AS {VERSIONS}")
+    return tables.to_changelog_stream(tables.sql_query(query))
 
 
 VERSIONS = (

@@ -1,4 +1,4 @@
-"""Values that are computed anew when a row is taken back, where that must find the row again.
+"""Values that are computed again when a row is taken back, where that must find the row.
 
 RAND() over a table that changes gives a row another value when it is taken back than when it came. Sinks and Top-N know
 their rows by the other columns; aggregates and joins do not, and what they give would be wrong from then on.

@@ -111,7 +111,7 @@ class Plan:
         return known[1]
 
     def _check_values(self, node: n.Rel) -> None:
-        """Look for values that are computed anew when a row is taken back, once in each node."""
+        """Look for values that are computed again when a row is taken back, once in each node."""
         if id(node) in self._checked:
             return
         self._checked[id(node)] = node
