@@ -1,4 +1,4 @@
-"""A changed query that is killed while its state is restored, or in its first epoch, begins once more, and gives what it
+"""A changed query that is killed while its state is restored, or in its first epoch, begins once more: it gives what it
 would have given."""
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def test_patterns_of_many_partitions_go_on(source: str, parallelism: int, disk: 
 def test_another_pattern_of_many_partitions_is_refused(disk: Path | None, tmp_path: Path) -> None:
     first = SavedJob(matching(MATCH.format(3), disk), tmp_path / "first", 1)
     first.epoch(tmp_path / "saved")
-    query = MATCH.format(3)
-    for query in (MATCH.format(4), query.replace("B+", "B*"), query.replace("B.x AS b", "A.x AS b")):
+    before = MATCH.format(3)
+    for query in (MATCH.format(4), before.replace("B+", "B*"), before.replace("B.x AS b", "A.x AS b")):
         second = SavedJob(matching(query, disk), tmp_path / "second")
         with pytest.raises(RestoreError, match=r"(?s)nothing has run.*'Match'.*its query has changed: what was"):
             second.restore(str(tmp_path / "saved"))
