@@ -38,7 +38,7 @@ RULES = (
     ),
     works(
         "table.optimizer.non-deterministic-update.strategy",
-        "table.planner.nodes.lookups",
+        "table.planner.changing_values",
         "`TRY_RESOLVE`: what a changing row found in a look-up is kept, and taken back as it was; values as `RAND()` "
         "of rows that change are refused where they would not be found again",
     ),
