@@ -137,7 +137,7 @@ def rows_at_once(stream: Any, metadata: Any, group: int, names: Sequence[str], m
         flat.append(pages)
     if nested > NESTED_LIMITS * limit:
         raise ValueError(too_large(f"row group {group}, in its columns with lists or maps,", NESTED_LIMITS * limit))
-    rows = max(1, min(most, head.num_rows))
+    rows: int = max(1, min(most, head.num_rows))
     while rows > 1 and _needed(flat, nested, rows, head.num_rows) > limit:
         rows = (rows + 1) // 2
     if (needed := _needed(flat, 0, rows, head.num_rows)) > NESTED_LIMITS * limit:

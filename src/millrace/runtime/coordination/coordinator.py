@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.clocks import steady_of
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
 from millrace.runtime.coordination.chains import Chains
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
@@ -128,6 +129,7 @@ class Coordinator:
             job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
         )
         self._clock = clock
+        self._steady = steady_of(clock)
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
         self._sources = reading_states(job, clock)
@@ -141,7 +143,7 @@ class Coordinator:
         self._moves = Moves()
         self._commit_owed = False
         self._sweep_pause = SWEEP_MS
-        self._next_sweep = clock() + SWEEP_MS
+        self._next_sweep = self._steady() + SWEEP_MS
         self._chains = Chains(
             (stage, partition) for stage, partitions in enumerate(job.partitions) for partition in range(partitions)
         )
@@ -152,7 +154,7 @@ class Coordinator:
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._restored = RestoredStates()
         self._next_epoch = 1
-        self._epoch_began = -1
+        self._epoch_began = self._epoch_began_steady = -1
         """when the last epoch was planned (ms)"""
         self._last: int | None = None
         """the last epoch that is complete, of this job or of the one that it has begun from"""
@@ -239,6 +241,7 @@ class Coordinator:
         self._phases.begin()
         self.metrics.begin_epoch()
         self._epoch_began = now = self._clock()
+        self._epoch_began_steady = self._steady()
         self.log.give_up(now)
         if savepoint is not None or checkpoint is not None:
             self.log.expect(Pending(self._next_epoch, savepoint is not None, now))
@@ -335,7 +338,7 @@ class Coordinator:
             EpochRecord(
                 result.epoch,
                 began,
-                self._clock() - began,
+                self._steady() - self._epoch_began_steady,
                 result.records,
                 result.watermark,
                 result.checkpoint is not None,
@@ -471,7 +474,7 @@ class Coordinator:
         self._commit_owed = False
 
     def _sweep(self, epoch: int) -> None:
-        now = self._clock()
+        now = self._steady()
         if now >= self._next_sweep:
             self._sweep_pause = min(2 * self._sweep_pause, SWEEP_MS)
             self._next_sweep = now + self._sweep_pause
@@ -551,7 +554,7 @@ class Coordinator:
     def _begin_attempt(self) -> None:
         self.attempt += 1
         self._sweep_pause = min(SWEEP_AFTER_FAILURE_MS, SWEEP_MS)
-        self._next_sweep = self._clock() + self._sweep_pause
+        self._next_sweep = self._steady() + self._sweep_pause
 
     def restart(self) -> None:
         """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""

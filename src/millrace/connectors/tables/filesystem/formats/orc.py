@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -113,7 +113,7 @@ class _Records(ColumnRecords):
             return list(stripes)
         return [stripe for stripe in stripes if split.offset <= stripe * size // len(stripes) < split.end]
 
-    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, position: int) -> Generator[tuple[int, pa.RecordBatch], None, None]:
         # Without any column a stripe would not tell how many rows it has.
         columns = self._wanted.read or self._file.names[:1]
         at = 0
@@ -125,6 +125,6 @@ class _Records(ColumnRecords):
                     yield at, found.slice(skip) if skip else found
 
     def close(self) -> None:
-        self._batches.close()
+        cast(Generator[Any, None, None], self._batches).close()
         self._file.close()
         super().close()
