@@ -1,4 +1,4 @@
-"""Parquet and ORC files that somebody made to do harm: one error that names the file, in bounded memory."""
+"""Parquet and ORC files that were made to do harm: one error that names the file, in bounded memory."""
 
 from __future__ import annotations
 

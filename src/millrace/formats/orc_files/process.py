@@ -59,7 +59,7 @@ class _Asked:
 
 
 def serve(source: Any, target: Any, most: int) -> None:
-    """Answer until nobody asks.
+    """Answer until the other process ends.
 
     :param most: bytes of a batch.
     """

@@ -1,4 +1,4 @@
-"""A call that holds the interpreter stops all threads of its process, and nobody can ask where it is.
+"""A call that holds the interpreter stops all threads of its process, those that tell where it is, too.
 
 So a thread says again and again that it still runs. When it has not for a while, a timer outside the interpreter writes
 where all threads are to the process's log: the function that does not let go is on top of its task's operator.

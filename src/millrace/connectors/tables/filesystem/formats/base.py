@@ -174,7 +174,7 @@ class FileColumns:
 
 
 def _has_text(type_: pa.DataType) -> bool:
-    """Whether values can be no UTF-8: whoever reads them later would fail then, and not say where they are from."""
+    """Whether values can be no UTF-8. Later such a value would be an error that does not say where it is from."""
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return True
     return any(_has_text(type_.field(at).type) for at in range(type_.num_fields))
