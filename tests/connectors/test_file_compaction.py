@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.dying import killed_at
 from tests.connectors.test_file_sink import ByLength, LinesFactory, content, hidden, row_builder, visible
 
 from millrace.connectors.file_system import FileCompactor, FileCompactStrategy, FileSink, RollingPolicy, compaction
@@ -135,6 +136,38 @@ def test_a_driver_that_dies_at_any_moment_loses_and_doubles_nothing(
     assert content(tmp_path) == ["0", "1", "2"]
     assert len(visible(tmp_path)) == 1
     assert hidden(tmp_path) == []
+
+
+def committed(base: Path, step: int, again: bool) -> bool:
+    """A driver commits and is killed at a step, its successor perhaps, too; whether there are so many."""
+    run = SinkRun(compacting(base).build(), parallelism=3)
+    files = [pending for each in range(3) for pending in run.task(each, [f"{each}"], False, False)[0]]
+    committer = run.sink.create_committer()
+    assert committer is not None
+
+    def recovers() -> None:
+        committer.recover("job", files, [])
+        committer.commit(files)
+
+    killed = killed_at(step, lambda: committer.commit(files))
+    if again:
+        killed_at(step, recovers)
+    recovers()
+    return killed
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_driver_that_is_killed_loses_and_doubles_nothing(tmp_path: Path, again: bool) -> None:
+    """Before and after each thing that it does to a file."""
+    step, killed = 0, True
+    while killed:
+        base = tmp_path / str(step)
+        killed = committed(base, step, again)
+        assert content(base) == ["0", "1", "2"]
+        assert len(visible(base)) == 1
+        assert hidden(base) == []
+        step += 1
+    assert step > 20
 
 
 def test_what_was_finished_without_compaction_stays_as_it_is(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from millrace.common.files.limits import record_limit, too_large
 from millrace.formats.avro_safe import UNREADABLE, is_recursive
 
-__all__ = ["BROKEN", "avro_blocks"]
+__all__ = ["BROKEN", "avro_blocks", "written_schema"]
 
 BROKEN = (
     *UNREADABLE,
@@ -46,13 +46,30 @@ def avro_blocks(stream: Any) -> Any:
     return reader(io.BufferedReader(plain))
 
 
+def written_schema(stream: Any) -> Any:
+    """The schema that a file was written with, as JSON.
+
+    :raises ValueError: it is no Avro file.
+    """
+    return _schema(_header(stream)[0])
+
+
+def _schema(entries: dict[str, bytes]) -> Any:
+    try:
+        return json.loads(entries["avro.schema"])
+    except KeyError:
+        raise ValueError("it has no schema") from None
+    except RecursionError:
+        raise ValueError("its schema is nested too deeply") from None
+
+
 class _Plain(io.RawIOBase):
     """A file of Avro without compression."""
 
     def __init__(self, stream: Any) -> None:
         buffered = io.BufferedReader(stream)
         entries, sync = _header(buffered)
-        self.schema = json.loads(entries["avro.schema"])
+        self.schema = _schema(entries)
         self._pieces = _pieces(buffered, entries, sync, record_limit())
         self._rest = memoryview(b"")
         self._position = 0
@@ -112,12 +129,16 @@ def _header(stream: Any) -> tuple[dict[str, bytes], bytes]:
     if _exactly(stream, len(_MAGIC)) != _MAGIC:
         raise ValueError("it does not begin as one")
     entries: dict[str, bytes] = {}
+    size = 0
     while count := _read_number(stream):
         if count < 0:
             _read_number(stream)  # the size of what follows
         for _ in range(abs(count)):
             key = _read_sized(stream).decode("utf-8", "replace")
             entries[key] = _read_sized(stream)
+            size += len(key) + len(entries[key])
+            if size > _HEADER_BYTES:
+                raise ValueError(f"its header is larger than {_HEADER_BYTES} bytes")
     return entries, _exactly(stream, _SYNC)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.arrow_rows import rows_of_batch
 from millrace.formats.arrow_writer import ArrowWriterFactory
+from millrace.formats.parquet_pages import Fetched, rows_at_once
 from millrace.formats.types import arrow_schema, row_type_info
 
 __all__ = ["ParquetBatches", "ParquetBulkWriters", "ParquetColumnarRowInputFormat"]
@@ -72,21 +74,16 @@ class ParquetBatches(SplitRecords[T], Generic[T]):
 
     def __init__(self, split: FileSplit, schema: Any, batch_size: int, case_sensitive: bool) -> None:
         self._split = split
-        self._stream = open_file_system(split.root)[0].open_input_file(split.path)
-        try:
-            self._file = parquet_file(self._stream)
-        except pa.ArrowInvalid as error:
-            self._stream.close()
-            raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
+        self._file = OpenParquet(split)
         self._schema = schema
-        present = {name if case_sensitive else name.lower(): name for name in self._file.schema_arrow.names}
-        names = self._file.schema_arrow.names if schema is None else schema.names
+        present = {name if case_sensitive else name.lower(): name for name in self._file.names}
+        names = self._file.names if schema is None else schema.names
         self._names = list(names)
         self._columns = [present.get(name if case_sensitive else name.lower()) for name in names]
         self._position = split.position or 0
         self._batches = self._open_batches(batch_size)
 
-    def _open_batches(self, batch_size: int) -> Any:
+    def _open_batches(self, batch_size: int) -> Iterator[Any]:
         metadata = self._file.metadata
         groups = list(range(metadata.num_row_groups))
         if not self._split.whole:
@@ -94,28 +91,36 @@ class ParquetBatches(SplitRecords[T], Generic[T]):
         self._skip = self._position
         while groups and self._skip >= metadata.row_group(groups[0]).num_rows:
             self._skip -= metadata.row_group(groups.pop(0)).num_rows
-        if not groups:
-            return iter(())
         columns = [name for name in self._columns if name is not None]
-        return self._file.iter_batches(batch_size, row_groups=groups, columns=columns)
+        return (batch for group in groups for batch in self._file.batches(group, columns, batch_size, threads=True))
 
     @abstractmethod
     def _elements(self, batch: Any) -> list[T]:
         """What the rows of a record batch are for programs."""
 
     def read_batch(self) -> list[T] | None:
-        batch = next(self._batches, None)
+        batch = self._next()
         while batch is not None and self._skip >= batch.num_rows > 0:
             self._skip -= batch.num_rows
-            batch = next(self._batches, None)
+            batch = self._next()
         if batch is None:
             return None
         if self._skip:
             batch = batch.slice(self._skip)
             self._skip = 0
-        found = self._elements(self._projected(batch))
+        try:
+            found = self._elements(self._projected(batch))
+        except UnicodeDecodeError as error:
+            place = f"{self._split.path}, after row {self._position}"
+            raise RecordError(f"{place}: a text is not UTF-8: {error}") from error
         self._position += batch.num_rows
         return found
+
+    def _next(self) -> Any:
+        try:
+            return next(self._batches, None)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
 
     def _projected(self, batch: Any) -> Any:
         if self._schema is None:
@@ -136,7 +141,6 @@ class ParquetBatches(SplitRecords[T], Generic[T]):
 
     def close(self) -> None:
         self._file.close()
-        self._stream.close()
 
 
 class _ParquetRecords(ParquetBatches[Row]):
@@ -175,10 +179,65 @@ class _ParquetWriterFactory(ArrowWriterFactory):
         file.write_batch(batch, row_group_size=ROW_GROUP)
 
 
-def parquet_file(source: Any) -> Any:
+class OpenParquet:
+    """The file of a split, whose sizes are not believed.
+
+    :raises RecordError: it is no Parquet file.
+    """
+
+    def __init__(self, split: FileSplit) -> None:
+        stream = open_file_system(split.root)[0].open_input_file(split.path)
+        try:
+            self._held: Any = Fetched(stream) if split.root else stream
+            # What is held is not fetched again, together with other ranges.
+            self._file = parquet_file(pa.PythonFile(self._held) if split.root else stream, pre_buffer=not split.root)
+            self.metadata: Any = self._file.metadata
+            self.schema: pa.Schema = self._file.schema_arrow
+            self.names: list[str] = self.schema.names
+        except (pa.ArrowException, OSError, ValueError) as error:
+            stream.close()
+            raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
+        self._stream = stream
+
+    def batches(
+        self, group: int, columns: Sequence[str], most: int, threads: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group, as many at once as fit into the memory that a record may have.
+
+        :raises ValueError: not even one does, or the file is damaged.
+        """
+        rows = rows_at_once(self._held, self.metadata, group, columns, most)
+        found = self._file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=threads)
+        return found if rows * _FEW > most else _gathered(found, most)
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
+        self._stream.close()
+
+
+_FEW = 16
+_GATHERED = 16 << 20
+"""bytes of small batches that become one"""
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > most or size + batch.nbytes > _GATHERED):
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
+
+
+def parquet_file(source: Any, pre_buffer: bool = True) -> Any:
     """A file to read. Old times (INT96) in microseconds: as the nanoseconds that pyarrow makes of them by itself, those
     before 1677 and after 2262 would silently become others."""
-    return pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(source, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
 
 
 def begins_in(split: FileSplit, group: Any) -> bool:

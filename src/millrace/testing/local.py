@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.job_metrics import LeftOut
 from millrace.runtime.exchange.exchange import ACK, Packet

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from millrace.checkpoint.files import alive
 from millrace.checkpoint.files.alive import Heartbeat, is_left_alone, living_driver
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.files.folder import RemoteFolder, open_folder
 
 DRIVE = """
 import sys
@@ -64,8 +67,51 @@ def test_others_are_judged_by_what_they_say(tmp_path: Path, silent: int, lives: 
     Heartbeat(folder).start()
     path = tmp_path / alive.DRIVER
     known = json.loads(path.read_text())
-    path.write_text(json.dumps({**known, "machine": "another", "process": 1, "beat": known["beat"] - silent}))
+    path.write_text(json.dumps({**known, "machine": "another", "process": 1}))
+    os.utime(path, (known["beat"] - silent, known["beat"] - silent))
     assert (living_driver(folder) is not None) == lives
+    assert is_left_alone(folder) != lives
+    assert [each.name for each in tmp_path.iterdir()] == [alive.DRIVER]
+
+
+HOURS = 5 * 3600
+
+
+@pytest.mark.parametrize("off", [-HOURS, HOURS])
+@pytest.mark.parametrize("lives", [True, False])
+def test_clocks_that_are_hours_off_take_no_driver_for_dead(
+    tmp_path: Path, off: int, lives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a dead one for alive: the clock of the store counts, whoever wrote what."""
+    folder = open_folder(str(tmp_path))
+    path = tmp_path / alive.DRIVER
+    now = time.time()
+    driver = {"machine": "another", "host": "h", "process": 1, "started": None, "beat": now + off}
+    path.write_text(json.dumps(driver))
+    if not lives:
+        os.utime(path, (now - 90, now - 90))
+    assert (living_driver(folder) is not None) == lives
+    monkeypatch.setattr(time, "time", lambda: now - off)
+    assert (living_driver(folder) is not None) == lives
+
+
+def test_where_the_store_says_no_time_the_clocks_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = open_folder(str(tmp_path))
+    monkeypatch.setattr(folder, "age", lambda path: None)
+    driver = {"machine": "another", "host": "h", "process": 1, "started": None, "beat": time.time() - 90}
+    (tmp_path / alive.DRIVER).write_text(json.dumps(driver))
+    assert is_left_alone(folder)
+
+
+def test_the_age_of_a_file_far_away(tmp_path: Path) -> None:
+    """As of one here."""
+    folder = RemoteFolder("x:", LocalFileSystem(), str(tmp_path))
+    folder.write("a", [b"1"])
+    os.utime(tmp_path / "a", (time.time() - 90, time.time() - 90))
+    for each in (folder, open_folder(str(tmp_path))):
+        assert 89 < (each.age("a") or 0) < 120
+        assert each.age("missing") is None
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
 def test_what_is_no_such_file_says_nothing(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ DRIVER = "driver"
 """The file."""
 BEAT_SECONDS = 10.0
 SILENT_SECONDS = 60.0
-"""A driver on another machine that has said nothing for so long is dead. Clocks may differ by most of that."""
+"""A driver on another machine that has said nothing for so long is dead, by the clock of the store where it says so;
+where that is not known by those of the machines, which may differ by most of that."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,12 @@ class LivingDriver:
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
-    @property
-    def lives(self) -> bool:
+    def lives(self, folder: Folder) -> bool:
+        """:param folder: where its file lies."""
         if self.machine == this_machine():
             return is_alive(self.process, self.started)
-        return time.time() - self.beat < SILENT_SECONDS
+        silent = folder.age(DRIVER)
+        return (time.time() - self.beat if silent is None else silent) < SILENT_SECONDS
 
 
 class Heartbeat:
@@ -77,13 +79,13 @@ class Heartbeat:
 def living_driver(folder: Folder) -> LivingDriver | None:
     """Who drives the job of a folder; None if no process does any more, or never said so."""
     driver = _read(folder)
-    return driver if driver is not None and driver.lives else None
+    return driver if driver is not None and driver.lives(folder) else None
 
 
 def is_left_alone(folder: Folder) -> bool:
     """Whether a driver has been here, and is dead."""
     driver = _read(folder)
-    return driver is not None and not driver.lives
+    return driver is not None and not driver.lives(folder)
 
 
 def _read(folder: Folder) -> LivingDriver | None:

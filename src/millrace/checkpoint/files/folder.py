@@ -64,6 +64,10 @@ class Folder(Protocol):
     def sizes(self, path: str = "") -> dict[str, int]:
         """As ``files``, with their sizes in bytes; one listing."""
 
+    def age(self, path: str) -> float | None:
+        """How long ago (s) a file was written, by the clock that gives the files here their times, which no process
+        sets; None: that cannot be known."""
+
     def persist(self, paths: Iterable[str]) -> None:
         """Let files outlast a loss of power, and their names, too. Those that are gone are no matter."""
 
@@ -169,6 +173,17 @@ class LocalFolder:
                 yield from self._walk(name)
             else:
                 yield name, entry
+
+    def age(self, path: str) -> float | None:
+        probe = f"{path}.{uuid.uuid4().hex[:8]}"
+        try:
+            self.write(probe, [b"now"])
+            try:
+                return os.stat(self._path(probe)).st_mtime - os.stat(self._path(path)).st_mtime
+            finally:
+                self.delete(probe)
+        except OSError:
+            return None
 
     def persist(self, paths: Iterable[str]) -> None:
         files = list(map(self._path, paths))
@@ -277,6 +292,18 @@ class RemoteFolder:
         for info in found:
             if info.type is fs.FileType.File:
                 yield info.path.lstrip("/")[prefix:], info
+
+    def age(self, path: str) -> float | None:
+        probe = f"{path}.{uuid.uuid4().hex[:8]}"
+        try:
+            self.write(probe, [b"now"])
+            try:
+                now, then = self._system.get_file_info([self._path(probe), self._path(path)])
+                return None if now.mtime_ns is None or then.mtime_ns is None else (now.mtime_ns - then.mtime_ns) / 1e9
+            finally:
+                self.delete(probe)
+        except OSError:
+            return None
 
     def persist(self, paths: Iterable[str]) -> None:
         """What is closed there stays."""

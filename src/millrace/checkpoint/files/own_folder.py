@@ -71,6 +71,9 @@ class OwnFolder:
     def size(self, path: str) -> int | None:
         return self._files.size(self._path(path))
 
+    def age(self, path: str) -> float | None:
+        return None
+
     def sizes(self, path: str = "") -> dict[str, int]:
         found = {file: self.size(file) for file in self.files(path)}
         return {file: size for file, size in found.items() if size is not None}

@@ -11,7 +11,7 @@ from millrace.cluster.publishing.metrics import job_metrics
 from millrace.cluster.publishing.restarts import describe_restarts
 from millrace.cluster.publishing.times import ended, timestamps
 from millrace.common.jobs.job_status import JobStatus
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.restart_policies import NoRestart
 from millrace.runtime.jobs.vertices import hex_id

@@ -6,7 +6,7 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.publishing.restarts import describe_restarts
 from millrace.cluster.publishing.vertices import planned_vertex
 from millrace.common.jobs.job_status import JobStatus
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark.jobs.submit import JobSettings
 from millrace.util.secrets import mask_options

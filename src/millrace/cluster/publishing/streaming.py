@@ -13,7 +13,7 @@ from millrace.cluster.publishing.restarts import describe_restarts
 from millrace.cluster.publishing.times import ended, timestamps
 from millrace.cluster.publishing.vertices import vertex_documents
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.history import EpochRecord
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.spark.jobs.runner import JobRunner

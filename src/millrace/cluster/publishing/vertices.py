@@ -17,7 +17,7 @@ from millrace.cluster.publishing.failed_task import task_of
 from millrace.cluster.publishing.metrics import accumulator_documents, documents, subtask_metrics
 from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.figures import SubtaskFigures
 from millrace.runtime.coordination.reporting import task_metrics
 from millrace.runtime.elements import MIN_TIMESTAMP

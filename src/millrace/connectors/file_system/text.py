@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from millrace.common.files.limits import record_limit, too_large
 from millrace.common.typeinfo import Types
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords, StreamFormat
@@ -84,16 +86,44 @@ class _CountedLines(SplitRecords[str]):
         self._split = split
         stream = io.BufferedReader(open_stream(split))
         self._text = io.TextIOWrapper(stream, charset, errors, newline=None)
+        self._limit = record_limit()
+        self._most = self._limit // max(1, len("\n\n".encode(charset)) - len("\n".encode(charset)))
+        self._line = 0
+        self._failure: RecordError | None = None
         self._position = split.position or 0
         self._head = "\ufeff" if not self._position else ""
-        for _ in islice(self._text, self._position):
+        for _ in islice(self._lines(), self._position):
             pass
 
+    def _lines(self) -> Iterator[str]:
+        """Lines with their ends.
+
+        :raises RecordError: one is larger than it may be.
+        """
+        if self._failure is not None:
+            raise self._failure
+        while line := self._text.readline(self._most + 1):
+            if len(line) > self._most:
+                place = f"{self._split.path}, line {self._line + 1}"
+                raise RecordError(f"{place}: {too_large('a line', self._limit)}")
+            self._line += 1
+            yield line
+
     def read_batch(self) -> list[str] | None:
+        lines: list[str] = []
+        size = 0
         try:
-            lines = self._text.readlines(FETCH_SIZE)
+            for line in self._lines():
+                lines.append(line)
+                size += len(line)
+                if size >= FETCH_SIZE:
+                    break
         except UnicodeDecodeError as error:
-            raise RecordError(f"{self._split.path}, after line {self._position}: {error}") from error
+            raise RecordError(f"{self._split.path}, after line {self._line}: {error}") from error
+        except RecordError as error:
+            if not lines:
+                raise
+            self._failure = error  # the lines before it are good
         if not lines:
             return None
         self._position += len(lines)

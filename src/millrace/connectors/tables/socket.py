@@ -10,6 +10,7 @@ import pyarrow as pa
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
 from millrace.formats.tables.registry import format_factory, format_names, format_options
 from millrace.relational.formats import DecodingFormat, FormatContext
 from millrace.relational.rex import Rex
@@ -69,7 +70,7 @@ class SocketFactory(TableFactory):
 
     @property
     def optional(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("byte-delimiter", "max-retry", *(f"{name}." for name in format_names()))
+        return ("byte-delimiter", "max-retry", DEAD_LETTERS, *(f"{name}." for name in format_names()))
 
     def source(self, table: TableContext) -> TableSource:
         options = TableOptions(table)
@@ -86,4 +87,5 @@ class SocketFactory(TableFactory):
         factory = format_factory(name, table.summary)
         own = format_options(factory, name, table.options, table.summary)
         context = FormatContext(table.summary, table.columns, own, (), dict(table.configuration))
-        return SocketTableSource(server, factory.decoding(context), blank=name == "raw")
+        decoding = with_dead_letters(factory.decoding(context), table.options, table.summary)
+        return SocketTableSource(server, decoding, blank=name == "raw")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.bases.ahead import Ahead
+from millrace.runtime.clocks import steady_of
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, is_final, shorten, user_location
@@ -49,6 +50,8 @@ class OperatorContext:
         self.output_type = output_type
         self.side_types = side_types
         self.clock = clock
+        self.steady = steady_of(clock)
+        """as ``clock``, to measure with: it is never set"""
         """processing time in ms since the epoch"""
         self.midst = Midst() if midst is None else midst
         """of the task"""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,15 +15,11 @@ from millrace.common.state import (
     StateDescriptor,
 )
 from millrace.metrics.metricbase import MetricGroup
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.context.global_aggregate import SubtaskAggregates
 from millrace.runtime.context.measures import Measures
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
-
-
-def now_millis() -> int:
-    """The time in ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 class OperatorRuntimeContext(RuntimeContext):

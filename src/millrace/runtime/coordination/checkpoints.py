@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from millrace.runtime.bases.spans import is_over
+from millrace.runtime.clocks import steady_of
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, CheckpointStats, CheckpointStatus, Pending
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.snapshot import JobSnapshot
@@ -49,6 +50,7 @@ class Checkpoints:
         """tasks of the checkpoints of earlier drivers"""
         self._store = store
         self._clock = clock
+        self._steady = steady_of(clock)
         self._cleaner = cleaner or AtOnce()
         self._kept: list[Kept] = []
         self._going: list[Kept] = []
@@ -57,7 +59,7 @@ class Checkpoints:
         """those of them that the cleaner is about to delete"""
         self._failed = 0
         """checkpoints in a row that failed"""
-        self._begun = clock()
+        self._begun = self._steady()
         self._ended = self._begun
 
     def adopt(self, kept: Iterable[Kept]) -> None:
@@ -71,7 +73,7 @@ class Checkpoints:
 
     def due(self) -> bool:
         """Whether the epoch that ends now should become a checkpoint."""
-        now, settings = self._clock(), self.settings
+        now, settings = self._steady(), self.settings
         return is_over(now, self._begun + settings.interval, settings.interval) and is_over(
             now, self._ended + settings.min_pause, settings.min_pause
         )
@@ -83,8 +85,7 @@ class Checkpoints:
         :param epoch_began: when the epoch began that ends with it (ms); -1: not known.
         :raises JobFailedError: more failures in a row than are tolerable.
         """
-        began = self._clock()
-        self._begun = began
+        began, self._begun = self._clock(), self._steady()
         log = self.log
         if log.pending is None:
             log.expect(Pending(snapshot.epoch, False, began))
@@ -94,8 +95,8 @@ class Checkpoints:
             cause: BaseException | None = None
         except Exception as error:
             cause = error
-        self._ended = self._clock()
-        took = self._ended - began
+        self._ended = self._steady()
+        took = self._ended - self._begun
         if cause is None and took > self.settings.timeout and not must:
             cause = TimeoutError(f"it took {took} ms, the timeout is {self.settings.timeout} ms")
         kept = Kept(snapshot.epoch, {task: chain.first for task, chain in snapshot.tasks.items()})

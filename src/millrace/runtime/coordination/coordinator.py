@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.clocks import steady_of
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
 from millrace.runtime.coordination.chains import Chains
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
@@ -129,6 +130,7 @@ class Coordinator:
             job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
         )
         self._clock = clock
+        self._steady = steady_of(clock)
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
         self._sources = reading_states(job, clock)
@@ -142,7 +144,7 @@ class Coordinator:
         self._moves = Moves()
         self._commit_owed = False
         self._sweep_pause = SWEEP_MS
-        self._next_sweep = clock() + SWEEP_MS
+        self._next_sweep = self._steady() + SWEEP_MS
         self._chains = Chains(
             (stage, partition) for stage, partitions in enumerate(job.partitions) for partition in range(partitions)
         )
@@ -153,7 +155,7 @@ class Coordinator:
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._restored = RestoredStates()
         self._next_epoch = 1
-        self._epoch_began = -1
+        self._epoch_began = self._epoch_began_steady = -1
         """when the last epoch was planned (ms)"""
         self._last: int | None = None
         """the last epoch that is complete, of this job or of the one that it has begun from"""
@@ -240,6 +242,7 @@ class Coordinator:
         self._phases.begin()
         self.metrics.begin_epoch()
         self._epoch_began = now = self._clock()
+        self._epoch_began_steady = self._steady()
         self.log.give_up(now)
         if savepoint is not None or checkpoint is not None:
             self.log.expect(Pending(self._next_epoch, savepoint is not None, now))
@@ -336,7 +339,7 @@ class Coordinator:
             EpochRecord(
                 result.epoch,
                 began,
-                self._clock() - began,
+                self._steady() - self._epoch_began_steady,
                 result.records,
                 result.watermark,
                 result.checkpoint is not None,
@@ -472,7 +475,7 @@ class Coordinator:
         self._commit_owed = False
 
     def _sweep(self, epoch: int) -> None:
-        now = self._clock()
+        now = self._steady()
         if now >= self._next_sweep:
             self._sweep_pause = min(2 * self._sweep_pause, SWEEP_MS)
             self._next_sweep = now + self._sweep_pause
@@ -552,7 +555,7 @@ class Coordinator:
     def _begin_attempt(self) -> None:
         self.attempt += 1
         self._sweep_pause = min(SWEEP_AFTER_FAILURE_MS, SWEEP_MS)
-        self._next_sweep = self._clock() + self._sweep_pause
+        self._next_sweep = self._steady() + self._sweep_pause
 
     def restart(self) -> None:
         """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""

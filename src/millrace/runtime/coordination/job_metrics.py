@@ -13,6 +13,7 @@ from millrace.common.accumulators import Accumulator
 from millrace.metrics.metricbase import Measured, MetricGroup
 from millrace.metrics.report import MetricEntry, MetricsReport
 from millrace.metrics.snapshot import CounterSnapshot, HistogramSnapshot
+from millrace.runtime.clocks import steady_of
 from millrace.runtime.context.accumulators import Accumulators
 from millrace.runtime.context.measures import MeasureState
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -54,7 +55,7 @@ class Recent:
 class _Subtask:
     """What the driver knows about one subtask."""
 
-    def __init__(self, info: OperatorInfo, clock: Callable[[], float]) -> None:
+    def __init__(self, info: OperatorInfo, clock: Callable[[], float], wall: Callable[[], int]) -> None:
         self.users = MetricGroup(clock=clock)
         self.accumulators = Accumulators()
         self._watermark = self._watermark_out = MIN_TIMESTAMP
@@ -84,16 +85,16 @@ class _Subtask:
         self.jumps = 0
         """records that the watermark does not follow"""
         if isinstance(info.spec, Source):
-            self._system.gauge("watermarkLag", lambda: self._lag(clock()))
+            self._system.gauge("watermarkLag", lambda: self._lag(wall()))
             self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
             self._system.gauge("isIdle", lambda: int(self._idle))
             self._system.gauge("numSplits", lambda: self._splits)
         self._clock = clock
 
-    def _lag(self, now: float) -> int | None:
+    def _lag(self, now: int) -> int | None:
         """How far the watermark is behind the clock (ms); None before the first one, and after the last."""
         known = MIN_TIMESTAMP < self._watermark_out < MAX_WATERMARK
-        return int(now * 1000) - self._watermark_out if known else None
+        return now - self._watermark_out if known else None
 
     def so_far(self, report: OperatorReport | OperatorSoFar) -> None:
         """What has been done since the epoch began."""
@@ -159,13 +160,14 @@ class JobMetrics:
     def __init__(self, job: JobGraph, clock: Callable[[], int]) -> None:
         """``clock``: processing time in ms."""
         self._job = job
-        self._clock = clock
+        self._clock = steady_of(clock)
+        self._wall = clock
         self._host = socket.gethostname()
         self._lock = threading.Lock()
-        self._now = clock() / 1000
+        self._now = self._clock() / 1000
         """seconds; read once for all subtasks"""
         self._subtasks = {
-            (info.id, subtask): _Subtask(info, self._seconds)
+            (info.id, subtask): _Subtask(info, self._seconds, clock)
             for info in job.operators
             for subtask in range(info.parallelism)
         }

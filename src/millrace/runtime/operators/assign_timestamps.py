@@ -151,7 +151,7 @@ class EventTime:
             return
         self.periodic(now)
         if self._idle_timeout is not None:
-            if self._last_active is None:
+            if self._last_active is None or self._last_active > now:  # of another process
                 self._last_active = now
             elif now - self._last_active >= self._idle_timeout:
                 self._set_idle(True)
@@ -238,7 +238,7 @@ class AssignTimestampsOperator(Operator):
 
     def process(self, chunk: Chunk, input: int) -> None:
         try:
-            self._time.elements(chunk.values, chunk.timestamps, self.context.clock())
+            self._time.elements(chunk.values, chunk.timestamps, self.context.steady())
         except ExtractionError as error:
             raise self.context.error(error.cause or error, error.element, f" {error}") from error
 
@@ -251,7 +251,7 @@ class AssignTimestampsOperator(Operator):
         """The input's status says nothing about the event time that begins here."""
 
     def tick(self, now: int) -> None:
-        self._time.clock(now)
+        self._time.clock(self.context.steady())
 
     def snapshot(self) -> Any:
         return self._time.snapshot()

@@ -188,7 +188,7 @@ class SourceOperator(ReadingOperator):
             if given.kind is Kind.TOLD:
                 self._told.append(kept.next().content)
             elif not given.elements:
-                hand_on(kept.next(), self._times, self.context.clock())
+                hand_on(kept.next(), self._times, self.context.steady())
                 budget.took(given.records)
             elif budget.spent():
                 return
@@ -220,7 +220,7 @@ class SourceOperator(ReadingOperator):
         )
 
     def _hand_on_piece(self, budget: Budget) -> None:
-        kept, midst, now = self._kept, self.context.midst, self.context.clock()
+        kept, midst, now = self._kept, self.context.midst, self.context.steady()
         size = self._rows_size if kept.first.content[0][0].__class__ is Rows else self._size
         most = budget.fitting(size.size, size is self._rows_size)
         if budget.stays and (several := kept.take_several(min(most, FEW_RECORDS))):
@@ -300,7 +300,7 @@ class SourceOperator(ReadingOperator):
     def tick(self, now: int) -> None:
         # A source that has to wait for others is not idle.
         if not self._finished and not self._paused and not self._kept:
-            self._times.clock(now)
+            self._times.clock(self.context.steady())
             self._report = replace(self._report, watermark=self._times.watermark, idle=self._times.idle)
 
     def operator_state(self) -> OperatorStateBackend:

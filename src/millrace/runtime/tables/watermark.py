@@ -92,7 +92,7 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         if times.null_count:
             names = self.config.names
             raise _no_time(names[self.config.column] if names else "", rows, names, times)
-        self._last_active = self.context.clock()
+        self._last_active = self.context.steady()
         self._set_idle(False)
         self.emit_rows(rows)
         marks = self.evaluator(rows.columns, len(rows)).column(self.config.expression)
@@ -127,9 +127,10 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         timeout = self.config.idle_timeout
         if not timeout or self._largest == MAX_WATERMARK:
             return
-        if self._last_active is None:
-            self._last_active = now
-        elif now - self._last_active >= timeout:
+        steady = self.context.steady()
+        if self._last_active is None or self._last_active > steady:  # of another process
+            self._last_active = steady
+        elif steady - self._last_active >= timeout:
             self._set_idle(True)
 
     def _set_idle(self, idle: bool) -> None:

@@ -23,7 +23,7 @@ from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.result_files import TaskResults
 from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.exchange.flow_writer import EpochMark, SenderMarks
 from millrace.runtime.failure import full_traceback
 from millrace.runtime.protocol.epoch import TaskAck

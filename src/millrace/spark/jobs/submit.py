@@ -22,7 +22,7 @@ from millrace.datastream.settings import options
 from millrace.datastream.settings.dependencies import Dependencies
 from millrace.datastream.settings.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.checkpoint_log import CheckpointStats
 from millrace.runtime.coordination.cleaning import InBackground
 from millrace.runtime.coordination.coordinator import Coordinator

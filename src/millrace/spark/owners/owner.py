@@ -33,6 +33,7 @@ from millrace.spark.owners.frames import (
     receive,
     send,
 )
+from millrace.spark.owners.held import watch_interpreter
 from millrace.spark.owners.running import Running
 from millrace.spark.owners.staying import stay
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
@@ -51,6 +52,7 @@ def serve(control: socket.socket, job_id: str, keeper: str) -> None:
     """
     known = own_modules()
     _limit_memory()
+    watch_interpreter()
     running = Running(f"{this_machine()}-{os.getpid()}")
     running.folder = os.path.dirname(keeper)
     threads: list[threading.Thread] = []

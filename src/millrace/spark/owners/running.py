@@ -15,7 +15,7 @@ from millrace.checkpoint.files.shared import FirstWrite, first_write
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.tasks.result_files import TaskResults
 from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.failover import failing_alone
 from millrace.runtime.exchange.exchange import ACK, Packet, grouped
 from millrace.runtime.protocol.epoch import TaskAck

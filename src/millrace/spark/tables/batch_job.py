@@ -14,7 +14,7 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricEntry
 from millrace.metrics.reporters.scheduling import Reporters
 from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.reporting import job_times
 from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient

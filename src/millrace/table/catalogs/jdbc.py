@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
+from millrace.connectors.extras import missing_driver
 from millrace.connectors.jdbc.ddl.base import Ddl
 from millrace.connectors.jdbc.ddl.changes import Wanted, altered, created
 from millrace.connectors.jdbc.ddl.known import ddl_of
@@ -50,6 +51,8 @@ class JdbcCatalog(Catalog):
             dialect, _ = parse(with_database(base_url, default_database), username, pwd)
         except ValueError as error:
             raise errors.CatalogException(f"catalog {catalog_name}: {error}") from None
+        if (missing := missing_driver(base_url)) is not None:
+            raise errors.CatalogException(f"catalog {catalog_name} {missing}")
         self._dialect = dialect
         self._metadata: Metadata = metadata_of(dialect)
 

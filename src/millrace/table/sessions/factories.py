@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
+from millrace.connectors.extras import missing_extra_of_table
 from millrace.relational.sources import MAX_JUMP, NULL_TIMES, TableFactory
 from millrace.table.sessions.other_connectors import nearest
 from millrace.table.values.problems import did_you_mean, problem
@@ -103,6 +104,9 @@ class Connectors:
         if (other := factory.stands_in(options)) is not None:
             factory = _made(_BEHIND[other])
         _check(factory, options, table)
+        missing = missing_extra_of_table(factory.identifier, type(factory).__module__, options)
+        if missing is not None:
+            raise problem(f"table {table}: connector '{name}' {missing}")
         return factory
 
     def _factory(self, name: str) -> TableFactory | None:

@@ -212,8 +212,9 @@ def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:
     name = plan.names[column]
     if not isinstance(below, StreamScan):
         raise problem(
-            f"column '{name}': SOURCE_WATERMARK() is for DataStreams, which have watermarks; write an expression, as "
-            f"in WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND"
+            f"column '{name}': SOURCE_WATERMARK() is for tables of DataStreams, which have watermarks; no connector "
+            f"has some of its own: write an expression, as in WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND "
+            f"(of Kafka it makes one for each partition)"
         )
     refs = tuple(Ref(field.type, index) for index, field in enumerate(plan.schema))
     fields = (replace(each, time=ROWTIME) if index == column else each for index, each in enumerate(plan.schema))

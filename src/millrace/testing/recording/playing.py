@@ -11,7 +11,7 @@ from typing import Any
 
 from millrace.common.source import Source
 from millrace.connectors.collection import CollectionSource
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.jobs import specs
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.tables.exchange import ByColumns

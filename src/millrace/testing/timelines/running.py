@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millrace.runtime.bases.process_base import KeyedProcessBase
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
 from millrace.runtime.tasks.member import Member

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.common.files.stores.faults import Faults
+from tests.connectors.dying import ending_at
 
 from millrace.checkpoint.files.errors import SnapshotError
 from millrace.checkpoint.files.folder import Folder, RemoteFolder, open_folder
@@ -16,7 +17,14 @@ from millrace.checkpoint.savepoints.metadata import Metadata, write_metadata
 from millrace.common.files.file_systems import locate
 from millrace.common.files.stores import settings
 from millrace.common.serialization import Encoder
-from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
+from millrace.connectors.file_system import (
+    BucketAssigner,
+    FileCompactor,
+    FileCompactStrategy,
+    FileSink,
+    FileSource,
+    StreamFormat,
+)
 from millrace.testing.connectors.driving import SinkRun, read_all
 from millrace.testing.services import S3
 
@@ -66,6 +74,48 @@ def test_a_sink_and_a_source(scheme: str, base: str, s3: S3) -> None:
     run.epoch(["e"], end=True)
     assert lines(base) == ["a", "b", "c", "d", "e"]
     assert not [name for name in names(s3, base) if name.startswith(".")]
+
+
+class Died(BaseException):
+    """The driver does nothing any more."""
+
+
+def put_together(uri: str, step: int) -> bool:
+    """Files of three writers become one, while drivers die at a step; whether there are so many."""
+    strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(1).build()
+    builder = FileSink.for_row_format(uri, Encoder.simple_string_encoder())
+    builder = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    run = SinkRun(builder.enable_compact(strategy, FileCompactor.concat_file_compactor()).build(), parallelism=3)
+    files = [pending for each in range(3) for pending in run.task(each, [f"{each}"], False, False)[0]]
+    committer = run.sink.create_committer()
+    assert committer is not None
+
+    def dies() -> None:
+        raise Died
+
+    died = False
+    with pytest.MonkeyPatch.context() as patched:
+        ending_at(step, dies, patched)
+        try:
+            committer.commit(files)
+        except Died:
+            died = True
+    committer.recover("job", files, [])
+    committer.commit(files)
+    return died
+
+
+def test_files_that_are_put_together_while_the_driver_dies(base: str, s3: S3) -> None:
+    """Before and after each thing that is done to a file: there is one in the end, with all of them once."""
+    step, died = 0, True
+    while died:
+        uri = f"{base}/{step}"
+        died = put_together(uri, step)
+        assert lines(uri) == ["0", "1", "2"]
+        (only,) = names(s3, uri)
+        assert not only.startswith(".")
+        step += 1
+    assert step > 20
 
 
 def test_what_a_dead_writer_leaves_is_never_seen(base: str, s3: S3) -> None:

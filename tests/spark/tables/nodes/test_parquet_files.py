@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -89,3 +90,19 @@ def test_tables_of_other_kinds(tmp_path: Path, context: Context) -> None:
     assert parquet_rows(times, (0,), (), context) is None
     pq.write_table(DATA.drop_columns(["yes"]), tmp_path / "yes=true" / "b.parquet", compression="brotli")
     assert parquet_rows(of_partitions, (0, 1), (), context) is None
+
+
+def test_a_file_that_is_made_to_do_harm(tmp_path: Path, context: Context) -> None:
+    """Spark's JVM would read a page of any size at once, and end where its heap is too small."""
+    rows = 40_000_000
+    one_page = {"data_page_size": 1 << 30, "write_batch_size": rows, "max_rows_per_page": rows}
+    zeros = pa.table({"id": pa.chunked_array([np.zeros(rows, dtype="int64")])})
+    path = tmp_path / "a.parquet"
+    pq.write_table(zeros, path, use_dictionary=False, compression="zstd", row_group_size=rows, **one_page)
+    assert path.stat().st_size < 50_000
+    assert parquet_rows(source(tmp_path), (0,), (), context) is None
+    read = read_source(source(tmp_path).stream((0,)), [t.BigIntType()], "files", context).frame
+    with pytest.raises(Exception, match=r"a\.parquet, after row 0: row group 0, column 'id', page 0 is larger than"):
+        read.collect()
+    pq.write_table(DATA, path)
+    assert parquet_rows(source(tmp_path), (0,), (), context) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from millrace.common.files.file_systems import absolute
 from millrace.connectors.lookup import reload
 from millrace.connectors.lookup.full import FullLookup
 from millrace.connectors.tables.filesystem.changer import FileSystemChanger
@@ -15,6 +16,7 @@ from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.filesystem.layout.partitions import DEFAULT_NAME, check_partition_types
 from millrace.connectors.tables.filesystem.sink import FileSystemSink
 from millrace.connectors.tables.filesystem.source import FileSystemSource
+from millrace.formats.tables.dead_letters import DEAD_LETTERS
 from millrace.relational.sources import (
     INSERT_ONLY,
     Inferred,
@@ -54,6 +56,7 @@ class FileSystemFactory(TableFactory):
         format = table_format(table, layout)
         if isinstance(format, MessageTableFormat):
             format = format.for_reading()
+        _check_dead_letters(table)
         monitor = options.millis("source.monitor-interval", None)
         if monitor is not None and monitor <= 0:
             raise options.problem("source.monitor-interval", "is more than 0")
@@ -93,3 +96,10 @@ class FileSystemFactory(TableFactory):
         if not layout.in_files:
             raise TableException(f"table {table.summary}: all columns are partition columns: files would have none")
         return layout
+
+
+def _check_dead_letters(table: TableContext) -> None:
+    """:raises TableException: what cannot be read would be read again."""
+    folder, path = table.options.get(DEAD_LETTERS), absolute(table.options["path"])
+    if folder is not None and (absolute(folder) + "/").startswith(path.rstrip("/") + "/"):
+        raise TableException(f"table {table.summary}: '{DEAD_LETTERS}' lies in the table's own folder: {folder}")

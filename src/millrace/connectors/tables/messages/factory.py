@@ -14,6 +14,7 @@ from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.messages.rows import MessageMetadata, RowsDecoder, RowsEncoder
 from millrace.connectors.tables.watermark_options import WATERMARK_OPTIONS, source_watermarks
+from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
 from millrace.formats.tables.registry import format_names
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -35,7 +36,7 @@ class MessageTableSource(TableSource):
         self._table, self._format, self._make = table, format, make
         self._metadata = tuple(_column(table, readable, *each) for each in table.metadata)
         self.watermarks = source_watermarks(table)
-        whole = format.decoding(table.columns, (), table)
+        whole = with_dead_letters(format.decoding(table.columns, (), table), table.options, table.summary)
         self.kinds = whole.kinds
         source = make(RowsDecoder(whole, ()))
         self.bounded = source.get_boundedness() is Boundedness.BOUNDED
@@ -46,7 +47,7 @@ class MessageTableSource(TableSource):
         physical = sorted({place for place in columns if place < width})
         # Which messages are rows is what the format says, also where nothing of them is wanted.
         fields = tuple(table.columns[place] for place in physical) or table.columns[:1]
-        decoding = self._format.decoding(fields, (), table)
+        decoding = with_dead_letters(self._format.decoding(fields, (), table), table.options, table.summary)
         places = tuple(
             physical.index(place) if place < width else self._metadata[place - width] for place in columns
         )
@@ -83,7 +84,7 @@ class MessageTableFactory(TableFactory):
     @property
     def optional(self) -> tuple[str, ...]:  # type: ignore[override]
         own = (*self.reading, *self.writing, *self.common, "format", "sink.parallelism", *WATERMARK_OPTIONS)
-        return (*own, *(f"{name}." for name in format_names()))
+        return (*own, DEAD_LETTERS, *(f"{name}." for name in format_names()))
 
     @abstractmethod
     def make_source(self, options: TableOptions, decoder: MessageDecoder[Rows]) -> Source[Any, Any]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
 from millrace.relational.functions.signatures import BOOLEAN_TYPE, TEXT, takes
+from millrace.relational.functions.strings.linear_regex import linear_test
 from millrace.relational.rex import Call, Literal
 
 _TAKEN = takes(TEXT, TEXT, TEXT, optional=1, result=BOOLEAN_TYPE)
@@ -176,4 +177,10 @@ def _like(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 
 @scalar("SIMILAR TO", _TAKEN, syntax="string SIMILAR TO pattern [ESCAPE character]")
 def _similar(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    text, pattern, *rest = args
+    constant = all(isinstance(each, pa.Scalar) and each.is_valid for each in (pattern, *rest))
+    if constant and not isinstance(text, pa.Scalar):
+        test = linear_test(similar_regex(pattern.as_py(), _checked(rest[0].as_py()) if rest else ""), whole=True)
+        if test is not None:
+            return test.matches(text)
     return _match(call, args, similar_regex)

@@ -16,6 +16,7 @@ from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
 from millrace.relational.functions.signatures import BOOLEAN_TYPE, INT_TYPE, STRING, TEXT, WHOLE, takes
 from millrace.relational.functions.strings.java_regex import compiled
+from millrace.relational.functions.strings.linear_regex import linear_test
 from millrace.relational.functions.strings.plain_regex import PlainRegex, plain_regex
 from millrace.relational.rex import Call
 from millrace.relational.types import DataType
@@ -40,7 +41,19 @@ def _register(
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         regex = _plain(args)
         found = None if regex is None else by_column(args, regex)
+        if found is None and function is _found:
+            found = _tested(args)
         return by_row(call, args, function, prepare={1: compiled}) if found is None else found
+
+
+def _tested(args: Sequence[Column]) -> pa.Array | None:
+    """Whether texts match an expression that is a constant; None where it has to be asked row by row."""
+    text, pattern = args[:2]
+    if not isinstance(pattern, pa.Scalar) or not pattern.is_valid or isinstance(text, pa.Scalar):
+        return None
+    regex = compiled(pattern.as_py())
+    test = None if regex is None or regex.pattern == "" else linear_test(regex)
+    return None if test is None else test.matches(text)
 
 
 def _plain(args: Sequence[Column]) -> PlainRegex | None:

@@ -7,9 +7,11 @@ for our own reader, errors too.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from pyspark.sql import types as s
 
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.source import FileSystemSource
+from millrace.formats.parquet_pages import is_modest
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Rex
@@ -78,6 +81,9 @@ def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], co
     ]
     if not set(wanted.in_files) <= set(alike):
         return None
+    names = tuple(column.name for column in wanted.in_files)
+    if not all(_is_modest(file.path, file.size, os.stat(file.path).st_mtime_ns, names) for file in found):
+        return None
     schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in alike])
     files = tuple(f"file://{file.path}" for file in found)
     key = files, schema.json()
@@ -85,6 +91,12 @@ def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], co
     if known is None:
         known = context.read_files[key] = _read(files, schema, context.session)
     return known.select(numbered(quoted(name) for _, name, _ in wanted.parts))
+
+
+@lru_cache(1024)
+def _is_modest(path: str, size: int, written: int, names: tuple[str, ...]) -> bool:
+    """Spark's JVM would end where a page is larger than its heap; our own reader says which it is."""
+    return is_modest(path, names)
 
 
 def _read(files: Sequence[str], schema: s.StructType, session: SparkSession) -> Part:

@@ -19,7 +19,7 @@ from millrace.common.source import (
 )
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.context.measures import Measures
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part

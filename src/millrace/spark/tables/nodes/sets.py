@@ -19,7 +19,19 @@ def set_op(node: n.SetOp, inputs: list[Part], context: Context) -> Part:
     for part, branch in zip(inputs, node.branches):
         texts = typed_texts(names(len(node.columns)), types_of(branch.schema), node.columns)
         branches.append(f"SELECT {', '.join(texts) or NOTHING} FROM {part.relation}")
-    return query(word.join(branches), *inputs)
+    return query(_together(word, branches) if node.kind == "UNION" else word.join(branches), *inputs)
+
+
+_SIDE_BY_SIDE = 32
+"""queries of a union that are written one after the other: Spark nests them as deeply, and goes down by recursion"""
+
+
+def _together(word: str, branches: list[str]) -> str:
+    """A union, whose order is no matter, as one of two halves where it is long."""
+    if len(branches) <= _SIDE_BY_SIDE:
+        return word.join(branches)
+    middle = len(branches) // 2
+    return f"({_together(word, branches[:middle])}){word}({_together(word, branches[middle:])})"
 
 
 @batch_form(n.Sort)

@@ -14,7 +14,8 @@ from millrace.common.execution_config import ExecutionConfig
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_info import JobInfo
 from millrace.runtime.bases.base import OperatorContext
-from millrace.runtime.context.context import OperatorRuntimeContext, now_millis
+from millrace.runtime.clocks import now_millis
+from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.exchange.keygroups import default_max_parallelism
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.spark.shipping.surroundings import Surroundings

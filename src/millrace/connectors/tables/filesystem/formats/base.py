@@ -163,12 +163,21 @@ class FileColumns:
                 continue
             found = batch.column(names.index(column.name))
             try:
+                if _has_text(found.type):
+                    found.validate(full=True)
                 made.append(conformed(found, column.type))
             except (pa.ArrowException, NotImplementedError) as error:
                 raise RecordError(
                     f"{self._path}: column '{column.name}' ({found.type}) cannot be read as {column.type}: {error}"
                 ) from error
         return Rows(record_batch(made, batch.num_rows))
+
+
+def _has_text(type_: pa.DataType) -> bool:
+    """Whether values can be no UTF-8. Later such a value would be an error that does not say where it is from."""
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return True
+    return any(_has_text(type_.field(at).type) for at in range(type_.num_fields))
 
 
 class ColumnRecords(SplitRecords[Rows]):
@@ -189,7 +198,7 @@ class ColumnRecords(SplitRecords[Rows]):
     def read_batch(self) -> list[Rows] | None:
         try:
             found = next(self._batches, None)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
         if found is None:
             return None

@@ -13,6 +13,7 @@ from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
 from millrace.formats.tables import raw
+from millrace.formats.tables.dead_letters import DEAD_LETTERS
 from millrace.formats.tables.registry import check_names, format_factory, format_names, format_options
 from millrace.relational.formats import FormatContext
 from millrace.relational.sources import TableContext
@@ -40,6 +41,11 @@ def table_format(table: TableContext, layout: Layout) -> FileTableFormat:
     if name in _FILES:
         made, known = _FILES[name]
         options = _options(name, known, table.options, table.summary)
+        if DEAD_LETTERS in table.options:
+            raise TableException(
+                f"table {table.summary}: '{DEAD_LETTERS}' is for formats of messages, one a line: a file of {name} "
+                f"that is damaged has no single records that could be set aside"
+            )
         try:
             return made(layout.in_files, options, table.summary)
         except ValueError as error:
@@ -73,7 +79,8 @@ def _messages(name: str, table: TableContext, layout: Layout) -> MessageTableFor
         marked=name != "raw" or raw.is_utf8(context),
         returns=name == "csv",
     )
-    return MessageTableFormat(factory, context, name == "json", lines)
+    dead_letters = {key: value for key, value in table.options.items() if key == DEAD_LETTERS or key.startswith(name)}
+    return MessageTableFormat(factory, context, name == "json", lines, dead_letters)
 
 
 def has_header(options: Mapping[str, str]) -> bool:

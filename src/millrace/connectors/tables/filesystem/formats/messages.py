@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, lines_of, records_of
+from millrace.formats.tables.dead_letters import from_origin, with_dead_letters
 from millrace.formats.tables.options import IGNORE
 from millrace.formats.tables.problems import MalformedError
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
@@ -35,10 +36,19 @@ class MessageTableFormat(StreamTableFormat):
 
     :param context: of the columns that files have.
     :param projects: whether the format can read some columns without the others.
+    :param dead_letters: the options of the table.
     """
 
-    def __init__(self, factory: FormatFactory, context: FormatContext, projects: bool, lines: MessageLines) -> None:
+    def __init__(
+        self,
+        factory: FormatFactory,
+        context: FormatContext,
+        projects: bool,
+        lines: MessageLines,
+        dead_letters: Mapping[str, str] | None = None,
+    ) -> None:
         self._factory = factory
+        self._dead_letters = dead_letters or {}
         self._context = context
         self._projects = projects
         self._lines = lines
@@ -50,7 +60,8 @@ class MessageTableFormat(StreamTableFormat):
 
     def for_reading(self) -> MessageTableFormat:
         """This format, which says what kinds of rows it gives."""
-        self.kinds = self._factory.decoding(self._context).kinds
+        decoding = with_dead_letters(self._factory.decoding(self._context), self._dead_letters, self._context.table)
+        self.kinds = decoding.kinds
         return self
 
     def for_writing(self) -> MessageTableFormat:
@@ -66,12 +77,13 @@ class MessageTableFormat(StreamTableFormat):
         context = FormatContext(
             self._context.table, read, self._context.options, self._context.metadata, self._context.configuration
         )
-        decoding = self._factory.decoding(context)
+        decoding = with_dead_letters(self._factory.decoding(context), self._dead_letters, self._context.table)
         names = [column.name for column in read]
         places = [names.index(column.name) for column in columns]
         narrowed = decoding.narrowed(places)
         if narrowed is not None:
             decoding, places = narrowed, list(range(len(places)))
+        decoding = from_origin(decoding, split.path)
         lenient = to_boolean(self._context.options.get(IGNORE, "false"))
         return _Records(split, decoding, places, self._lines, self._names, lenient)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from millrace.connectors.tables.filesystem.formats.base import (
 )
 from millrace.connectors.tables.filesystem.formats.file_schema import file_schema
 from millrace.formats.orc import orc_options
+from millrace.formats.orc_files.reading import OrcError, OrcRows
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
@@ -97,32 +98,33 @@ class _Records(ColumnRecords):
     """The rows of a split's stripes. Where stripes lie is not told, so each counts as if they were of equal size."""
 
     def __init__(self, split: FileSplit, columns: Schema) -> None:
-        from pyarrow.orc import ORCFile
-
         stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = ORCFile(stream)
-        except (pa.ArrowInvalid, OSError) as error:
+            self._file = OrcRows(stream)
+        except (OrcError, OSError) as error:
             stream.close()
             raise RecordError(f"{split.path}: not an ORC file: {error}") from error
         self._stripes = self._mine(split, stream.size())
-        super().__init__(split, stream, FileColumns(split.path, columns, self._file.schema.names))
+        super().__init__(split, stream, FileColumns(split.path, columns, self._file.names))
 
     def _mine(self, split: FileSplit, size: int) -> list[int]:
-        stripes = range(self._file.nstripes)
+        stripes = range(self._file.stripes)
         if split.whole:
             return list(stripes)
         return [stripe for stripe in stripes if split.offset <= stripe * size // len(stripes) < split.end]
 
-    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, position: int) -> Generator[tuple[int, pa.RecordBatch], None, None]:
         # Without any column a stripe would not tell how many rows it has.
-        columns = self._wanted.read or self._file.schema.names[:1]
+        columns = self._wanted.read or self._file.names[:1]
         at = 0
         for stripe in self._stripes:
-            found = self._file.read_stripe(stripe, columns=columns)
-            start, at = at, at + found.num_rows
-            begin = max(start, position)
-            while begin < at:
-                end = min(begin + BATCH, at)
-                yield end, found.slice(begin - start, end - begin)
-                begin = end
+            for found in self._file.batches(stripe, columns, BATCH):
+                skip = max(0, min(position - at, found.num_rows))
+                at += found.num_rows
+                if skip < found.num_rows:
+                    yield at, found.slice(skip) if skip else found
+
+    def close(self) -> None:
+        cast(Generator[Any, None, None], self._batches).close()
+        self._file.close()
+        super().close()

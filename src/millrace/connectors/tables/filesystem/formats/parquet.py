@@ -9,9 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millrace.common.config_values import to_boolean, to_bytes_count, to_int
-from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.format import SplitRecords
-from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import (
     BATCH,
@@ -23,7 +21,7 @@ from millrace.connectors.tables.filesystem.formats.base import (
 )
 from millrace.connectors.tables.filesystem.formats.file_schema import file_schema
 from millrace.connectors.tables.filesystem.formats.group_statistics import may_match
-from millrace.formats.parquet import begins_in, parquet_file
+from millrace.formats.parquet import OpenParquet, begins_in, parquet_file
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -102,20 +100,15 @@ class _Records(ColumnRecords):
     """The rows of the row groups that start inside a split."""
 
     def __init__(self, split: FileSplit, columns: Schema, filters: Sequence[Rex], batch: int) -> None:
-        stream = open_file_system(split.root)[0].open_input_file(split.path)
-        try:
-            self._file = parquet_file(stream)
-        except pa.ArrowInvalid as error:
-            stream.close()
-            raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
+        self._file = OpenParquet(split)
         self._columns = columns
         self._filters = filters
         self._batch = batch
-        super().__init__(split, stream, FileColumns(split.path, columns, self._file.schema_arrow.names))
+        super().__init__(split, self._file, FileColumns(split.path, columns, self._file.names))
 
     def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         start = 0
-        for number in range(self._file.num_row_groups):
+        for number in range(self._file.metadata.num_row_groups):
             group = self._file.metadata.row_group(number)
             if not (self._split.whole or begins_in(self._split, group)):
                 continue
@@ -123,14 +116,8 @@ class _Records(ColumnRecords):
             if start <= position or not may_match(group, self._filters, self._columns):
                 continue
             at = before
-            for batch in self._file.iter_batches(
-                self._batch, row_groups=[number], columns=self._wanted.read, use_threads=False
-            ):
+            for batch in self._file.batches(number, self._wanted.read, self._batch):
                 skip = max(0, min(position - at, batch.num_rows))
                 at += batch.num_rows
                 if skip < batch.num_rows:
                     yield at, batch.slice(skip) if skip else batch
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from millrace.connectors.tables.filesystem.formats.by_name import has_header
 from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
 from millrace.connectors.tables.filesystem.inference.avro_types import avro_columns
 from millrace.connectors.tables.filesystem.inference.texts import csv_columns, json_columns
+from millrace.formats.avro_blocks import written_schema
 from millrace.formats.csv_schema import CsvDialect
 from millrace.relational.from_arrow import from_arrow_type
 from millrace.relational.nodes import Field
@@ -123,9 +125,10 @@ def _arrow_schema(file: FoundFile, format: str) -> pa.Schema:
             import pyarrow.parquet
 
             return pyarrow.parquet.read_schema(stream)
-        import pyarrow.orc
+        from millrace.formats.orc_files.reading import OrcRows
 
-        return pyarrow.orc.ORCFile(stream).schema
+        with contextlib.closing(OrcRows(stream)) as rows:
+            return rows.schema
 
 
 def _avro_schema(file: FoundFile) -> Any:
@@ -134,6 +137,6 @@ def _avro_schema(file: FoundFile) -> Any:
     except ImportError:
         raise ValueError("it needs fastavro: pip install 'millrace-streaming[avro]'") from None
     with open_file_system(file.root)[0].open_input_stream(file.path) as stream:
-        return fastavro.reader(stream).writer_schema
+        return fastavro.parse_schema(written_schema(stream))
 
 

@@ -12,7 +12,13 @@ from millrace.util.exceptions import TableException
 
 T = TypeVar("T")
 
-SOURCE = ("source.monitor-interval", "source.path.regex-pattern", "source.report-statistics", "scan.parallelism")
+SOURCE = (
+    "source.monitor-interval",
+    "source.path.regex-pattern",
+    "source.report-statistics",
+    "scan.parallelism",
+    "scan.dead-letter.path",
+)
 SINK = (
     "sink.rolling-policy.file-size",
     "sink.rolling-policy.rollover-interval",

@@ -1,0 +1,113 @@
+"""Messages that cannot be read are set aside in files, with the reason; all others are rows, in their order."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.connectors.tables.filesystem.tables import context, read, source
+
+from millrace.connectors.messages.message import Message
+from millrace.connectors.tables.messages.rabbitmq import RabbitMQFactory
+from millrace.connectors.tables.messages.redis import RedisStreamFactory
+from millrace.connectors.tables.messages.rows import MessageMetadata, RowsDecoder
+from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
+from millrace.formats.tables.registry import format_factory
+from millrace.relational import types as t
+from millrace.relational.formats import FormatContext
+from millrace.relational.nodes import Field
+from millrace.relational.sources import TableContext
+from millrace.util.exceptions import TableException
+from millrace.util.skipped import counting_skipped
+
+COLUMNS = (Field("id", t.IntType()),)
+BAD = [b"{", b"\xff\xfe", b'{"id": "x"}']
+
+
+def letters(folder: Path) -> list[dict[str, Any]]:
+    """What the files hold, one after the other."""
+    found = sorted(folder.iterdir()) if folder.exists() else []
+    assert not [file for file in found if file.name.startswith(".")]
+    return [json.loads(line) for file in found for line in file.read_text().splitlines()]
+
+
+def content(letter: dict[str, Any]) -> bytes:
+    return letter["message"].encode() if "message" in letter else base64.b64decode(letter["message_base64"])
+
+
+def decoding(folder: Path, **options: str) -> Any:
+    given = FormatContext("t", COLUMNS, {name.replace("_", "-"): value for name, value in options.items()})
+    return with_dead_letters(format_factory("json", "t").decoding(given), {DEAD_LETTERS: str(folder)}, "t")
+
+
+@pytest.mark.parametrize("wrong", [(), (0,), (9,), (0, 1, 2), (3, 7), tuple(range(10))])
+def test_each_is_there_once_and_nothing_else_is_missing(tmp_path: Path, wrong: tuple[int, ...]) -> None:
+    """The number of its message is told with each row: columns of metadata are taken by it."""
+    messages = [BAD[at % 3] if at in wrong else b'{"id": %d}' % at for at in range(10)]
+    found = decoding(tmp_path / "letters").decode(pa.array(messages, pa.binary()))
+    good = [at for at in range(10) if at not in wrong]
+    assert found.rows.batch.column(0).to_pylist() == good
+    assert (list(range(10)) if found.messages is None else found.messages.tolist()) == good
+    assert found.skipped == len(wrong)
+    there = letters(tmp_path / "letters")
+    assert [content(each) for each in there] == [messages[at] for at in wrong]
+    assert all(each["table"] == "t" and "malformed" in each["error"] for each in there)
+
+
+def test_metadata_stays_with_its_row(tmp_path: Path) -> None:
+    decoder = RowsDecoder(decoding(tmp_path), (0, MessageMetadata("key", t.IntType(), "UTC", t.IntType())))
+    values = [b'{"id": 0}', b"{", b'{"id": 2}']
+    with counting_skipped() as skipped:
+        (rows,), _ = decoder.decode([Message(value, "here", None, {"key": at}) for at, value in enumerate(values)])
+    assert [column.to_pylist() for column in rows.columns] == [[0, 2], [0, 2]]
+    assert skipped.number == 1
+
+
+def test_where_they_cannot_be_written_the_job_fails(tmp_path: Path) -> None:
+    """Else they would be lost."""
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match="file"):
+        decoding(tmp_path / "file").decode(pa.array([b"{"], pa.binary()))
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TableException, match=r"'scan.dead-letter.path' lies in the table's own folder"):
+        source(table(tmp_path, str(tmp_path / "letters")))
+    with pytest.raises(TableException, match="a file of parquet that is damaged has no single records"):
+        source(table(tmp_path, "/elsewhere", "parquet"))
+    with pytest.raises(TableException, match=r"with 'json.ignore-parse-errors' nothing is left for 'scan.dead-letter"):
+        source(table(tmp_path, "/elsewhere", json_ignore__parse__errors="true"))
+    with pytest.raises(TableException, match=r"option 'scan.dead-letter.path'"):
+        source(table(tmp_path, "nowhere://x"))
+
+
+def table(path: Path, letters: str, format: str = "json", **options: str) -> TableContext:
+    return context(path, COLUMNS, format=format, **{DEAD_LETTERS: letters}, **options)
+
+
+def test_connectors_of_messages_have_it() -> None:
+    for factory in (RabbitMQFactory(), RedisStreamFactory()):
+        assert DEAD_LETTERS in factory.optional
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_a_table_of_files(tmp_path: Path, format: str) -> None:
+    """With the lines in several splits; what cannot be read names its file."""
+    lines = [b"%d" % at if at % 5 else b"no number" for at in range(200)]
+    if format == "json":
+        lines = [b'{"id": %s}' % each for each in lines]
+    file = tmp_path / "in" / "file"
+    file.parent.mkdir()
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    folder = tmp_path / "letters"
+    found = read(table(file.parent, str(folder), format), parallelism=2)
+    assert sorted(found) == [(at,) for at in range(200) if at % 5]
+    there = letters(folder)
+    assert [content(each) for each in there] == [lines[at] for at in range(0, 200, 5)]
+    assert {each["origin"] for each in there} == {str(file)}
+    with pytest.raises(ValueError, match="line 1"):
+        read(context(file.parent, COLUMNS, format=format))
