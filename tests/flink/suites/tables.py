@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from tests.flink.suites.reading import python_value
 
 from millrace.common.types import Row, RowKind
 from millrace.connectors.tables.values import ValuesSink, ValuesSource, rows_of
+from millrace.relational.nodes import Schema
+from millrace.relational.python_rows import python_rows
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import (
     ALL_KINDS,
     INSERT_ONLY,
@@ -24,6 +29,8 @@ from millrace.table.sessions.factories import register_factory
 KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
 DECLARED: dict[str, list[list[Any]]] = {}
 """changes by the id of a table: kinds and recorded values"""
+WRITTEN: dict[str, list[Row]] = {}
+"""in batch mode: rows by the name of a table"""
 
 
 def kinds_of(text: str) -> frozenset[RowKind]:
@@ -44,6 +51,41 @@ class LookedUp(LookupTableSource):
             yield [tuple(row) for row in self._rows if tuple(row[at] for at in self._key) == tuple(key)]
 
 
+class Given(ValuesSource):
+    """The rows of a table; in batch mode they go to Spark as they are, without a process of Python."""
+
+    def __init__(self, rows: Sequence[Row], columns: Schema, kinds: frozenset[RowKind]) -> None:
+        super().__init__([rows_of([row], columns) for row in rows], kinds)
+        self._all = rows_of(rows, columns)
+
+    def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
+        found = record_batch([self._all.columns[at] for at in columns], len(self._all))
+        return session.createDataFrame(pa.Table.from_batches([found])) if columns else None
+
+
+class Written(ValuesSink):
+    """Keeps the changes for ``results_of``; in batch mode the rows in ``WRITTEN``."""
+
+    writes_frames = True
+
+    def __init__(self, table: TableContext, kinds: frozenset[RowKind]) -> None:
+        super().__init__(table, kinds)
+        self._summary, self._columns = table.summary, table.columns
+
+    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> None:
+        from millrace.spark.tables.fetching import fetched
+        from millrace.spark.tables.texts.types import as_internal
+
+        found = fetched(frame)
+        arrays = [column.combine_chunks() for column in found.columns]
+        cells = [as_internal(array, column.type) for array, column in zip(arrays, self._columns)]
+        if overwrite:
+            WRITTEN.pop(self._summary, None)
+        WRITTEN.setdefault(self._summary, []).extend(
+            python_rows(Rows(record_batch(cells, found.num_rows)), self._columns)
+        )
+
+
 class FlinkValuesFactory(TableFactory):
     """Each row is a batch of its own."""
 
@@ -52,15 +94,13 @@ class FlinkValuesFactory(TableFactory):
     optional = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only")
 
     def source(self, table: TableContext) -> TableSource:
-        rows = _rows(table)
-        parts = [rows_of([row], table.columns) for row in rows]
-        return ValuesSource(parts, kinds_of(table.options.get("changelog-mode", "I")))
+        return Given(_rows(table), table.columns, kinds_of(table.options.get("changelog-mode", "I")))
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         return LookedUp(_rows(table), key)
 
     def sink(self, table: TableContext) -> TableSink:
-        return ValuesSink(table, kinds_of(table.options.get("sink-changelog-mode-enforced", "I,UB,UA,D")))
+        return Written(table, kinds_of(table.options.get("sink-changelog-mode-enforced", "I,UB,UA,D")))
 
 
 def _rows(table: TableContext) -> list[Row]:
