@@ -22,7 +22,17 @@ RULES = (
     works("table.builtin-catalog-name table.builtin-database-name", "table.settings.environment_settings"),
     works("table.dynamic-table-options.enabled", "table.sessions.session", "whether the hint OPTIONS may be used"),
     works("table.exec.sink.not-null-enforcer table.exec.sink.type-length-enforcer", "runtime.tables.constraints"),
+    works(
+        "table.exec.sink.nested-constraint-enforcer",
+        "runtime.tables.constraints",
+        "whether both hold inside ROW, or ROW, ARRAY and MAP, too",
+    ),
     works("table.exec.source.idle-timeout", _PLANNER),
+    works(
+        "table.exec.source.cdc-events-duplicate",
+        "table.sessions.table_info",
+        "changes that come twice, or without old rows, are put right by the PRIMARY KEY",
+    ),
     works("table.optimizer.agg-phase-strategy table.optimizer.distinct-agg.split.enabled", _PLANNER),
     works("table.optimizer.reuse-sub-plan-enabled table.optimizer.reuse-source-enabled", "relational.rules.sharing"),
     works(
@@ -60,16 +70,6 @@ RULES = (
         "table.column-expansion-strategy", "SELECT * gives all columns but metadata; nearest: name the columns", ""
     ),
     refused("table.exec.sort.default-limit", "ORDER BY gives all rows; nearest: LIMIT in the query", "-1"),
-    refused(
-        "table.exec.source.cdc-events-duplicate",
-        "changelogs with duplicates are not put right; nearest: a query with ROW_NUMBER() over the key, WHERE it is 1",
-        "false",
-    ),
-    refused(
-        "table.exec.sink.nested-constraint-enforcer",
-        "constraints inside ROW, ARRAY and MAP are not checked; nearest: a WHERE with IS NOT NULL",
-        "IGNORE",
-    ),
     refused(
         "table.rtas-ctas.atomicity-enabled",
         "CREATE TABLE AS makes the table first; nearest: leave the key away",

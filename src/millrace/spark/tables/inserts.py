@@ -29,7 +29,7 @@ class Inserts:
             plans = share_as_set(plans, settings)
         translation = Translation(context, _shared(plans))
         with active(context.session), interpreter(context.session.sparkContext, context.python):
-            parts = [enforced(translation.part(plan), sink.columns, settings) for sink, plan in zip(sinks, plans)]
+            parts = [enforced(translation.part(plan), sink.columns, context) for sink, plan in zip(sinks, plans)]
             self._writings = [writing(sink, part, context) for sink, part in zip(sinks, parts)]
         self._kept = translation.kept
 
