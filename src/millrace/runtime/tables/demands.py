@@ -82,7 +82,8 @@ class Demands:
         length: int = data_type.length  # type: ignore[attr-defined]
         sizes = pc.utf8_length(column) if is_text(data_type) else pc.binary_length(column)
         wrong = pc.not_equal(sizes, length) if is_fixed(data_type) else pc.greater(sizes, length)
-        return wrong.fill_null(False).to_numpy(zero_copy_only=False)
+        found: Mask = wrong.fill_null(False).to_numpy(zero_copy_only=False)
+        return found
 
     def sized(self, column: pa.Array, data_type: DataType) -> pa.Array:
         """Values cut and filled up to their lengths, also inside of rows."""

@@ -9,7 +9,6 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.text.errors import did_you_mean
 
-
 _DEFAULT = nodes.Var(this="DEFAULT")
 
 
