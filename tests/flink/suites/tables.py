@@ -100,7 +100,10 @@ class FlinkValuesFactory(TableFactory):
         return LookedUp(_rows(table), key)
 
     def sink(self, table: TableContext) -> TableSink:
-        return Written(table, kinds_of(table.options.get("sink-changelog-mode-enforced", "I,UB,UA,D")))
+        enforced = table.options.get("sink-changelog-mode-enforced")
+        if table.options.get("sink-insert-only") == "true":
+            return Written(table, INSERT_ONLY)
+        return Written(table, kinds_of(enforced or ("I,UA,D" if table.primary_key else "I,UB,UA,D")))
 
 
 def _rows(table: TableContext) -> list[Row]:

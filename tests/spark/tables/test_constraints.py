@@ -12,7 +12,7 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.runtime.tables.constraints import LENGTH, NESTED, NOT_NULL
 from millrace.spark.tables.constraints import enforced
-from millrace.spark.tables.execute import frame_of
+from millrace.spark.tables.execute import frame_of, write_all
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part
 
@@ -99,3 +99,9 @@ def test_values_inside_of_values(context: Context) -> None:
         inside(context, rows, {})
     with pytest.raises(Exception, match=r"column a\[0\] is CHAR\(2\)( NOT NULL)?, but a row has 'abc' there"):
         inside(context, rows, {NOT_NULL: "DROP", LENGTH: "ERROR"})
+
+
+def test_rows_without_an_order_have_no_first_one_of_a_key(context: Context) -> None:
+    sink = n.Sink(values({"k": t.BigIntType()}, (1,)), ("c", "d", "keyed"), None, on_conflict="NOTHING")
+    with pytest.raises(NotImplementedError, match="ON CONFLICT DO NOTHING into c.d.keyed runs in streaming mode only"):
+        write_all([sink], context)

@@ -27,6 +27,12 @@ RULES = (
         "runtime.tables.constraints",
         "whether both hold inside ROW, or ROW, ARRAY and MAP, too",
     ),
+    works(
+        "table.exec.sink.require-on-conflict",
+        "table.planner.conflicts",
+        "whether INSERT into a table with another primary key than the query's wants ON CONFLICT; unlike in Flink "
+        "2.3, not unless it is set to true",
+    ),
     works("table.exec.source.idle-timeout", _PLANNER),
     works(
         "table.exec.source.cdc-events-duplicate",
@@ -101,7 +107,6 @@ RULES = (
     ignored("table.exec.sink.keyed-shuffle", "rows of a key stay in order on their way to a sink"),
     ignored("table.exec.sink.upsert-materialize*", "what a sink with a key gets is put in order where it is needed"),
     ignored("table.exec.sink.rowtime-inserter", "rows keep their time on the way into a sink"),
-    ignored("table.exec.sink.require-on-conflict", "INSERT has no ON CONFLICT"),
     ignored("table.exec.interval-join.*", "state goes when the watermark has passed its interval"),
     ignored("table.exec.delta-join.* table.exec.unbounded-over.version", _OWN_PLANS),
     ignored("table.exec.uid.* table.exec.legacy-transformation-uids", "operators get their ids from the plan's shape"),
