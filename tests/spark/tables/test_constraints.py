@@ -103,5 +103,5 @@ def test_values_inside_of_values(context: Context) -> None:
 
 def test_rows_without_an_order_have_no_first_one_of_a_key(context: Context) -> None:
     sink = n.Sink(values({"k": t.BigIntType()}, (1,)), ("c", "d", "keyed"), None, on_conflict="NOTHING")
-    with pytest.raises(NotImplementedError, match="ON CONFLICT DO NOTHING into c.d.keyed runs in streaming mode only"):
+    with pytest.raises(NotImplementedError, match=r"ON CONFLICT DO NOTHING into c.d.keyed runs in streaming mode only"):
         write_all([sink], context)

@@ -92,7 +92,7 @@ class OneRow(Deduplicate):
 
 
 class OneRowOperator(FirstRowOperator):
-    config: OneRow  # type: ignore[assignment]
+    config: OneRow
 
     def received(self, rows: Rows, new: Ids) -> Rows:
         if len(new) == len(rows):
