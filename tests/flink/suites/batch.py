@@ -43,7 +43,7 @@ def left_in_batch(program: Program) -> str:
         return WHICH
     if suite == "ChangelogNormalizeSemanticTestPrograms" and name.startswith("retract-source"):
         return NO_TABLE
-    return HALVES if name == "agg-with-state-ttl-hint" else ""
+    return HALVES if program.first_half else ""
 
 
 def _late(program: Program) -> bool:

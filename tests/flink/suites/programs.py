@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from tests.flink.asking import same, sorted_rows, table_of
 from tests.flink.plain import plain_python
 from tests.flink.suites.reading import lines, plain
-from tests.flink.suites.tables import DECLARED, WRITTEN
+from tests.flink.suites.tables import DECLARED, HALVES, WRITTEN
 
 from millrace.connectors.tables.row_text import row_text
 from millrace.connectors.tables.values import clear_values, results_of
@@ -20,9 +20,12 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.testing import run_locally
 from millrace.testing.finished import FinishedJob
+from millrace.testing.local import LocalEngine, LocalRun
 
 Step = dict[str, Any]
 ZONE = "UTC"
+PAUSE = 60_000
+"""ms between the halves of a program that stops"""
 SETTINGS = {"parallelism.default": "1", "millrace.table.aggregate.every-change": "true"}
 OPTIONS = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only")
 PLACE = "default_catalog.default_database"
@@ -57,13 +60,35 @@ class Program:
         return ""
 
     @property
+    def first_half(self) -> int:
+        """How many rows the source has before the program stops; 0 where it makes no difference whether it does."""
+        sources = [step for step in self.setup if step["step"] == "SOURCE_WITH_RESTORE_DATA"]
+        looked_up = [step for step in sources if step.get("options", {}).get("disable-lookup") == "false"]
+        if not looked_up and not self.key.endswith("state-ttl-hint"):
+            return 0
+        return max((len(step["rows"]) for step in sources if step not in looked_up), default=0)
+
+    @property
     def sinks(self) -> list[Step]:
         return [step for step in self.setup if step["step"].startswith("SINK")]
 
 
 def submit(environment: StreamExecutionEnvironment, job_name: str | None, collect: int | None = None) -> FinishedJob:
     """Runs a job in this process with an epoch for each record: watermarks follow every one, as with Flink."""
-    return FinishedJob(run_locally(environment, epoch_records=1))
+    return FinishedJob(_in_halves(environment) if HALVES.first else run_locally(environment, epoch_records=1))
+
+
+def _in_halves(environment: StreamExecutionEnvironment) -> LocalRun:
+    """Runs a job that stops for a while after its first half."""
+    now, run = [0], LocalRun()
+    engine = LocalEngine(replace(environment.job_graph(), epoch_records=1), lambda: now[0])
+    for result in engine.epochs():
+        run.epochs.append(result)
+        now[0] += 1
+        if len(run.epochs) == HALVES.first:
+            HALVES.second = True
+            now[0] += PAUSE
+    return run
 
 
 def programs() -> list[Program]:
@@ -80,8 +105,9 @@ def difference(program: Program, made: Callable[[], TableEnvironment] | None = N
 
     :param made: the environment with the program's tables; None: one in streaming mode.
     """
+    batch = made is not None
     made = made or partial(environment, program)
-    return next(filter(None, (_difference(program, steps, made) for steps in _ways(program))), "")
+    return next(filter(None, (_difference(program, steps, made, batch) for steps in _ways(program))), "")
 
 
 def _ways(program: Program) -> list[Sequence[Step]]:
@@ -92,9 +118,12 @@ def _ways(program: Program) -> list[Sequence[Step]]:
     return [program.run]
 
 
-def _difference(program: Program, steps: Sequence[Step], made: Callable[[], TableEnvironment]) -> str:
+def _difference(
+    program: Program, steps: Sequence[Step], made: Callable[[], TableEnvironment], batch: bool
+) -> str:
     clear_values()
     WRITTEN.clear()
+    HALVES.first, HALVES.second = (0 if batch else program.first_half), False
     failing = [step for step in steps if step["step"] == "FAILING_SQL"]
     try:
         tables = made()
@@ -139,6 +168,7 @@ def _create(tables: TableEnvironment, step: Step, program: str, given: Callable[
     name = f"{program}/{step['name']}"
     if step["step"].startswith("SOURCE"):
         DECLARED[name] = given(step)
+        HALVES.looked_up[name] = (step.get("rows", []), step.get("after", []))
     options = {key: value for key, value in step.get("options", {}).items() if key in OPTIONS}
     if given is not changes_of:
         options.pop("changelog-mode", None)

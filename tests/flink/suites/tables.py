@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -39,16 +40,33 @@ def kinds_of(text: str) -> frozenset[RowKind]:
     return ALL_KINDS if "UB" in given else UPSERT if given - {"I"} else INSERT_ONLY
 
 
-class LookedUp(LookupTableSource):
-    """The rows of a table that others look into."""
+@dataclass
+class Halves:
+    """A program that stops for a while: its first half ends after so many rows of its source."""
 
-    def __init__(self, rows: Sequence[Row], key: Sequence[int]) -> None:
+    first: int = 0
+    """0: it does not stop"""
+    second: bool = False
+    """whether it goes on"""
+    looked_up: dict[str, tuple[list[list[Any]], list[list[Any]]]] = field(default_factory=dict)
+    """what tables that are looked into have in each half, by their ids"""
+
+
+HALVES = Halves()
+
+
+class LookedUp(LookupTableSource):
+    """The rows of a table that others look into: of a program that stops, those of a half."""
+
+    def __init__(self, rows: Sequence[Row], halves: tuple[Sequence[Row], Sequence[Row]], key: Sequence[int]) -> None:
         self._rows = rows
+        self._halves = halves
         self._key = key
 
     def lookup(self, keys: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[tuple[Any, ...]]]:
+        rows = self._halves[HALVES.second] if HALVES.first else self._rows
         for key in keys:
-            yield [tuple(row) for row in self._rows if tuple(row[at] for at in self._key) == tuple(key)]
+            yield [tuple(row) for row in rows if tuple(row[at] for at in self._key) == tuple(key)]
 
 
 class Given(ValuesSource):
@@ -97,7 +115,8 @@ class FlinkValuesFactory(TableFactory):
         return Given(_rows(table), table.columns, kinds_of(table.options.get("changelog-mode", "I")))
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
-        return LookedUp(_rows(table), key)
+        before, after = HALVES.looked_up.get(table.options["id"], ([], []))
+        return LookedUp(_rows(table), (_made(before, table), _made(after, table)), key)
 
     def sink(self, table: TableContext) -> TableSink:
         enforced = table.options.get("sink-changelog-mode-enforced")
@@ -107,8 +126,12 @@ class FlinkValuesFactory(TableFactory):
 
 
 def _rows(table: TableContext) -> list[Row]:
+    return _made(DECLARED.get(table.options["id"], []), table)
+
+
+def _made(changes: Sequence[list[Any]], table: TableContext) -> list[Row]:
     found = []
-    for kind, cells in DECLARED.get(table.options["id"], []):
+    for kind, cells in changes:
         row = Row(*(python_value(cell, column.type) for cell, column in zip(cells, table.columns)))
         row.set_row_kind(KINDS[kind])
         found.append(row)
