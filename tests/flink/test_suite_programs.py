@@ -27,7 +27,6 @@ BATCH_ONLY = {
 LEFT = {
     "functions in Java": 109,
     "models in Java": 11,
-    "metadata of a connector that is there for Flink's tests only": 8,
     "a search for vectors by a connector that is there for Flink's tests only": 3,
     "the recorder could not read it": 2,
     "temporal table functions, which the Table API in Python does not make": 1,

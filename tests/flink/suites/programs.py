@@ -11,9 +11,11 @@ from typing import Any
 
 from tests.flink.asking import same, sorted_rows, table_of
 from tests.flink.plain import plain_python
+from tests.flink.suites.net import names_of
 from tests.flink.suites.reading import lines, plain
 from tests.flink.suites.tables import DECLARED, HALVES, WRITTEN
 
+from millrace.common.types import Row
 from millrace.connectors.tables.row_text import row_text
 from millrace.connectors.tables.values import clear_values, results_of
 from millrace.datastream import StreamExecutionEnvironment
@@ -53,20 +55,27 @@ class Program:
                 return LEFT[step["step"]]
             if "unread" in step:
                 return "functions in Java" if "registered" in step["unread"] else "the recorder could not read it"
-            if any("metadata" in key for key in step.get("options", ())):
-                return "metadata of a connector that is there for Flink's tests only"
             if "enable-vector-search" in step.get("options", {}):
                 return "a search for vectors by a connector that is there for Flink's tests only"
         return ""
+
+    @property
+    def sources(self) -> list[Step]:
+        return [step for step in self.setup if step["step"].startswith("SOURCE")]
 
     @property
     def first_half(self) -> int:
         """How many rows the source has before the program stops; 0 where it makes no difference whether it does."""
         sources = [step for step in self.setup if step["step"] == "SOURCE_WITH_RESTORE_DATA"]
         looked_up = [step for step in sources if step.get("options", {}).get("disable-lookup") == "false"]
-        if not looked_up and not self.key.endswith("state-ttl-hint"):
+        if not looked_up and not self.key.endswith("state-ttl-hint") and not self.waits:
             return 0
         return max((len(step["rows"]) for step in sources if step not in looked_up), default=0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its windows end with the clock."""
+        return "proc-time" in self.key
 
     @property
     def sinks(self) -> list[Step]:
@@ -87,6 +96,7 @@ def _in_halves(environment: StreamExecutionEnvironment) -> LocalRun:
         now[0] += 1
         if len(run.epochs) == HALVES.first:
             HALVES.second = True
+        if len(run.epochs) in (HALVES.first, HALVES.all):
             now[0] += PAUSE
     return run
 
@@ -124,6 +134,8 @@ def _difference(
     clear_values()
     WRITTEN.clear()
     HALVES.first, HALVES.second = (0 if batch else program.first_half), False
+    HALVES.waits = not batch and program.waits
+    HALVES.all = max((len(changes_of(step)) for step in program.sources), default=0)
     failing = [step for step in steps if step["step"] == "FAILING_SQL"]
     try:
         tables = made()
@@ -205,10 +217,14 @@ def _run(tables: TableEnvironment, step: Step) -> None:
 def _sink_difference(tables: TableEnvironment, sink: Step) -> str:
     """What the sink's table is afterwards; of changes on the way others may be left out, as epochs are others."""
     schema = tables.from_path(sink["name"]).get_schema()
-    names, types = schema.get_field_names(), schema.get_field_data_types()
+    kinds = dict(zip(schema.get_field_names(), schema.get_field_data_types()))
+    written = _written(sink, list(kinds))
+    names = _metadata_as_listed(sink, written)
+    types = [kinds[name] for name in names]
     shown = row_text(types)
     place = f"{PLACE}.{sink['name']}"
-    rows = results_of(place) or WRITTEN.get(place, [])
+    places = [written.index(name) for name in names]
+    rows = [_picked(row, places) for row in results_of(place) or WRITTEN.get(place, [])]
     texts = [_of_text(shown(row)) for row in rows]
     values = [[str(row.get_row_kind()), [plain_python(cell) for cell in row]] for row in rows]
     key = [names.index(name) for name in key_of(sink)]
@@ -220,6 +236,25 @@ def _sink_difference(tables: TableEnvironment, sink: Step) -> str:
             return ""
         told = f"{sink['name']} gets {ours}, with Flink {wanted}"
     return told
+
+
+def _written(sink: Step, names: Sequence[str]) -> list[str]:
+    """The columns of a sink as it gets them: metadata behind the others."""
+    metadata = {name for name, part in zip(names_of(sink["schema"]), sink["schema"]) if " METADATA" in part.upper()}
+    return sorted(names, key=lambda name: name in metadata)
+
+
+def _metadata_as_listed(sink: Step, written: Sequence[str]) -> list[str]:
+    """The same with metadata in the order in which the connector of Flink's tests lists them."""
+    listed = [each.split(":")[0] for each in sink.get("options", {}).get("writable-metadata", "").split(",")]
+    return sorted(written, key=lambda name: listed.index(name) + 1 if name in listed else 0)
+
+
+def _picked(row: Row, places: Sequence[int]) -> Row:
+    """Cells of a row, in another order."""
+    found = Row(*(row[place] for place in places))
+    found.set_row_kind(row.get_row_kind())
+    return found
 
 
 def _wanted(sink: Step) -> Iterator[tuple[bool, list[Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from tests.flink.suites.reading import python_value
 
 from millrace.common.types import Row, RowKind
 from millrace.connectors.tables.values import ValuesSink, ValuesSource, rows_of
-from millrace.relational.nodes import Schema
+from millrace.relational.nodes import Field, Schema
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
@@ -46,8 +46,12 @@ class Halves:
 
     first: int = 0
     """0: it does not stop"""
+    all: int = 0
+    """how many rows its source has"""
     second: bool = False
     """whether it goes on"""
+    waits: bool = False
+    """whether its source stays open for a while after its last row: processing time goes on"""
     looked_up: dict[str, tuple[list[list[Any]], list[list[Any]]]] = field(default_factory=dict)
     """what tables that are looked into have in each half, by their ids"""
 
@@ -73,7 +77,8 @@ class Given(ValuesSource):
     """The rows of a table; in batch mode they go to Spark as they are, without a process of Python."""
 
     def __init__(self, rows: Sequence[Row], columns: Schema, kinds: frozenset[RowKind]) -> None:
-        super().__init__([rows_of([row], columns) for row in rows], kinds)
+        parts = [*([row] for row in rows), *([[]] if HALVES.waits else [])]
+        super().__init__([rows_of(part, columns) for part in parts], kinds)
         self._all = rows_of(rows, columns)
 
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
@@ -87,8 +92,8 @@ class Written(ValuesSink):
     writes_frames = True
 
     def __init__(self, table: TableContext, kinds: frozenset[RowKind]) -> None:
-        super().__init__(table, kinds)
-        self._summary, self._columns = table.summary, table.columns
+        super().__init__(replace(table, columns=_all_columns(table)), kinds)
+        self._summary, self._columns = table.summary, _all_columns(table)
 
     def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> None:
         from millrace.spark.tables.fetching import fetched
@@ -112,7 +117,7 @@ class FlinkValuesFactory(TableFactory):
     optional = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only")
 
     def source(self, table: TableContext) -> TableSource:
-        return Given(_rows(table), table.columns, kinds_of(table.options.get("changelog-mode", "I")))
+        return Given(_rows(table), _all_columns(table), kinds_of(table.options.get("changelog-mode", "I")))
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         before, after = HALVES.looked_up.get(table.options["id"], ([], []))
@@ -125,6 +130,11 @@ class FlinkValuesFactory(TableFactory):
         return Written(table, kinds_of(enforced or ("I,UA,D" if table.primary_key else "I,UB,UA,D")))
 
 
+def _all_columns(table: TableContext) -> Schema:
+    """The columns of the rows, then those of metadata, as the tests write them."""
+    return (*table.columns, *(Field(name, kind) for name, _, kind in table.metadata))
+
+
 def _rows(table: TableContext) -> list[Row]:
     return _made(DECLARED.get(table.options["id"], []), table)
 
@@ -132,7 +142,7 @@ def _rows(table: TableContext) -> list[Row]:
 def _made(changes: Sequence[list[Any]], table: TableContext) -> list[Row]:
     found = []
     for kind, cells in changes:
-        row = Row(*(python_value(cell, column.type) for cell, column in zip(cells, table.columns)))
+        row = Row(*(python_value(cell, column.type) for cell, column in zip(cells, _all_columns(table))))
         row.set_row_kind(KINDS[kind])
         found.append(row)
     return found
