@@ -18,6 +18,7 @@ from millrace.table import EnvironmentSettings, TableEnvironment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+DUPLICATES = "table.exec.source.cdc-events-duplicate"
 CHANGES = "TO_CHANGELOG and FROM_CHANGELOG are of streaming mode: batch mode has no changes"
 NO_WATERMARK = "batch mode has no watermark, which the query asks for"
 CLOCK = "windows and joins of processing time go by the clock"
@@ -47,13 +48,16 @@ def left_in_batch(program: Program) -> str:
 
 
 def _late(program: Program) -> bool:
-    sources = [step for step in program.setup if step["step"].startswith("SOURCE")]
-    return any(rows_left(step) != rows_in_time(step) for step in sources)
+    return any(rows_left(step) != rows_in_time(step) for step in program.sources)
 
 
-def rows_left(step: Step) -> list[list[Any]]:
-    """The rows that the changes of a source leave."""
-    upserts = "UB" not in step.get("options", {}).get("changelog-mode", "UB")
+def rows_left(step: Step, twice: bool = False) -> list[list[Any]]:
+    """The rows that the changes of a source leave.
+
+    :param twice: whether changes come twice, and rows are known by the primary key.
+    """
+    mode = step.get("options", {}).get("changelog-mode", "I").split(",")
+    upserts = twice or ("UA" in mode and "UB" not in mode)
     key = [names_of(step["schema"]).index(each) for each in key_of(step)]
     return net_rows(changes_of(step), key if upserts else None)
 
@@ -88,7 +92,8 @@ def in_batch(program: Program, spark: SparkSession) -> str:
     A row that comes late may be left out in streaming mode, and may be in time for the window that it is in: of a
     program with such rows one of both is to be what Flink has.
     """
-    told = difference(program, partial(_environment, program, rows_left, spark))
+    twice = any(step.get("key") == DUPLICATES for step in program.setup)
+    told = difference(program, partial(_environment, program, partial(rows_left, twice=twice), spark))
     if told and _late(program):
         return difference(program, partial(_environment, program, rows_in_time, spark))
     return told

@@ -21,7 +21,7 @@ def net_rows(changes: Sequence[Change], key: Sequence[int] | None = None) -> lis
     """
     rows: list[Change] = []
     for kind, cells in changes:
-        if kind in ("-U", "-D") or (kind == "+U" and key is not None):
+        if kind in ("-U", "-D") or key is not None:
             rows = _without(rows, cells, range(len(cells)) if key is None else key)
         if kind in ("+I", "+U"):
             rows.append(["+I", cells])

@@ -22,8 +22,10 @@ ONLY_KEY = ()
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalSort(TableConfig):
-    """A ``Sort`` node whose first key is a time attribute, ascending. A row is late, and dropped, when one of its time or
-    of a later one has left; behind the watermark alone it is not."""
+    """A ``Sort`` node whose first key is a time attribute, ascending.
+
+    A row is late, and dropped, when one of its time or of a later one has left; behind the watermark alone it is not.
+    """
 
     input: Schema
     keys: tuple[SortKey, ...]
