@@ -56,7 +56,7 @@ def rows_left(step: Step, twice: bool = False) -> list[list[Any]]:
 
     :param twice: whether changes come twice, and rows are known by the primary key.
     """
-    mode = step.get("options", {}).get("changelog-mode", "I").split(",")
+    mode = step.get("options", {}).get("changelog-mode", "I").replace(" ", "").split(",")
     upserts = twice or ("UA" in mode and "UB" not in mode)
     key = [names_of(step["schema"]).index(each) for each in key_of(step)]
     return net_rows(changes_of(step), key if upserts else None)
