@@ -115,7 +115,7 @@ def test_values_of_the_right_type(key: str, value: str) -> None:
     [
         ("table.exec.sort.default-limit", "200", "-1"),
         ("table.exec.legacy-cast-behaviour", "enabled", "disabled"),
-        ("table.exec.source.cdc-events-duplicate", "true", "FALSE"),
+        ("table.rtas-ctas.atomicity-enabled", "true", "FALSE"),
         ("security.ssl.rest.enabled", "true", "false"),
         ("sql-gateway.endpoint.type", "hiveserver2", "rest"),
     ],

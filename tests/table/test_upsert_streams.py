@@ -42,6 +42,20 @@ def content(query: str, changes: Sequence[Upsert], parallelism: int = 1) -> Coun
     return final(changes_in(run_locally(streams).collected, plan.schema))
 
 
+def test_a_stream_of_changes_that_come_twice_is_put_right_by_its_key() -> None:
+    streams = StreamExecutionEnvironment()
+    streams.set_parallelism(1)
+    tables = StreamTableEnvironment.create(streams)
+    tables.get_config().set("table.exec.source.cdc-events-duplicate", "true")
+    kinds = [RowKind.INSERT, RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.UPDATE_AFTER]
+    rows = [Row.of_kind(kind, "Alice", score) for kind, score in zip(kinds, [1, 1, 2, 2])]
+    stream = streams.from_collection(rows, Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
+    tables.create_temporary_view("people", tables.from_changelog_stream(stream, KEYED))
+    plan = optimise(tables.sql_query("SELECT SUM(score) FROM people")._plan, surroundings_of(tables._session))
+    add_to_program([plan], streams._program, options_of(tables._session))
+    assert final(changes_in(run_locally(streams).collected, plan.schema)) == Counter({(2,): 1})
+
+
 def test_an_upsert_takes_the_place_of_the_row_before() -> None:
     changes = [(RowKind.INSERT, "Alice", 12), (RowKind.INSERT, "Bob", 5), (RowKind.UPDATE_AFTER, "Alice", 100)]
     query = "SELECT name, SUM(score) AS total FROM people GROUP BY name"

@@ -15,7 +15,10 @@ ENTRIES = (
 [PARTITION (column = value, ..)] [(column, ..)] query
 [ON CONFLICT DO {ERROR | NOTHING | DEDUPLICATE}]""",
         "A job that writes a query's rows. Columns that are not named become NULL. OVERWRITE, in batch mode, replaces what was "
-        "there (of the partitions that are written). `SET 'table.dml-sync' = 'true'` waits for the end of each.",
+        "there (of the partitions that are written). `SET 'table.dml-sync' = 'true'` waits for the end of each. "
+        "ON CONFLICT is for tables with a PRIMARY KEY that take upserts, where the query has another key: DEDUPLICATE, as "
+        "without the clause, writes the last row of a key; NOTHING keeps the first, and ERROR fails at the second. Both "
+        "are for rows that do not change, in streaming mode, from tables with a watermark.",
         _PRINT + "INSERT INTO shown (name) SELECT name FROM orders WHERE amount > 2;",
     ),
     Entry(

@@ -86,6 +86,9 @@ class TableSource(ABC):
     repeats_deletions = False
     """whether it may delete rows that it has not given since the last checkpoint: those of an attempt that failed,
     which a sink may have"""
+    repeats_changes = False
+    """whether its changes may come twice, or without old rows, and are put right by the primary key; whoever makes the
+    source of a table fills it in (``table.exec.source.cdc-events-duplicate``)"""
     watermarks: SourceWatermarks | None = None
     """None: the watermark follows from the rows of a subtask as they come, whichever splits they are of"""
 
@@ -119,6 +122,11 @@ class TableSource(ABC):
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
         """The same as a Spark DataFrame with columns named c0, c1, ...; None: what ``stream`` reads is used."""
         return None
+
+
+def goes_by_key(source: Any) -> bool:
+    """Whether the rows of a source are known by its primary key, and their old content is kept by what reads them."""
+    return getattr(source, "kinds", None) == UPSERT or getattr(source, "repeats_changes", False)
 
 
 class LookupTableSource(ABC):

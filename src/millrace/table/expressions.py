@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from millrace.relational.types import DataType
 from millrace.table.catalogs.paths import split_path
 from millrace.table.expression_methods.base import _Handle, built_in, node_of, present
+from millrace.table.expression_methods.definitions import Definitions
 from millrace.table.expression_methods.expression import Expression, JsonOnNull, TimePointUnit
 from millrace.table.expression_methods.windows import CURRENT_RANGE, CURRENT_ROW, UNBOUNDED_RANGE, UNBOUNDED_ROW
 from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
@@ -536,7 +537,8 @@ def lead(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
 
 
 def call(f: str | UserDefinedFunctionWrapper, *args: Any) -> Expression[Any]:
-    """A function by name (a system function, or one of a catalog), or one made by ``udf`` and its like.
+    """A function by name (a system function, a definition of the Table API as ``equals``, or one of a catalog), or one
+    made by ``udf`` and its like.
 
         >>> next(orders.select(call("UPPER", col("name"))).execute().collect())
         <Row('ANN')>
@@ -544,6 +546,9 @@ def call(f: str | UserDefinedFunctionWrapper, *args: Any) -> Expression[Any]:
     if not isinstance(f, str):
         return wrapped(f)(*args)
     *path, name = split_path(f)
+    defined = None if path else _DEFINITIONS.call(name, args)
+    if defined is not None:
+        return defined
     return Expression(nodes.Dot.between(*map(nodes.Identifier, path), nodes.Call(name, tuple(map(node_of, args)))))
 
 
@@ -554,3 +559,36 @@ def call_sql(sql_expression: str) -> Expression[Any]:
         <Row(3)>
     """
     return Expression(nodes.SqlText(sql_expression))
+
+
+_DEFINITIONS = Definitions(
+    {
+        "ifthenelse": if_then_else,
+        "randinteger": rand_integer,
+        "currentdatabase": current_database,
+        "currentdate": current_date,
+        "currenttime": current_time,
+        "currenttimestamp": current_timestamp,
+        "localtime": local_time,
+        "localtimestamp": local_timestamp,
+        "temporaloverlaps": temporal_overlaps,
+        "timestampdiff": timestamp_diff,
+        "dateformat": date_format,
+        "converttz": convert_tz,
+        "fromunixtime": from_unixtime,
+        "unixtimestamp": unix_timestamp,
+        "todate": to_date,
+        "totimestamp": to_timestamp,
+        "rangeto": range_,
+        "row": row,
+        "not": not_,
+        "extract": lambda unit, time: Expression(node_of(time)).extract(unit),
+        "json_object": json_object,
+        "json_array": json_array,
+        "json_objectagg_null_on_null": lambda key, value: json_object_agg(JsonOnNull.NULL, key, value),
+        "json_objectagg_absent_on_null": lambda key, value: json_object_agg(JsonOnNull.ABSENT, key, value),
+        "json_arrayagg_null_on_null": lambda item: json_array_agg(JsonOnNull.NULL, item),
+        "json_arrayagg_absent_on_null": lambda item: json_array_agg(JsonOnNull.ABSENT, item),
+        "currentrowtimestamp": lambda: Expression(nodes.Call("CURRENT_ROW_TIMESTAMP")),
+    }
+)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.flink.asking import Asked, same, sorted_rows, streamed, table_of
 from tests.flink.suites.expressing import NotThere, expression
+from tests.flink.suites.net import net_rows
 from tests.flink.suites.reading import lines, plain, short, text_of, type_of
 from tests.flink.suites.tables import DECLARED
 
@@ -54,17 +55,30 @@ def left(case: AggregateCase) -> str:
     return ""
 
 
-def difference(case: AggregateCase) -> str:
-    """What is not as Flink's tests expect; empty if nothing is."""
+def streamed_rows(asked: Asked) -> list[Any]:
+    """What a query leaves in streaming mode."""
+    return table_of(streamed(asked))
+
+
+def difference(
+    case: AggregateCase,
+    rows_of: Callable[[Asked], list[Any]] = streamed_rows,
+    settings: EnvironmentSettings | None = None,
+) -> str:
+    """What is not as Flink's tests expect; empty if nothing is.
+
+    :param rows_of: runs a query.
+    :param settings: of batch mode, which reads the rows that the changes leave.
+    """
     fails = case.found.get("fails")
     try:
-        asked = _ask(case)
+        asked = _ask(case, settings)
     except Exception as error:
         return "" if fails else f"is refused: {type(error).__name__}: {error}"
     if fails == "plan":
         return f"is planned, with Flink it is refused: {case.found.get('message')}"
     try:
-        rows = table_of(streamed(asked))
+        rows = rows_of(asked)
     except Exception as error:
         return "" if fails else f"fails: {type(error).__name__}: {error}"
     if fails:
@@ -78,16 +92,17 @@ def difference(case: AggregateCase) -> str:
     return f"gives {_cut(rows)}, Flink {_cut(theirs)}"
 
 
-def _ask(case: AggregateCase) -> Asked:
-    tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+def _ask(case: AggregateCase, settings: EnvironmentSettings | None) -> Asked:
+    tables = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
     tables.get_config().set_local_timezone("UTC")
     for key, value in case.cases.get("config", {}).items():
         tables.get_config().set(key, value)
-    DECLARED[TABLE] = case.cases["rows"]
+    mode = "I,UB,UA,D" if settings is None else "I"
+    DECLARED[TABLE] = case.cases["rows"] if settings is None else net_rows(case.cases["rows"])
     columns = ", ".join(f"`{name}` {kind}" for name, kind in case.cases["columns"])
     tables.execute_sql(
         f"CREATE TABLE {TABLE} ({columns}) WITH ('connector' = 'flink-values', 'id' = '{TABLE}', "
-        "'changelog-mode' = 'I,UB,UA,D')"
+        f"'changelog-mode' = '{mode}')"
     )
     if "sql" in case.found:
         table = tables.sql_query(case.found["sql"])

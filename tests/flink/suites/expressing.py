@@ -52,12 +52,12 @@ METHODS = {
     "mod": "__mod__",
     "power": "__pow__",
     "minusPrefix": "__neg__",
-    "not": "__invert__",
     "collect": "collect",
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "and": e.and_,
     "or": e.or_,
+    "not": e.not_,
     "row": e.row,
     "array": e.array,
     "map": e.map_,

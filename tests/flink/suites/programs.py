@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from tests.flink.asking import Asked, same, sorted_rows, table_of
+from tests.flink.asking import same, sorted_rows, table_of
 from tests.flink.plain import plain_python
+from tests.flink.suites.net import names_of
 from tests.flink.suites.reading import lines, plain
-from tests.flink.suites.tables import DECLARED
+from tests.flink.suites.tables import DECLARED, HALVES, WRITTEN
 
+from millrace.common.types import Row
 from millrace.connectors.tables.row_text import row_text
 from millrace.connectors.tables.values import clear_values, results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.testing import run_locally
 from millrace.testing.finished import FinishedJob
+from millrace.testing.local import LocalEngine, LocalRun
 
 Step = dict[str, Any]
 ZONE = "UTC"
+PAUSE = 60_000
+"""ms between the halves of a program that stops"""
 SETTINGS = {"parallelism.default": "1", "millrace.table.aggregate.every-change": "true"}
 OPTIONS = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only")
 PLACE = "default_catalog.default_database"
@@ -49,11 +55,27 @@ class Program:
                 return LEFT[step["step"]]
             if "unread" in step:
                 return "functions in Java" if "registered" in step["unread"] else "the recorder could not read it"
-            if any("metadata" in key for key in step.get("options", ())):
-                return "metadata of a connector that is there for Flink's tests only"
             if "enable-vector-search" in step.get("options", {}):
                 return "a search for vectors by a connector that is there for Flink's tests only"
         return ""
+
+    @property
+    def sources(self) -> list[Step]:
+        return [step for step in self.setup if step["step"].startswith("SOURCE")]
+
+    @property
+    def first_half(self) -> int:
+        """How many rows the source has before the program stops; 0 where it makes no difference whether it does."""
+        sources = [step for step in self.setup if step["step"] == "SOURCE_WITH_RESTORE_DATA"]
+        looked_up = [step for step in sources if step.get("options", {}).get("disable-lookup") == "false"]
+        if not looked_up and not self.key.endswith("state-ttl-hint") and not self.waits:
+            return 0
+        return max((len(step["rows"]) for step in sources if step not in looked_up), default=0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its windows end with the clock."""
+        return "proc-time" in self.key
 
     @property
     def sinks(self) -> list[Step]:
@@ -62,7 +84,21 @@ class Program:
 
 def submit(environment: StreamExecutionEnvironment, job_name: str | None, collect: int | None = None) -> FinishedJob:
     """Runs a job in this process with an epoch for each record: watermarks follow every one, as with Flink."""
-    return FinishedJob(run_locally(environment, epoch_records=1))
+    return FinishedJob(_in_halves(environment) if HALVES.first else run_locally(environment, epoch_records=1))
+
+
+def _in_halves(environment: StreamExecutionEnvironment) -> LocalRun:
+    """Runs a job that stops for a while after its first half."""
+    now, run = [0], LocalRun()
+    engine = LocalEngine(replace(environment.job_graph(), epoch_records=1), lambda: now[0])
+    for result in engine.epochs():
+        run.epochs.append(result)
+        now[0] += 1
+        if len(run.epochs) == HALVES.first:
+            HALVES.second = True
+        if len(run.epochs) in (HALVES.first, HALVES.all):
+            now[0] += PAUSE
+    return run
 
 
 def programs() -> list[Program]:
@@ -74,9 +110,14 @@ def programs() -> list[Program]:
     return list(found.values())
 
 
-def difference(program: Program) -> str:
-    """What is not as Flink's tests expect; empty if nothing is."""
-    return next(filter(None, (_difference(program, steps) for steps in _ways(program))), "")
+def difference(program: Program, made: Callable[[], TableEnvironment] | None = None) -> str:
+    """What is not as Flink's tests expect; empty if nothing is.
+
+    :param made: the environment with the program's tables; None: one in streaming mode.
+    """
+    batch = made is not None
+    made = made or partial(environment, program)
+    return next(filter(None, (_difference(program, steps, made, batch) for steps in _ways(program))), "")
 
 
 def _ways(program: Program) -> list[Sequence[Step]]:
@@ -87,11 +128,17 @@ def _ways(program: Program) -> list[Sequence[Step]]:
     return [program.run]
 
 
-def _difference(program: Program, steps: Sequence[Step]) -> str:
+def _difference(
+    program: Program, steps: Sequence[Step], made: Callable[[], TableEnvironment], batch: bool
+) -> str:
     clear_values()
+    WRITTEN.clear()
+    HALVES.first, HALVES.second = (0 if batch else program.first_half), False
+    HALVES.waits = not batch and program.waits
+    HALVES.all = max((len(changes_of(step)) for step in program.sources), default=0)
     failing = [step for step in steps if step["step"] == "FAILING_SQL"]
     try:
-        tables = _environment(program)
+        tables = made()
         for step in steps:
             if step["step"] != "FAILING_SQL":
                 _run(tables, step)
@@ -106,7 +153,15 @@ def _difference(program: Program, steps: Sequence[Step]) -> str:
     return next(filter(None, (_sink_difference(tables, sink) for sink in program.sinks)), "")
 
 
-def _environment(program: Program, settings: EnvironmentSettings | None = None) -> TableEnvironment:
+def environment(
+    program: Program,
+    settings: EnvironmentSettings | None = None,
+    given: Callable[[Step], list[list[Any]]] | None = None,
+) -> TableEnvironment:
+    """An environment with the tables of a program.
+
+    :param given: the rows of a source; None: its changes as they are.
+    """
     tables = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
     tables.get_config().set_local_timezone(ZONE)
     for key, value in SETTINGS.items():
@@ -117,23 +172,31 @@ def _environment(program: Program, settings: EnvironmentSettings | None = None) 
         elif step["step"] == "SQL":
             tables.execute_sql(step["sql"])
         else:
-            _create(tables, step, program.key)
+            _create(tables, step, program.key, given or changes_of)
     return tables
 
 
-def _create(tables: TableEnvironment, step: Step, program: str) -> None:
+def _create(tables: TableEnvironment, step: Step, program: str, given: Callable[[Step], list[list[Any]]]) -> None:
     name = f"{program}/{step['name']}"
     if step["step"].startswith("SOURCE"):
-        DECLARED[name] = [*step.get("rows", ()), *step.get("after", ())]
+        DECLARED[name] = given(step)
+        HALVES.looked_up[name] = (step.get("rows", []), step.get("after", []))
     options = {key: value for key, value in step.get("options", {}).items() if key in OPTIONS}
-    if "changelog-mode" not in options and any(kind != "+I" for kind, _ in DECLARED.get(name, ())):
+    if given is not changes_of:
+        options.pop("changelog-mode", None)
+    elif "changelog-mode" not in options and any(kind != "+I" for kind, _ in DECLARED.get(name, ())):
         options["changelog-mode"] = "I,UB,UA,D"
-    given = {"connector": "flink-values", "id": name, **options}
+    words = {"connector": "flink-values", "id": name, **options}
     partitions = f" PARTITIONED BY ({', '.join(step['partitions'])})" if "partitions" in step else ""
     distribution = f" {step['distribution'].strip()}" if "distribution" in step else ""
-    shown = ", ".join(f"'{key}' = '{value.replace(chr(39), chr(39) * 2)}'" for key, value in given.items())
+    shown = ", ".join(f"'{key}' = '{value.replace(chr(39), chr(39) * 2)}'" for key, value in words.items())
     columns = ", ".join(step["schema"])
     tables.execute_sql(f"CREATE TABLE {step['name']} ({columns}){distribution}{partitions} WITH ({shown})")
+
+
+def changes_of(step: Step) -> list[list[Any]]:
+    """The changes of a source, of both halves of its program."""
+    return [*step.get("rows", ()), *step.get("after", ())]
 
 
 def _run(tables: TableEnvironment, step: Step) -> None:
@@ -154,12 +217,17 @@ def _run(tables: TableEnvironment, step: Step) -> None:
 def _sink_difference(tables: TableEnvironment, sink: Step) -> str:
     """What the sink's table is afterwards; of changes on the way others may be left out, as epochs are others."""
     schema = tables.from_path(sink["name"]).get_schema()
-    names, types = schema.get_field_names(), schema.get_field_data_types()
+    kinds = dict(zip(schema.get_field_names(), schema.get_field_data_types()))
+    written = _written(sink, list(kinds))
+    names = _metadata_as_listed(sink, written)
+    types = [kinds[name] for name in names]
     shown = row_text(types)
-    rows = results_of(f"{PLACE}.{sink['name']}")
+    place = f"{PLACE}.{sink['name']}"
+    places = [written.index(name) for name in names]
+    rows = [_picked(row, places) for row in results_of(place) or WRITTEN.get(place, [])]
     texts = [_of_text(shown(row)) for row in rows]
     values = [[str(row.get_row_kind()), [plain_python(cell) for cell in row]] for row in rows]
-    key = [names.index(name) for name in _key(sink)]
+    key = [names.index(name) for name in key_of(sink)]
     told = ""
     for as_text, wanted in _wanted(sink):
         ours = texts if as_text else values
@@ -168,6 +236,25 @@ def _sink_difference(tables: TableEnvironment, sink: Step) -> str:
             return ""
         told = f"{sink['name']} gets {ours}, with Flink {wanted}"
     return told
+
+
+def _written(sink: Step, names: Sequence[str]) -> list[str]:
+    """The columns of a sink as it gets them: metadata behind the others."""
+    metadata = {name for name, part in zip(names_of(sink["schema"]), sink["schema"]) if " METADATA" in part.upper()}
+    return sorted(names, key=lambda name: name in metadata)
+
+
+def _metadata_as_listed(sink: Step, written: Sequence[str]) -> list[str]:
+    """The same with metadata in the order in which the connector of Flink's tests lists them."""
+    listed = [each.split(":")[0] for each in sink.get("options", {}).get("writable-metadata", "").split(",")]
+    return sorted(written, key=lambda name: listed.index(name) + 1 if name in listed else 0)
+
+
+def _picked(row: Row, places: Sequence[int]) -> Row:
+    """Cells of a row, in another order."""
+    found = Row(*(row[place] for place in places))
+    found.set_row_kind(row.get_row_kind())
+    return found
 
 
 def _wanted(sink: Step) -> Iterator[tuple[bool, list[Any]]]:
@@ -192,7 +279,7 @@ def _of_text(text: str) -> list[Any]:
     return [kind, [*cells, inner[start:].strip()]]
 
 
-def _key(sink: Step) -> list[str]:
+def key_of(sink: Step) -> list[str]:
     """The columns of the primary key."""
     for part in sink["schema"]:
         if found := re.search(r"PRIMARY KEY\s*\(([^)]*)\)", part, re.IGNORECASE):
@@ -217,53 +304,3 @@ def _after(changes: Sequence[list[Any]], key: Sequence[int]) -> Any:
         elif kind == "-D" or rows.get(place) == cells:
             rows.pop(place, None)
     return sorted_rows(list(rows.values()))
-
-
-# -- in batch mode ----------------------------------------------------------------------------------------------------
-
-BATCH_SUITES = ("Calc", "Expand", "Join", "JoinSemantic", "MatchRecognize", "MultiJoin", "Union", "Values")
-
-
-def query_of(program: Program) -> str:
-    """The query of a program that has a meaning in batch mode: one INSERT, from tables of insertions; else nothing."""
-    suite = program.key.split("/")[0].removesuffix("TestPrograms")
-    sources = [step for step in program.setup if step["step"].startswith("SOURCE")]
-    changes = any(step.get("options", {}).get("changelog-mode", "I") != "I" for step in sources)
-    changes |= any(kind != "+I" for step in sources for kind, _ in _rows(step))
-    if program.left or suite not in BATCH_SUITES or len(program.run) != 1 or changes:
-        return ""
-    text = program.run[0].get("sql", "")
-    found = re.match(r"\s*INSERT INTO [\w.`]+\s+((SELECT|WITH|VALUES|\()\b.*)", text, re.DOTALL)
-    return found[1] if found and "CURRENT_WATERMARK" not in text else ""
-
-
-def _shown(cell: Any) -> str:
-    """A plain value as Java's ``Row.toString`` shows it, in as far as the programs have such."""
-    if cell is None:
-        return "null"
-    if isinstance(cell, (bool, list)):
-        return f"[{', '.join(map(_shown, cell))}]" if isinstance(cell, list) else str(cell).lower()
-    return re.sub(r"(T\d\d:\d\d):00$", r"\1", str(cell))
-
-
-def _rows(step: Step) -> list[Any]:
-    return [*step.get("rows", ()), *step.get("after", ())]
-
-
-def batch_difference(program: Program, run: Callable[[Asked], list[list[Any]]]) -> str:
-    """As ``difference``, of the rows that the query gives in batch mode."""
-    try:
-        tables = _environment(program, EnvironmentSettings.in_batch_mode())
-        rows = run(Asked(tables, tables.sql_query(query_of(program))._plan))
-    except Exception as error:
-        return f"fails: {type(error).__name__}: {error}"
-    (sink,) = program.sinks
-    told = ""
-    for as_text, wanted in _wanted(sink):
-        theirs = _after(wanted, [])
-        ours = sorted_rows([list(map(_shown, row)) for row in rows] if as_text else rows)
-        theirs = sorted_rows([list(map(_shown, row)) for row in theirs]) if as_text else theirs
-        if same(ours, theirs, True):
-            return ""
-        told = f"gives {ours}, with Flink {theirs}"
-    return told

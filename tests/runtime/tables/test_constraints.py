@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 from tests.runtime.tables.tabular import check, harness, schema
 
-from millrace.relational.types import BigIntType, BinaryType, CharType, VarBinaryType, VarCharType, string
+from millrace.relational.types import (
+    ArrayType,
+    BigIntType,
+    BinaryType,
+    CharType,
+    MapType,
+    RowField,
+    RowType,
+    VarBinaryType,
+    VarCharType,
+    string,
+)
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.testing import Element
@@ -67,3 +78,61 @@ def test_whether_it_is_needed() -> None:
     assert EnforceConstraints(columns=NOT_NULL).needed
     assert not EnforceConstraints(columns=SIZED).needed
     assert EnforceConstraints(columns=SIZED, length="ERROR").needed
+
+
+INNER = RowType([RowField("n", BigIntType(False)), RowField("c", CharType(2))])
+NESTED = schema(
+    INNER,
+    ArrayType(ArrayType(BigIntType(False))),
+    MapType(VarCharType(2), RowType([RowField("b", BinaryType(2, False))])),
+)
+GOOD: tuple[Any, ...] = ((1, "ab"), [[1], None, []], {"a": (b"ab",)})
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "nested"),
+    [
+        (((None, "ab"), None, None), "f0.n", "ROWS"),
+        ((None, [[1], [2, None]], None), r"f1\[1\]\[1\]", "ROWS_AND_COLLECTIONS"),
+        ((None, None, {"a": (None,)}), r"f2\[value\].b", "ROWS_AND_COLLECTIONS"),
+    ],
+)
+def test_null_inside_of_values(row: tuple[Any, ...], place: str, nested: str) -> None:
+    rows = [GOOD, row, (None, None, None)]
+    script = [Element(("+I", *each)) for each in rows]
+    untouched = check(EnforceConstraints(columns=NESTED, not_null="DROP"), (NESTED,), script)
+    assert len(untouched) == len(rows)
+    dropped = check(EnforceConstraints(columns=NESTED, not_null="DROP", nested=nested), (NESTED,), script)
+    assert [each[1:] for each in dropped] == [each[1:] for each in (untouched[0], untouched[2])]
+    with harness(EnforceConstraints(columns=NESTED, nested=nested), NESTED) as run:
+        run.process_element(("+I", *GOOD))
+        with pytest.raises(OperatorError, match=f"column {place} is NOT NULL, but a row has NULL there"):
+            run.process_element(("+I", *row))
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        (((1, "a"), None, None), r"f0.c is CHAR\(2\)"),
+        ((None, None, {"abc": (b"ab",)}), r"f2\[key\] is VARCHAR\(2\)"),
+        ((None, None, {"a": (b"a",)}), r"f2\[value\].b is BINARY\(2\)"),
+    ],
+)
+def test_a_wrong_length_inside_of_values(row: tuple[Any, ...], place: str) -> None:
+    config = EnforceConstraints(columns=NESTED, length="ERROR", nested="ROWS_AND_COLLECTIONS")
+    with harness(config, NESTED) as run:
+        run.process_element(("+I", *GOOD))
+        with pytest.raises(OperatorError, match=f"column {place}.*, but a row has .* there"):
+            run.process_element(("+I", *row))
+
+
+def test_values_inside_of_rows_are_cut_and_filled_up() -> None:
+    columns = schema(INNER)
+    script = [Element(("+I", each)) for each in [(1, "a"), (2, "abc"), None]]
+    found = check(EnforceConstraints(columns=columns, length="TRIM_PAD", nested="ROWS"), (columns,), script)
+    assert [None if row is None else tuple(row.values()) for _, row in found] == [(1, "a "), (2, "ab"), None]
+
+
+def test_values_inside_of_collections_are_not_cut() -> None:
+    with pytest.raises(ValueError, match=r"column f2 is MAP.*: values inside ARRAY and MAP are not cut or filled up"):
+        EnforceConstraints(columns=NESTED, length="TRIM_PAD", nested="ROWS_AND_COLLECTIONS")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from tests.spark.tables.plans import values
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.runtime.tables.constraints import LENGTH, NOT_NULL
+from millrace.runtime.tables.constraints import LENGTH, NESTED, NOT_NULL
 from millrace.spark.tables.constraints import enforced
-from millrace.spark.tables.execute import frame_of
+from millrace.spark.tables.execute import frame_of, write_all
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part
 
@@ -34,8 +35,13 @@ WRONG = (2, "ä", "äbcd", b"a", b"abcd")
 MISSING = (None, None, None, None, None)
 
 
+def with_settings(context: Context, settings: dict[str, str]) -> Context:
+    return replace(context, surroundings=replace(context.surroundings, configuration=settings))
+
+
 def written(context: Context, rows: list[tuple[Any, ...]], settings: dict[str, str]) -> list[tuple[Any, ...]]:
-    frame = enforced(Part.of_frame(frame_of(values(FREE, *rows), context)), COLUMNS, settings).frame
+    part = Part.of_frame(frame_of(values(FREE, *rows), context))
+    frame = enforced(part, COLUMNS, with_settings(context, settings)).frame
     found = [tuple(bytes(each) if isinstance(each, bytearray) else each for each in row) for row in frame.collect()]
     return sorted(found, key=repr)
 
@@ -72,5 +78,30 @@ def test_a_wrong_length_is_an_error(context: Context, place: int, message: str) 
 
 def test_what_demands_nothing_is_left_alone(context: Context) -> None:
     frame = Part.of_frame(frame_of(values(FREE, WRONG, MISSING), context))
-    assert enforced(frame, COLUMNS[1:], {}) is frame
-    assert enforced(frame, (), {LENGTH: "ERROR"}) is frame
+    assert enforced(frame, COLUMNS[1:], with_settings(context, {})) is frame
+    assert enforced(frame, (), with_settings(context, {LENGTH: "ERROR"})) is frame
+
+
+INSIDE = (n.Field("k", t.BigIntType()), n.Field("a", t.ArrayType(t.CharType(2, False))))
+
+
+def inside(context: Context, rows: list[tuple[Any, ...]], settings: dict[str, str]) -> list[tuple[Any, ...]]:
+    free = {"k": t.BigIntType(), "a": t.ArrayType(t.string())}
+    part = Part.of_frame(frame_of(values(free, *rows), context))
+    found = enforced(part, INSIDE, with_settings(context, {NESTED: "ROWS_AND_COLLECTIONS", **settings})).frame.collect()
+    return sorted(map(tuple, found), key=repr)
+
+
+def test_values_inside_of_values(context: Context) -> None:
+    rows = [(1, ["ab"]), (2, ["ab", None]), (3, None), (4, ["abc"])]
+    assert inside(context, rows, {NOT_NULL: "DROP"}) == [rows[0], rows[2], rows[3]]
+    with pytest.raises(Exception, match=r"column a\[1\] is NOT NULL"):
+        inside(context, rows, {})
+    with pytest.raises(Exception, match=r"column a\[0\] is CHAR\(2\)( NOT NULL)?, but a row has 'abc' there"):
+        inside(context, rows, {NOT_NULL: "DROP", LENGTH: "ERROR"})
+
+
+def test_rows_without_an_order_have_no_first_one_of_a_key(context: Context) -> None:
+    sink = n.Sink(values({"k": t.BigIntType()}, (1,)), ("c", "d", "keyed"), None, on_conflict="NOTHING")
+    with pytest.raises(NotImplementedError, match=r"ON CONFLICT DO NOTHING into c.d.keyed runs in streaming mode only"):
+        write_all([sink], context)

@@ -14,6 +14,7 @@ from millrace.connectors.tables.values import clear_values, register_values
 from millrace.relational import nodes as n
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.changes import ChangelogError
+from millrace.util.exceptions import TableException
 
 I, UB, UA, D = RowKind  # noqa: E741
 CHANGES = [
@@ -47,6 +48,41 @@ def env() -> Iterator[TableEnvironment]:
 
 def plan(env: TableEnvironment, sql: str) -> n.Rel:
     return env.sql_query(sql)._plan
+
+
+DUPLICATES = "table.exec.source.cdc-events-duplicate"
+KEYED_CHANGES = [
+    (I, 1, "a"),
+    (UA, 1, "b"),
+    (UA, 1, "b"),
+    (I, 2, "c"),
+    (I, 2, "c"),
+    (D, 2, None),
+    (D, 2, None),
+    (UB, 3, "x"),
+]
+
+
+def test_changes_that_come_twice_are_put_right_by_the_key() -> None:
+    rows = [Row(*values) for _, *values in KEYED_CHANGES]
+    for row, (kind, *_) in zip(rows, KEYED_CHANGES):
+        row.set_row_kind(kind)
+    register_values("twice", rows)
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    environment.get_config().set(DUPLICATES, "true")
+    for name, key in (("t", ", PRIMARY KEY (id) NOT ENFORCED"), ("u", "")):
+        environment.execute_sql(
+            f"CREATE TABLE {name} (id INT, s STRING{key}) WITH ('connector' = 'values', 'data-id' = 'twice', "
+            "'changelog-mode' = 'I,UB,UA,D')"
+        )
+    query = "SELECT s, COUNT(*) AS many FROM t GROUP BY s"
+    assert final(changelog(plan(environment, query))) == Counter({("b", 1): 1})
+    assert final(changelog(plan(environment, "SELECT id FROM t WHERE s = 'a'"))) == Counter()
+    with pytest.raises(TableException, match=f"{DUPLICATES} = true needs changelogs with a PRIMARY KEY"):
+        environment.sql_query("SELECT * FROM u")
+    environment.get_config().set(DUPLICATES, "false")
+    environment.sql_query("SELECT * FROM u")
+    clear_values()
 
 
 def kept(last: bool) -> Counter[Any]:

@@ -51,6 +51,72 @@ def test_a_primary_key_is_not_null(t_env: StreamTableEnvironment) -> None:
     assert rows_of("keyed") == [(1, 1), (2, 2)]
 
 
+UPSERTS = "'connector' = 'values', 'sink-changelog-mode' = 'I,UA,D'"
+TIMED = (
+    "CREATE TABLE timed (k INT, n INT, ts AS TO_TIMESTAMP_LTZ(n, 0), WATERMARK FOR ts AS ts) "
+    "WITH ('connector' = 'values')"
+)
+
+
+@pytest.fixture
+def timed(t_env: StreamTableEnvironment) -> StreamTableEnvironment:
+    register_values("timed", [(1, 10), (2, 30), (1, 20), (1, 40)])
+    t_env.execute_sql(TIMED)
+    t_env.execute_sql(f"CREATE TABLE keyed (k INT, n INT, PRIMARY KEY (k) NOT ENFORCED) WITH ({UPSERTS})")
+    return t_env
+
+
+@pytest.mark.parametrize("epoch_records", [1, None])
+def test_which_row_of_a_key_stays(timed: StreamTableEnvironment, epoch_records: int | None) -> None:
+    """One task reads: the order of the rows is that of the table."""
+    names = insert(
+        timed,
+        "INSERT INTO keyed SELECT k, n FROM timed ON CONFLICT DO NOTHING",
+        epoch_records=epoch_records,
+        parallelism=1,
+    )
+    assert "SinkConflicts" in " ".join(names)
+    assert rows_of("keyed") == [(1, 10), (2, 30)]
+
+
+def test_a_second_row_of_a_key_may_be_an_error(timed: StreamTableEnvironment) -> None:
+    insert(timed, "INSERT INTO keyed SELECT k, n FROM timed WHERE n IN (20, 30) ON CONFLICT DO ERROR")
+    assert rows_of("keyed") == [(1, 20), (2, 30)]
+    with pytest.raises(Exception, match=r"ON CONFLICT DO ERROR: .*keyed gets a second row with the primary key 1"):
+        insert(timed, "INSERT INTO keyed SELECT k, n FROM timed ON CONFLICT DO ERROR")
+
+
+def test_rows_of_one_key_are_no_conflict(timed: StreamTableEnvironment) -> None:
+    """The key of the query is that of the table: what follows are versions of one row."""
+    names = insert(timed, "INSERT INTO keyed SELECT k, MAX(n) FROM timed GROUP BY k ON CONFLICT DO ERROR")
+    assert "SinkConflicts" not in " ".join(names)
+    assert rows_of("keyed") == [(1, 40), (2, 30)]
+
+
+@pytest.mark.parametrize(
+    ("insertion", "message"),
+    [
+        ("plain SELECT k, n FROM timed ON CONFLICT DO NOTHING", "plain takes the old rows of updates, too"),
+        ("only SELECT k, n FROM timed ON CONFLICT DO DEDUPLICATE", "only only takes insertions"),
+        ("keyed SELECT k, 1 FROM given ON CONFLICT DO NOTHING", "needs a watermark .*given declares none"),
+        ("keyed SELECT MAX(k), n FROM timed GROUP BY n ON CONFLICT DO ERROR", "of rows that change .* is not there"),
+    ],
+)
+def test_where_conflicts_have_no_answer(timed: StreamTableEnvironment, insertion: str, message: str) -> None:
+    create(timed, "plain", "k INT, n INT")
+    timed.execute_sql("CREATE TABLE only (k INT, n INT) WITH ('connector' = 'values', 'sink-changelog-mode' = 'I')")
+    with pytest.raises(Exception, match=message):
+        insert(timed, f"INSERT INTO {insertion}")
+
+
+def test_another_key_may_want_an_answer(timed: StreamTableEnvironment) -> None:
+    timed.get_config().set("table.exec.sink.require-on-conflict", "true")
+    with pytest.raises(Exception, match=r"several rows of the query may have one primary key of .*keyed"):
+        insert(timed, "INSERT INTO keyed SELECT k, n FROM timed")
+    insert(timed, "INSERT INTO keyed SELECT k, MAX(n) FROM timed GROUP BY k")
+    insert(timed, "INSERT INTO keyed SELECT k, n FROM timed ON CONFLICT DO DEDUPLICATE")
+
+
 def lengths(t_env: StreamTableEnvironment, mode: str) -> list[tuple[Any, ...]]:
     """Rows of a table whose values do not keep to its own types, written into one with the same types."""
     for table in ("loose", "fixed"):

@@ -22,7 +22,23 @@ RULES = (
     works("table.builtin-catalog-name table.builtin-database-name", "table.settings.environment_settings"),
     works("table.dynamic-table-options.enabled", "table.sessions.session", "whether the hint OPTIONS may be used"),
     works("table.exec.sink.not-null-enforcer table.exec.sink.type-length-enforcer", "runtime.tables.constraints"),
+    works(
+        "table.exec.sink.nested-constraint-enforcer",
+        "runtime.tables.constraints",
+        "whether both hold inside ROW, or ROW, ARRAY and MAP, too",
+    ),
+    works(
+        "table.exec.sink.require-on-conflict",
+        "table.planner.conflicts",
+        "whether INSERT into a table with another primary key than the query's wants ON CONFLICT; unlike in Flink "
+        "2.3, not unless it is set to true",
+    ),
     works("table.exec.source.idle-timeout", _PLANNER),
+    works(
+        "table.exec.source.cdc-events-duplicate",
+        "table.sessions.table_info",
+        "changes that come twice, or without old rows, are put right by the PRIMARY KEY",
+    ),
     works("table.optimizer.agg-phase-strategy table.optimizer.distinct-agg.split.enabled", _PLANNER),
     works("table.optimizer.reuse-sub-plan-enabled table.optimizer.reuse-source-enabled", "relational.rules.sharing"),
     works(
@@ -62,16 +78,6 @@ RULES = (
     ),
     refused("table.exec.sort.default-limit", "ORDER BY gives all rows; nearest: LIMIT in the query", "-1"),
     refused(
-        "table.exec.source.cdc-events-duplicate",
-        "changelogs with duplicates are not put right; nearest: a query with ROW_NUMBER() over the key, WHERE it is 1",
-        "false",
-    ),
-    refused(
-        "table.exec.sink.nested-constraint-enforcer",
-        "constraints inside ROW, ARRAY and MAP are not checked; nearest: a WHERE with IS NOT NULL",
-        "IGNORE",
-    ),
-    refused(
         "table.rtas-ctas.atomicity-enabled",
         "CREATE TABLE AS makes the table first; nearest: leave the key away",
         "false",
@@ -102,7 +108,6 @@ RULES = (
     ignored("table.exec.sink.keyed-shuffle", "rows of a key stay in order on their way to a sink"),
     ignored("table.exec.sink.upsert-materialize*", "what a sink with a key gets is put in order where it is needed"),
     ignored("table.exec.sink.rowtime-inserter", "rows keep their time on the way into a sink"),
-    ignored("table.exec.sink.require-on-conflict", "INSERT has no ON CONFLICT"),
     ignored("table.exec.interval-join.*", "state goes when the watermark has passed its interval"),
     ignored("table.exec.delta-join.* table.exec.unbounded-over.version", _OWN_PLANS),
     ignored("table.exec.uid.* table.exec.legacy-transformation-uids", "operators get their ids from the plan's shape"),

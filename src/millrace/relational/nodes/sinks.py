@@ -22,10 +22,14 @@ class Sink(Single):
     columns: Schema = ()
     """as the table declares them: what it demands of the input's values; empty if nothing is demanded"""
 
+    on_conflict: str = ""
+    """ON CONFLICT DO: ERROR, NOTHING or DEDUPLICATE, where several rows have one primary key; empty: not given"""
+
     @property
     def schema(self) -> Schema:
         return self.input.schema
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), *(["overwrite"] if self.overwrite else [])]
+        parts += [f"on conflict={self.on_conflict}"] if self.on_conflict else []
         return parts + ([f"partition={dict(self.partition)}"] if self.partition else [])

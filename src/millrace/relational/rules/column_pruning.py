@@ -9,7 +9,7 @@ from typing import Any
 from millrace.relational import nodes as n
 from millrace.relational.nodes.traversal import expressions_of
 from millrace.relational.rex import AggCall, Ref, Rex, SortKey, refs, remap
-from millrace.relational.sources import UPSERT
+from millrace.relational.sources import goes_by_key
 
 Places = dict[int, int]
 """column before -> column of the narrower node"""
@@ -59,7 +59,7 @@ def _scan(node: n.Scan, needed: set[int]) -> tuple[n.Rel, Places]:
     if node.source is None:
         return _whole(node)
     read = range(len(node.columns)) if node.projected is None else node.projected
-    if getattr(node.source, "kinds", None) == UPSERT:
+    if goes_by_key(node.source):
         # A row is known again by its key, whoever else needs it.
         needed = needed | {place for place, column in enumerate(read) if column in node.source.primary_key}
     needed = needed or {0}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex, conjunction, conjuncts, refs, remap, shift, substitute
 from millrace.relational.rules.determinism import is_deterministic, is_expensive
-from millrace.relational.sources import UPSERT
+from millrace.relational.sources import goes_by_key
 
 Conditions = list[Rex]
 
@@ -59,7 +59,7 @@ def _scan(node: n.Scan, conditions: Conditions) -> tuple[n.Rel, Conditions]:
     """A source may read less; what it gives is checked again."""
     places = dict(enumerate(range(len(node.columns)) if node.projected is None else node.projected))
     known = [remap(each, places) for each in conditions if not is_expensive(each)]
-    if getattr(node.source, "kinds", None) == UPSERT:
+    if goes_by_key(node.source):
         # A new row that does not fit takes the old one back: only conditions on the key hold for both.
         known = [each for each in known if refs(each) <= set(node.source.primary_key)]
     return replace(node, filters=tuple(dict.fromkeys([*node.filters, *known]))), conditions

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from millrace.relational import types as t
-from millrace.relational.casting import is_text
-from millrace.relational.nodes import Schema
+from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import DELETE, Rows
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.demands import IGNORE, ROWS, ROWS_AND_COLLECTIONS, Demands, Mask, Wrong, is_sized
 
-_FIXED = (t.CharType, t.BinaryType)
-_SIZED = (t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType)
 NOT_NULL = "table.exec.sink.not-null-enforcer"
 LENGTH = "table.exec.sink.type-length-enforcer"
+NESTED = "table.exec.sink.nested-constraint-enforcer"
 
 
 def null_problem(column: str) -> str:
@@ -41,6 +38,8 @@ class EnforceConstraints(TableConfig):
     """of the table"""
     not_null: str = "ERROR"
     """ERROR, or DROP for rows with a NULL where none may be"""
+    nested: str = IGNORE
+    """IGNORE, ROWS or ROWS_AND_COLLECTIONS: where the same is demanded of values inside"""
     length: str = "IGNORE"
     """IGNORE, TRIM_PAD (cut what is too long, fill up what is too short for a fixed length) or ERROR"""
 
@@ -49,14 +48,32 @@ class EnforceConstraints(TableConfig):
             raise ValueError(f"{NOT_NULL} is ERROR or DROP, not {self.not_null}")
         if self.length not in ("IGNORE", "TRIM_PAD", "ERROR"):
             raise ValueError(f"{LENGTH} is IGNORE, TRIM_PAD or ERROR, not {self.length}")
+        if self.nested not in (IGNORE, ROWS, ROWS_AND_COLLECTIONS):
+            raise ValueError(f"{NESTED} is {IGNORE}, {ROWS} or {ROWS_AND_COLLECTIONS}, not {self.nested}")
+        for column in self.columns:
+            if self.length == "TRIM_PAD" and self.demands.trims_in_collection(column.type):
+                raise ValueError(
+                    f"column {column.name} is {column.type.sql()}: values inside ARRAY and MAP are not cut or filled "
+                    f"up; set {LENGTH} to ERROR or IGNORE, or {NESTED} to {ROWS}"
+                )
 
     @property
     def needed(self) -> bool:
         """Whether there is anything to enforce."""
-        return any(
-            not column.type.is_nullable or (self.length != "IGNORE" and is_sized(column.type))
-            for column in self.columns
-        )
+        return any(self.demands.any_of(column.type, self._is_checked) for column in self.columns)
+
+    @property
+    def within(self) -> bool:
+        """Whether there is anything to enforce inside of values."""
+        inside = [part for column in self.columns for part in self.demands.parts(column.type)]
+        return any(self.demands.any_of(part, self._is_checked) for part in inside)
+
+    @property
+    def demands(self) -> Demands:
+        return Demands(self.nested)
+
+    def _is_checked(self, kind: DataType) -> bool:
+        return not kind.is_nullable or (self.length != "IGNORE" and is_sized(kind))
 
     @classmethod
     def of(cls, columns: Schema, settings: Mapping[str, str], **common: Any) -> EnforceConstraints:
@@ -65,7 +82,8 @@ class EnforceConstraints(TableConfig):
         :raises ValueError: a setting has a value that it cannot have.
         """
         not_null, length = settings.get(NOT_NULL, "ERROR").upper(), settings.get(LENGTH, "IGNORE").upper()
-        return cls(columns=columns, not_null=not_null, length=length, **common)
+        nested = settings.get(NESTED, IGNORE).upper()
+        return cls(columns=columns, not_null=not_null, length=length, nested=nested, **common)
 
     def operator(self) -> EnforceConstraintsOperator:
         return EnforceConstraintsOperator(self)
@@ -77,52 +95,41 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
         self._dropped = self.context.runtime.get_metrics_group().counter("numNullRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:
-        config = self.config
-        complete = np.ones(len(rows), bool)
-        for column, field in zip(rows.columns, config.columns):
-            if field.type.is_nullable or not column.null_count:
-                continue
-            valid = column.is_valid().to_numpy(zero_copy_only=False)
-            if config.not_null == "ERROR":
-                # A deletion may say no more than its key.
-                if not (valid | (rows.kind_values() == DELETE)).all():
-                    raise ValueError(null_problem(field.name))
-                continue
-            complete &= valid
-        if not complete.all():
-            self._dropped.inc(int((~complete).sum()))
-            rows = rows.where(complete)
-        if config.length != "IGNORE":
-            columns = zip(rows.columns, config.columns)
-            rows = rows.with_columns([self._sized(column, field.name, field.type) for column, field in columns])
+        whole = len(rows)
+        rows = enforced(rows, self.config)
+        if len(rows) < whole:
+            self._dropped.inc(whole - len(rows))
         self.emit_rows(rows)
 
-    def _sized(self, column: pa.Array, name: str, data_type: DataType) -> pa.Array:
-        if not is_sized(data_type):
-            return column
-        length: int = data_type.length  # type: ignore[attr-defined]
-        text, fixed = is_text(data_type), is_fixed(data_type)
-        sizes = pc.utf8_length(column) if text else pc.binary_length(column)
-        wrong = pc.not_equal(sizes, length) if fixed else pc.greater(sizes, length)
-        if not pc.any(wrong).as_py():
-            return column
-        if self.config.length == "ERROR":
-            found = column.filter(wrong)[0].as_py()
-            raise ValueError(length_problem(name, data_type, repr(found)))
-        if text:
-            cut = pc.utf8_slice_codeunits(column, 0, length)
-            return pc.utf8_rpad(cut, length) if fixed else cut
-        cut = pc.binary_slice(column, 0, length)
-        if not fixed:
-            return cut
-        return pa.array([None if each is None else each.ljust(length, b"\0") for each in cut.to_pylist()], pa.binary())
+
+def enforced(rows: Rows, config: EnforceConstraints) -> Rows:
+    """Rows as a table may have them, without those that are left out.
+
+    :raises ValueError: there is a row that it may not have.
+    """
+    demands, complete = config.demands, np.ones(len(rows), bool)
+    for column, field in zip(rows.columns, config.columns):
+        missing = demands.nulls(column, field.type)
+        # A deletion may say no more than its key.
+        missing &= (rows.kind_values() != DELETE) | (config.not_null != "ERROR")
+        if missing.any() and config.not_null == "ERROR":
+            raise ValueError(null_problem(_first(demands, column, field, missing, False).place))
+        complete &= ~missing
+    if not complete.all():
+        rows = rows.where(complete)
+    if config.length == "ERROR":
+        for column, field in zip(rows.columns, config.columns):
+            wrong = demands.lengths(column, field.type)
+            if wrong.any():
+                found = _first(demands, column, field, wrong, True)
+                raise ValueError(length_problem(found.place, found.type, repr(found.value)))
+    if config.length == "TRIM_PAD":
+        columns = zip(rows.columns, config.columns)
+        rows = rows.with_columns([demands.sized(column, field.type) for column, field in columns])
+    return rows
 
 
-def is_sized(data_type: DataType) -> bool:
-    """Whether values may be too long."""
-    return isinstance(data_type, _SIZED) and data_type.length != t.MAX_LENGTH
-
-
-def is_fixed(data_type: DataType) -> bool:
-    """Whether values may be too short, too."""
-    return isinstance(data_type, _FIXED)
+def _first(demands: Demands, column: pa.Array, field: Field, wrong: Mask, length: bool) -> Wrong:
+    """The first value that is wrong, of a row that has one."""
+    value = column[int(wrong.argmax())].as_py()
+    return demands.first(value, field.type, field.name, length) or Wrong(field.name, field.type, value)

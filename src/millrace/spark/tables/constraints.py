@@ -1,29 +1,53 @@
-"""What a table demands of the rows that batch mode writes into it: NOT NULL and lengths, as Spark SQL."""
+"""What a table demands of the rows that batch mode writes into it: NOT NULL and lengths, as Spark SQL.
+
+What is demanded of values inside ROW, ARRAY and MAP is checked in Python, as in streaming mode.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
 
 from millrace.relational.casting import is_text
 from millrace.relational.nodes import Field, Schema
-from millrace.runtime.tables.constraints import (
-    EnforceConstraints,
-    is_fixed,
-    is_sized,
-    length_problem,
-    null_problem,
-)
+from millrace.relational.rows import Rows, record_batch
+from millrace.runtime.tables import constraints
+from millrace.runtime.tables.constraints import EnforceConstraints, length_problem, null_problem
+from millrace.runtime.tables.demands import is_fixed, is_sized
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import types_of
 from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.texts.types import as_internal, outgoing, spark_schema
 
 
-def enforced(part: Part, columns: Schema, settings: Mapping[str, str]) -> Part:
+@dataclass(frozen=True)
+class EnforceTask:
+    """Checks the rows of a partition, down to the values inside of values."""
+
+    config: EnforceConstraints
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        kinds = types_of(self.config.columns)
+        for batch in batches:
+            cells = [as_internal(column, kind) for column, kind in zip(batch.columns, kinds)]
+            rows = constraints.enforced(Rows(record_batch(cells, batch.num_rows)), self.config)
+            yield outgoing(record_batch(rows.columns, len(rows)))
+
+
+def enforced(part: Part, columns: Schema, context: Context) -> Part:
     """Rows with the columns of a table, as the table has them.
 
     :param columns: as the table declares them; none if it demands nothing.
     """
-    config = EnforceConstraints.of(columns, settings)
+    config = EnforceConstraints.of(columns, context.surroundings.configuration)
     if not config.needed:
         return part
+    if config.within:
+        ship = partial(context.ship, what="what a table demands of its rows")
+        return part.in_python(EnforceTask(config), spark_schema(types_of(columns)), ship)
     places = {f"c{index}": column for index, column in enumerate(columns)}
     required = [place for place, column in places.items() if not column.type.is_nullable]
     if config.not_null == "DROP" and required:

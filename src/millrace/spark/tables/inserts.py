@@ -23,13 +23,19 @@ class Inserts:
     """
 
     def __init__(self, sinks: Sequence[n.Sink], context: Context) -> None:
+        for sink in sinks:
+            if sink.on_conflict in ("NOTHING", "ERROR"):
+                raise NotImplementedError(
+                    f"ON CONFLICT DO {sink.on_conflict} into {'.'.join(sink.path)} runs in streaming mode only: rows "
+                    "of batch mode have no order; nearest: ROW_NUMBER() over the key, WHERE it is 1"
+                )
         settings = context.surroundings.configuration
         plans = [optimise(sink.input, context.surroundings) for sink in sinks]
         if len(plans) > 1:
             plans = share_as_set(plans, settings)
         translation = Translation(context, _shared(plans))
         with active(context.session), interpreter(context.session.sparkContext, context.python):
-            parts = [enforced(translation.part(plan), sink.columns, settings) for sink, plan in zip(sinks, plans)]
+            parts = [enforced(translation.part(plan), sink.columns, context) for sink, plan in zip(sinks, plans)]
             self._writings = [writing(sink, part, context) for sink, part in zip(sinks, parts)]
         self._kept = translation.kept
 

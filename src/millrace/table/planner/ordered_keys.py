@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
-from millrace.relational.sources import UPSERT
+from millrace.relational.sources import goes_by_key
 from millrace.table.planner.changes import Changes, Key, moved
 
 _PASSING = (n.Filter, n.Hinted, n.Watermark)
@@ -48,7 +48,7 @@ def _partition(node: n.Rel) -> Sequence[int] | None:
         return node.partition
     if isinstance(node, n.Sort):
         return ()
-    if isinstance(node, n.Scan) and getattr(node.source, "kinds", None) == UPSERT:
+    if isinstance(node, n.Scan) and goes_by_key(node.source):
         primary = node.source.primary_key
         columns = range(len(node.columns)) if node.projected is None else node.projected
         return [list(columns).index(each) for each in primary] if set(primary) <= set(columns) else None

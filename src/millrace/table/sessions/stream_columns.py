@@ -11,6 +11,7 @@ from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Project, Rel, St
 from millrace.relational.rex import Ref, Rex
 from millrace.table.descriptions.schema import Schema
 from millrace.table.expression_methods.base import node_of
+from millrace.table.sessions.table_info import repeats_changes
 from millrace.table.settings.changelog_mode import ChangelogMode
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.programs import shown
@@ -32,7 +33,9 @@ def stream_scan(
     schema = fields_or_schema[0] if fields_or_schema and isinstance(fields_or_schema[0], Schema) else None
     if fields_or_schema and schema is None:
         columns = tuple(Field(column.name, column.type.nullable()) for column in columns)
-    key = _key(columns, schema) if mode == ChangelogMode.upsert() else ()
+    declared = () if schema is None or schema.primary_key is None else schema.primary_key.columns
+    again = mode is not None and repeats_changes(mode.kinds, declared, "the DataStream", session)
+    key = _key(columns, schema) if mode == ChangelogMode.upsert() or again else ()
     scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode, key)
     if schema is not None:
         return _with_schema(scan, schema, session)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.config_values import to_duration
+from millrace.common.types import RowKind
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
 from millrace.relational.rules.join_order import wants_order
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
     from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
 
+DUPLICATES = "table.exec.source.cdc-events-duplicate"
 _TIMES = (TimestampType, LocalZonedTimestampType)
 
 
@@ -102,6 +104,8 @@ def source_info(
     if factory.looks_up(context):
         lookup = lambda key: _looked_up(factory, context, key)
     source = _source(factory, context, lookup is not None)
+    if source is not None and session.streaming:
+        source.repeats_changes = repeats_changes(source.kinds, context.primary_key, context.summary, session)
     scan = Scan(context.path, _read_columns(context), source, rows=_counted_rows(identifier, session))
     return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)
 
@@ -126,6 +130,21 @@ def described(identifier: ObjectIdentifier, table: CatalogBaseTable, session: Se
 
 def _read_columns(context: TableContext) -> tuple[Field, ...]:
     return (*context.columns, *(Field(name, kind) for name, _, kind in context.metadata))
+
+
+def repeats_changes(kinds: frozenset[RowKind], key: Sequence[str], name: str, session: Session) -> bool:
+    """Whether the changes of a source are to be put right by its primary key.
+
+    :raises TableException: it has none.
+    """
+    if kinds <= {RowKind.INSERT} or session.config.to_map().get(DUPLICATES, "false").lower() != "true":
+        return False
+    if not key:
+        raise problem(
+            f"{DUPLICATES} = true needs changelogs with a PRIMARY KEY, and {name} has none: declare one, or set it to "
+            "false"
+        )
+    return True
 
 
 def _looked_up(factory: TableFactory, context: TableContext, key: Sequence[int]) -> LookupTableSource:

@@ -120,7 +120,7 @@ FROM_TEXT = [
     *fails("1_0.5", DOUBLE, "cannot read"),
     cast("1.235", t.DecimalType(5, 2), Decimal("1.24")),
     cast("1e2", t.DecimalType(5, 2), Decimal("100.00")),
-    cast("12345", t.DecimalType(5, 2), None),
+    cast(12345, t.DecimalType(5, 2), None),
     *fails("x", t.DecimalType(5, 2), "cannot read 'x' as DECIMAL(5, 2)"),
     cast("True", BOOL, True),
     cast("n", BOOL, False),
@@ -314,8 +314,15 @@ def test_an_error_about_a_value_names_its_column_and_row() -> None:
     )
 
 
-def test_a_value_without_digits_enough_is_not_the_one_that_failed() -> None:
-    text = Ref(t.string(), 0)
-    column = to_arrow(["123456", "x"], t.string())
-    with pytest.raises(CastError, match=r"in the row 'x'"):
-        Evaluator([column], Surroundings(2)).column(explicit_cast(text, t.DecimalType(3, 1)))
+def test_a_number_without_digits_enough_gives_null_and_a_text_is_an_error() -> None:
+    target = t.DecimalType(3, 1)
+    number, text = Ref(t.IntType(False), 0), Ref(t.string().not_null(), 0)
+    assert explicit_cast(number, target).type == target
+    numbers = Evaluator([to_arrow([123], t.IntType())], Surroundings(1)).column(explicit_cast(number, target))
+    assert numbers.to_pylist() == [None]
+    assert explicit_cast(text, target).type == target.not_null()
+    column = to_arrow(["12", "123456"], t.string())
+    with pytest.raises(CastError, match=r"'123456' has too many digits for DECIMAL\(3, 1\).*in the row '123456'"):
+        Evaluator([column], Surroundings(2)).column(explicit_cast(text, target))
+    found = Evaluator([column], Surroundings(2)).column(explicit_cast(text, target, True)).to_pylist()
+    assert found == [Decimal("12.0"), None]

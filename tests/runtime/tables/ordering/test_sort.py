@@ -48,19 +48,25 @@ def cut(rows: list[Any], limit: tuple[int, int | None]) -> list[Any]:
     limit=limits,
 )
 def test_by_event_time(events: list[Any], limit: tuple[int, int | None]) -> None:
+    """A row is late once one of its time or of a later one has left."""
     script: list[Any] = []
-    kept = []
+    waiting: list[Any] = []
+    left: list[Any] = []
     watermark = -1
-    for event in events:
-        if isinstance(event, int):
-            watermark = max(watermark, event)
-            script.append(WatermarkStep(ORIGIN + event))
-        else:
+    for event in [*events, 10]:
+        if not isinstance(event, int):
             script.append(Element(("+I", *row(*event))))
-            if event[0] > watermark:
-                kept.append(event)
+            if not left or event[0] > left[-1][0]:
+                waiting.append(event)
+            continue
+        script.append(WatermarkStep(ORIGIN + event))
+        if event > watermark:
+            watermark = event
+            due = [each for each in waiting if each[0] <= watermark]
+            waiting = [each for each in waiting if each[0] > watermark]
+            left += sorted(due, key=lambda event: (event[0], down(event[1])))
     config = TemporalSort(input=INPUT, keys=(TIME, NUMBER), offset=limit[0], fetch=limit[1])
-    expected = cut(sorted(kept, key=lambda event: (event[0], down(event[1]))), limit)
+    expected = cut(left, limit)
     found = check(config, (INPUT,), [*script, EndInput()], random_runs=1)
     assert found == [("+I", *row(*event)) for event in expected]
 

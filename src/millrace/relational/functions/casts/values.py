@@ -42,7 +42,8 @@ def caster(source: DataType, target: DataType, zone: str = "UTC") -> Convert | N
     if isinstance(source, t.NullType):
         return _same
     if is_text(source) and not is_bytes(target):
-        return parser(target, zone)
+        read = parser(target, zone)
+        return _within(read, target) if read is not None and isinstance(target, t.DecimalType) else read
     if is_bytes(target):
         return _to_bytes(source, target)
     if isinstance(source, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
@@ -76,6 +77,8 @@ def may_be_null(source: DataType, target: DataType) -> bool:
         return True
     if not isinstance(target, t.DecimalType):
         return False
+    if is_text(source):
+        return False
     if isinstance(source, (t.IntegralType, t.DecimalType)):
         exact = as_decimal(source)
         return target.precision - target.scale < exact.precision - exact.scale + (exact.scale > target.scale)
@@ -84,6 +87,18 @@ def may_be_null(source: DataType, target: DataType) -> bool:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _within(read: Convert, target: DataType) -> Convert:
+    """A text with more digits than a DECIMAL has is an error, as one that is no number; a number gives NULL."""
+
+    def convert(text: str) -> Any:
+        found = read(text)
+        if found is None:
+            raise CastError(f"{text!r} has too many digits for {target.sql()}")
+        return found
+
+    return convert
 
 
 # -- text and bytes ---------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def _escaped(pattern: str, place: int, escape: str, may_follow: str) -> str:
 
 
 def _checked(escape: str) -> str:
-    if len(escape) > 1:
+    if len(escape) > 1 or escape == "\0":
         raise ValueError(f"ESCAPE takes one character, not {escape!r}")
     return escape
 

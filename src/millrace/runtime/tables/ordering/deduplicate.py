@@ -69,8 +69,15 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
     def receive(self, rows: Rows, input: int) -> None:
         keys = [rows.batch.column(index) for index in self.config.keys]
         new = self._new(keys, len(rows)) if self._columns is None else self._columns.new(keys, len(rows))
-        first = rows if len(new) == len(rows) else rows.take(new)
+        first = self.received(rows, new)
         self.emit_rows(with_number(first) if self.config.number else first)
+
+    def received(self, rows: Rows, new: Ids) -> Rows:
+        """What goes on of rows.
+
+        :param new: those whose keys were not there before.
+        """
+        return rows if len(new) == len(rows) else rows.take(new)
 
     def _new(self, columns: Sequence[pa.Array], length: int) -> Ids:
         """The first rows of the keys that were not seen before, which are now."""
@@ -80,6 +87,28 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
         for place in new:
             put(grouped.keys[place], True)
         return grouped.first[np.array(new, np.int64)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneRow(Deduplicate):
+    """Before a sink with ON CONFLICT DO ERROR: the input has insertions only, and a second row of a key is an error."""
+
+    problem: str
+    """what the error says, before the key"""
+
+    def operator(self) -> TableOperator[Any]:
+        return OneRowOperator(self)
+
+
+class OneRowOperator(FirstRowOperator):
+    config: OneRow
+
+    def received(self, rows: Rows, new: Ids) -> Rows:
+        if len(new) == len(rows):
+            return rows
+        second = np.setdiff1d(np.arange(len(rows)), new)[0]
+        key = [rows.batch.column(place)[int(second)].as_py() for place in self.config.keys]
+        raise ValueError(f"{self.config.problem} {', '.join(map(repr, key))}")
 
 
 class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):

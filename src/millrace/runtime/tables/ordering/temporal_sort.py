@@ -11,6 +11,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rows import Rows
+from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.ranking import sort_rows
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
@@ -26,7 +27,10 @@ ROWS = "rows"
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalSort(TableConfig):
-    """A ``Sort`` node whose first key is a time attribute, ascending. Late rows are dropped."""
+    """A ``Sort`` node whose first key is a time attribute, ascending.
+
+    A row is late, and dropped, when one of its time or of a later one has left; behind the watermark alone it is not.
+    """
 
     input: Schema
     keys: tuple[SortKey, ...]
@@ -66,6 +70,8 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
         self._waiting = row_buffer(self.backend, ROWS, [arrow_type(column.type) for column in config.input], ())
         self._passed = self.keyed_value("passed", 0)
         """how many rows have left or were skipped"""
+        self._last = self.keyed_value("last", 0)
+        """the time of the last row that has left"""
 
     def open(self) -> None:
         super().open()
@@ -74,7 +80,8 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
     def receive(self, rows: Rows, input: int) -> None:
         if self.config.event_time:
             times = millis(rows.batch.column(self._time))
-            self._waiting.add(*drop_late(self, rows, times, self.watermark))
+            last = self._last.get(ONLY_KEY)
+            self._waiting.add(*drop_late(self, rows, times, MIN_TIMESTAMP if last is None else last))
         elif self._order:
             self._waiting.add(rows, np.full(len(rows), self.context.clock(), np.int64))
         else:
@@ -98,6 +105,8 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
         if due is None:
             return
         rows, times = due
+        if self.config.event_time:
+            self._last.put(ONLY_KEY, int(times[-1]))
         evaluator = self.evaluator(rows.columns, len(rows))
         values = [evaluator.column(key.expression) for key in self._order]
         self._pass(rows.take(sort_rows(times, values, self._order)))

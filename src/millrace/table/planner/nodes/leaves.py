@@ -11,7 +11,7 @@ from millrace.common.types import RowKind
 from millrace.connectors.collection import CollectionSource
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
-from millrace.relational.sources import UPSERT
+from millrace.relational.sources import goes_by_key
 from millrace.relational.types import RowType
 from millrace.relational.values import to_arrow
 from millrace.runtime.jobs import specs
@@ -48,7 +48,7 @@ def _changes_of_stream_scan(node: Any, inputs: list[Changes]) -> Changes:
 def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
     columns = node.projected if node.projected is not None else tuple(range(len(node.columns)))
     read = plan.source(f"TableSourceScan({'.'.join(node.path)})", node.source.stream(columns, node.filters), node)
-    if node.source.kinds != UPSERT:
+    if not goes_by_key(node.source):
         return read
     changes = plan.changes(node)
     if not changes.keys:

@@ -43,6 +43,13 @@ def built_in(tree: nodes.Node, name: str, args: Sequence[Rex], options: dict[str
         fail(tree, f"{name} is not supported")
 
 
+@binds(nodes.DefinedCall)
+def bind_defined_call(tree: nodes.DefinedCall, block: Block) -> Rex:
+    """``equals(a, b)`` of the Table API."""
+    user = find_user_function(tree, block)
+    return bind(tree.made, block) if user is None else _user_call(tree, user, tree.expressions, block)
+
+
 @binds(nodes.Call, nodes.GivenCall)
 def bind_call(tree: nodes.Node, block: Block) -> Rex:
     """``f(a, b)`` or ``db.f(a, b)``."""
@@ -90,6 +97,8 @@ def find_user_function(tree: nodes.Node, block: Block) -> UserFunction | None:
     if user is None or len(path) > 1 or user.system:
         return user
     name = path[0].upper()
+    if isinstance(tree, nodes.DefinedCall):
+        return None
     return None if find_scalar(name) is not None or is_aggregate(name) or is_ranking(name) else user
 
 

@@ -151,10 +151,7 @@ def _similar(cursor: Cursor, left: nodes.Node) -> nodes.Node:
 
 
 def _escape(cursor: Cursor) -> tuple[nodes.Node, ...]:
-    if not cursor.take("ESCAPE"):
-        return ()
-    begin = cursor.index
-    return (cursor.put(nodes.Literal.string(cursor.string()), begin),)
+    return (expression(cursor, _RANGE + 1),) if cursor.take("ESCAPE") else ()
 
 
 def _overlaps(cursor: Cursor, left: nodes.Node) -> nodes.Node:

@@ -4,6 +4,7 @@ from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.calls import (
     BuiltIn,
     Call,
+    DefinedCall,
     Descriptor,
     Distinct,
     Filter,
@@ -133,6 +134,7 @@ __all__ = [
     "Filter",
     "Final",
     "From",
+    "DefinedCall",
     "GivenCall",
     "Group",
     "GroupingSets",

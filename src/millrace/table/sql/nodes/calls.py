@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.table.sql.nodes.base import Node, Word
 from millrace.table.sql.nodes.clauses import Order, Where
 from millrace.table.sql.nodes.names import Identifier
+
+
+def _none_made(args: Sequence[Node]) -> Node:
+    raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,19 @@ class GivenCall(Call):
     """A call of a function of the user that a program gives: a wrapper of ``table.udf``."""
 
     function: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedCall(Call):
+    """A call by the name of a definition that is none in SQL (``equals``): what the Table API has for it, unless a
+    temporary system function of the user has this name."""
+
+    make: Callable[[Sequence[Node]], Node] = field(default=_none_made, compare=False)
+
+    @property
+    def made(self) -> Node:
+        """What stands for the call."""
+        return self.make(self.expressions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ _FORMS: dict[type[nodes.Node], Any] = {
     nodes.RowCount: lambda node: node.rows,
     nodes.BuiltIn: _built_in,
     nodes.Call: lambda node: _function(node.this, node.expressions),
+    nodes.DefinedCall: lambda node: text(node.made),
     nodes.GivenCall: lambda node: _function(node.function.shown_name(), node.expressions),
     nodes.Distinct: lambda node: _call("distinct", node.expressions),
     nodes.Dot: _field,

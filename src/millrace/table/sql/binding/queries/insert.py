@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Project, Rel, Sink
@@ -34,7 +35,8 @@ def bind_insert(statement: Insert, resolver: Resolver) -> Sink:
     with reported(query):
         plan = bind_rel(query, environment)
     static = _static(statement.partition, sink, environment)
-    return insert_plan(plan, sink, statement.columns or None, static, statement.overwrite, query)
+    made = insert_plan(plan, sink, statement.columns or None, static, statement.overwrite, query)
+    return replace(made, on_conflict=statement.on_conflict) if statement.on_conflict else made
 
 
 def insert_plan(

@@ -14,15 +14,20 @@ from millrace.table.sql.binding.relations.table_arguments import named_arguments
 from millrace.table.sql.binding.relations.table_functions import table_function
 from millrace.table.sql.binding.scopes import Scope
 
-_PARAMETERS = ("INPUT", "OP", "OP_MAPPING", "INVALID_OP_HANDLING")
+_PARAMETERS = ("INPUT", "OP", "OP_MAPPING", "ON_TIME", "UID", "INVALID_OP_HANDLING")
+"""in Flink's order; the last one, which Flink 2.3.0 has not, by name only"""
 
 
 @table_function("TO_CHANGELOG", "FROM_CHANGELOG")
 def _changelog(call: nodes.Call, at: From) -> Rel:
     name = call.name.upper()
-    names = _PARAMETERS if name == "FROM_CHANGELOG" else _PARAMETERS[:3]
+    names = _PARAMETERS if name == "FROM_CHANGELOG" else _PARAMETERS[:5]
     syntax = f"{name}(input => TABLE t [PARTITION BY key] [, op => DESCRIPTOR(op)] [, op_mapping => MAP['..', '..']])"
     given = named_arguments(call, name, names, names[1:], syntax)
+    if "ON_TIME" in given:
+        fail(given["ON_TIME"], f"{name} takes no on_time: its result has the time attributes of no column")
+    if "UID" in given:
+        _text(given["UID"], at)  # the function keeps no state that would need a name
     data = given["INPUT"]
     if not isinstance(data, nodes.TableArgument):
         fail(data, f"the first argument of {name} is TABLE t or TABLE (SELECT ...)")

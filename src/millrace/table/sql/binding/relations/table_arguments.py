@@ -9,11 +9,13 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.text.errors import did_you_mean
 
+_DEFAULT = nodes.Var(this="DEFAULT")
+
 
 def named_arguments(
     call: nodes.Call, function: str, names: Sequence[str], optional: Sequence[str], syntax: str
 ) -> dict[str, nodes.Node]:
-    """The arguments by their names, also where they are given by position."""
+    """The arguments by their names, also where they are given by position. DEFAULT is as if it were not given."""
     given: dict[str, nodes.Node] = {}
     for position, argument in enumerate(call.expressions):
         if isinstance(argument, nodes.Kwarg):
@@ -27,6 +29,7 @@ def named_arguments(
         if name in given:
             fail(argument, f"parameter {name} of {function} is given twice")
         given[name] = value
+    given = {name: value for name, value in given.items() if value != _DEFAULT}
     for name in ("DATA", "INPUT"):
         query = given.get(name)
         if isinstance(query, nodes.Subquery):

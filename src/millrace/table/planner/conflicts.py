@@ -1,0 +1,83 @@
+"""INSERT .. ON CONFLICT: what becomes of several rows with one primary key of the sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millrace.common.types import RowKind
+from millrace.relational import nodes as n
+from millrace.runtime.tables.ordering.deduplicate import Deduplicate, OneRow
+from millrace.table.planner.changes import Key
+from millrace.table.planner.ordered_keys import ordered_keys
+from millrace.table.planner.plan import Plan, Planned, by
+from millrace.table.values.problems import problem
+
+NOTHING, ERROR = "NOTHING", "ERROR"
+ONE_ROW = (NOTHING, ERROR)
+REQUIRED = "table.exec.sink.require-on-conflict"
+_WAYS = "ON CONFLICT DO DEDUPLICATE (the last row stays), DO NOTHING (the first one) or DO ERROR"
+
+
+def check_conflicts(plan: Plan, node: n.Sink) -> None:
+    """What can be known before anything runs.
+
+    :raises TableException: the clause has no meaning for this sink, or is wanted and not there.
+    :raises NotImplementedError: rows that change have one that is not there.
+    """
+    table, kinds = ".".join(node.path), node.sink.kinds
+    key = tuple(node.input.names.index(name) for name in node.sink.keys)
+    if not node.on_conflict:
+        wanted = plan.options.environment.configuration.get(REQUIRED, "false").lower() == "true"
+        if wanted and key and RowKind.UPDATE_BEFORE not in kinds and may_conflict(plan, node, key):
+            raise problem(
+                f"several rows of the query may have one primary key of {table} ({', '.join(node.sink.keys)}): say "
+                f"what becomes of them with {_WAYS}, or set {REQUIRED} to false"
+            )
+        return
+    clause = f"ON CONFLICT DO {node.on_conflict}"
+    why = _no_upserts(node)
+    if why:
+        raise problem(f"{clause} is for sinks of upserts, and {table} {why}: leave the clause out")
+    if node.on_conflict not in ONE_ROW:
+        return
+    for source in _without_watermark(node.input):
+        raise problem(f"{clause} needs a watermark of each table that is read, and {source} declares none")
+    if may_conflict(plan, node, key) and not plan.changes(node.input).append_only:
+        raise NotImplementedError(
+            f"{clause} of rows that change ({plan.changes(node.input).cause}) is not there: use ON CONFLICT DO "
+            "DEDUPLICATE, or a query whose key is the primary key of the sink"
+        )
+
+
+def may_conflict(plan: Plan, node: n.Sink, key: Key) -> bool:
+    """Whether rows that are no versions of one row may have one primary key."""
+    return not any(set(each) <= set(key) for each in ordered_keys(node.input, plan.changes))
+
+
+def one_row(plan: Plan, node: n.Sink, key: Key, below: Planned) -> Planned:
+    """Insertions of which one has a primary key: the first, or a second one is an error."""
+    types = tuple(column.type for column in node.input.schema)
+    common = {**plan.options.common, "meaning": plan.meanings.of_upserts(node.input, key, None)}
+    config = Deduplicate(keys=key, types=types, last=False, **common)
+    if node.on_conflict == ERROR:
+        text = f"ON CONFLICT DO ERROR: table {'.'.join(node.path)} gets a second row with the primary key"
+        config = OneRow(keys=key, types=types, last=False, problem=text, **common)
+    return plan.step("SinkConflicts", config, [(below, by(key))], node.input.schema, below.changes)
+
+
+def _no_upserts(node: n.Sink) -> str:
+    if node.sink.kinds <= {RowKind.INSERT}:
+        return "only takes insertions"
+    if RowKind.UPDATE_BEFORE in node.sink.kinds:
+        return "takes the old rows of updates, too"
+    return "" if node.sink.keys else "has no primary key"
+
+
+def _without_watermark(node: n.Rel) -> Iterator[str]:
+    """The tables that are read and have no watermark."""
+    if isinstance(node, n.Watermark):
+        return
+    if isinstance(node, (n.Scan, n.StreamScan)):
+        yield ".".join(node.path) if isinstance(node, n.Scan) else "a DataStream"
+    for each in node.inputs:
+        yield from _without_watermark(each)
