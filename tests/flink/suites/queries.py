@@ -167,7 +167,7 @@ def _cells(cell: Any, time: str, mark: Any) -> list[Any]:
 
 def difference(query: Query) -> str:
     """What is not as with Flink in streaming mode; empty if nothing is."""
-    return _difference(query, EnvironmentSettings.in_streaming_mode(), lambda one: table_of(streamed(one)))
+    return _difference(query, EnvironmentSettings.in_streaming_mode(), lambda one: _table(streamed(one)))
 
 
 def batch_difference(query: Query, run: Callable[[Asked], list[list[Any]]]) -> str:
@@ -188,13 +188,21 @@ def _difference(query: Query, settings: EnvironmentSettings, run: Callable[[Aske
     if fails:
         return f"gives {_cut(rows)}, with Flink it fails: {query.found.get('message')}"
     types: Sequence[t.DataType] = [column.type for column in planned.plan.schema]
-    theirs = table_of([[kind, plain(cells)] for kind, cells in query.found["rows"]])
+    theirs = _table([(kind, plain(cells)) for kind, cells in query.found["rows"]])
     if not same(rows, theirs, "FLOAT" in " ".join(map(str, types))):
         return f"gives {_cut(rows)}, Flink {_cut(theirs)}"
     wanted = [type_of(text) for text in query.found["types"]]
     if list(types) != wanted:
         return f"has types {[str(each) for each in types]}, with Flink {query.found['types']}"
     return ""
+
+
+def _table(changes: Sequence[Sequence[Any]]) -> list[Any]:
+    """The rows that are left; of what takes back other rows than it has given the changes."""
+    try:
+        return table_of(changes)
+    except ValueError:
+        return sorted_rows([list(change) for change in changes])
 
 
 def _cut(rows: list[Any]) -> str:

@@ -29,7 +29,7 @@ DECLARED: dict[str, list[list[Any]]] = {}
 def kinds_of(text: str) -> frozenset[RowKind]:
     """The kinds of a ``changelog-mode``."""
     given = {each.strip() for each in text.split(",")}
-    return ALL_KINDS if "UB" in given else UPSERT if given - {"I"} else INSERT_ONLY
+    return ALL_KINDS if "UB" in given or given == {"I", "D"} else UPSERT if given - {"I"} else INSERT_ONLY
 
 
 class LookedUp(LookupTableSource):

@@ -102,7 +102,8 @@ def source_info(
     if factory.looks_up(context):
         lookup = lambda key: _looked_up(factory, context, key)
     source = _source(factory, context, lookup is not None)
-    scan = Scan(context.path, _read_columns(context), source, rows=_counted_rows(identifier, session))
+    rows, key = _counted_rows(identifier, session), context.primary_key
+    scan = Scan(context.path, _read_columns(context), source, rows=rows, key=key)
     return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)
 
 
