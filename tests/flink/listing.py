@@ -12,7 +12,7 @@ from tests.flink.suites.reading import sets
 from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
-PARTS = ("functions", "expressions", "aggregates", "programs", "batch", "queries", "queries_batch")
+PARTS = ("functions", "expressions", "aggregates", "programs", "batch", "queries", "queries_batch", "scripts")
 SUITES = "what differs from Flink's own tests"
 COMPARED = "how much is compared"
 ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
 QUERIES = queries()
 SUITES = sorted({query.suite for query in QUERIES})
-EXECUTED, AS_FLINK, IN_BATCH = 13, 12, 27
-LEFT = {"functions in Java": 6}
+EXECUTED, AS_FLINK, IN_BATCH = 840, 770, 45
+LEFT = {
+    "functions in Java": 175,
+    "the recorder could not read it": 117,
+    "values of Java's classes": 25,
+    "metadata of a connector that is there for Flink's tests only": 16,
+    "too many rows": 16,
+}
 """why a query cannot be asked, and how many at most"""
 
 

@@ -88,7 +88,7 @@ def _statements(line: dict[str, Any]) -> Iterator[Statement]:
 
 
 def _whole(found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A statement set that is begun and ended by statements of their own is one here; what it refuses is a set alone."""
+    """A statement set that several statements make is one here; what is refused in it is a set alone."""
     inside: list[str] | None = None
     for each in found:
         sql = each["sql"]
@@ -162,8 +162,8 @@ def _other(wanted: dict[str, Any], names: Sequence[str], rows: Sequence[Sequence
         # A plan is shown in other words here.
         return ""
     if "text" in wanted:
-        ours = "\n".join(row[1] for row in rows)
-        return "" if _squeezed(ours) == _squeezed(wanted["text"]) else f"shows {ours}, Flink {wanted['text']}"
+        text = "\n".join(row[1] for row in rows)
+        return "" if _squeezed(text) == _squeezed(wanted["text"]) else f"shows {text}, Flink {wanted['text']}"
     changes = wanted.get("columns", [""])[0] == "op"
     theirs = [[_null(cell) for cell in row] for row in wanted["rows"]]
     ours = [[_null(cell.strip()) for cell in (row if changes else row[1:])] for row in rows]

@@ -57,7 +57,7 @@ class FlinkValuesFactory(TableFactory):
         return ValuesSource(parts, kinds_of(table.options.get("changelog-mode", "I")))
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
-        return LookedUp(_rows(table), key)
+        return LookedUp(_left(table), key)
 
     def sink(self, table: TableContext) -> TableSink:
         return ValuesSink(table, kinds_of(table.options.get("sink-changelog-mode-enforced", "I,UB,UA,D")))
@@ -69,6 +69,19 @@ def _rows(table: TableContext) -> list[Row]:
         row = Row(*(python_value(cell, column.type) for cell, column in zip(cells, table.columns)))
         row.set_row_kind(KINDS[kind])
         found.append(row)
+    return found
+
+
+def _left(table: TableContext) -> list[Row]:
+    """The rows that changes leave: by the primary key, if there is one."""
+    names = [column.name for column in table.columns]
+    places = [names.index(each) for each in table.primary_key] or list(range(len(names)))
+    found: list[Row] = []
+    for row in _rows(table):
+        if row.get_row_kind() is not RowKind.INSERT:
+            found = [each for each in found if [each[at] for at in places] != [row[at] for at in places]]
+        if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER):
+            found.append(row)
     return found
 
 
