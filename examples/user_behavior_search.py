@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -107,10 +108,17 @@ def write_categories(database: MariaDB) -> None:
         connection.commit()
 
 
-def statements(bootstrap: str, topic: str, database: MariaDB, search: str, prefix: str = "") -> StatementSet:
-    """The three queries, to be executed as one job. :param prefix: of the names of the indexes."""
+def statements(
+    bootstrap: str, topic: str, database: MariaDB, search: str, prefix: str = "", settings: Mapping[str, str] = {}
+) -> StatementSet:
+    """The three queries, to be executed as one job.
+
+    :param prefix: of the names of the indexes.
+    :param settings: of the job, by key.
+    """
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    environment.get_config().set("parallelism.default", "2")
+    for key, value in {"parallelism.default": "2", **settings}.items():
+        environment.get_config().set(key, value)
     tables = TABLES.format(
         bootstrap=bootstrap,
         topic=topic,

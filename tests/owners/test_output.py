@@ -34,6 +34,7 @@ class Talking(MapFunction):
         print(" seen")
         log.info("info of %d", value)
         log.debug("not to be heard")
+        logging.getLogger("httpx").info("HTTP Request: POST, of a library that a sink uses")
         if value == 1:
             warnings.warn("careful", UserWarning, stacklevel=1)
             print("no end of a line", end="")

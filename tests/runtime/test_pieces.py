@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,18 +37,19 @@ COSTS = st.lists(st.tuples(st.floats(0.1, 1.0), st.integers(0, 10**10)), max_siz
 def test_a_size_at_most_doubles_and_falls_at_once(most: int, costs: list[tuple[float, int]]) -> None:
     size = PieceSize(most)
     assert size.size == 1
+    slowest = 0
     for part, nanoseconds in costs:
         before = size.size
         elements = max(1, int(before * part))
         size.took(elements, nanoseconds)
         assert 1 <= size.size <= min(2 * before, most)
-        if nanoseconds > PIECE_NANOSECONDS:
-            assert size.size <= max(1, elements * PIECE_NANOSECONDS // nanoseconds)
+        assert size.wanted <= size.size
+        if nanoseconds > max(PIECE_NANOSECONDS, 1.5 * slowest):
+            assert size.size <= max(2, elements * PIECE_NANOSECONDS // nanoseconds)
             assert size.has_fallen
-        else:
+        elif nanoseconds <= PIECE_NANOSECONDS:
             assert size.size >= before, "what was fast enough is never a reason for less"
-        if size.size > before:
-            assert size.size * nanoseconds <= PIECE_NANOSECONDS * elements, "no more than takes 10 ms by the last one"
+        slowest = max(slowest, nanoseconds)
 
 
 @given(st.integers(1, 200_000))
@@ -63,7 +67,11 @@ def test_a_slow_element_is_a_piece_of_its_own_the_next_time() -> None:
         size.took(size.size, 1_000)
     assert size.size == 256
     size.took(256, 256 * 100_000_000)
-    assert (size.size, size.has_fallen) == (1, True)
+    assert (size.size, size.has_fallen) == (2, True), "two are tried, the first time"
+    size.took(2, 200_000_000)
+    for _ in range(50):
+        assert (size.size, size.has_fallen) == (1, True)
+        size.took(1, 100_000_000)
     for _ in range(3):
         size.took(size.size, 1_000)
     assert (size.size, size.has_fallen) == (8, True)
@@ -79,7 +87,56 @@ def test_a_small_piece_says_nothing_of_large_ones() -> None:
     size.took(3, 9_000_000)
     assert size.size == 16
     size.took(3, 20_000_000)
-    assert size.size == 1
+    assert size.size == 2
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("noise", [0, 1, 5])
+@pytest.mark.parametrize("fixed_ms", [1, 7, 15, 40, 120, 300])
+def test_pieces_of_which_most_is_fixed_grow(fixed_ms: int, noise: int, rows: bool) -> None:
+    """A microsecond an element, and much for none: what the elements take is a part of it in the end."""
+    size, draw = piece_size(calls_for_each=not rows), Random(fixed_ms)
+    taken = []
+    for _ in range(600):
+        taken.append(size.size)
+        size.took(size.size, int(fixed_ms * 1e6 * (1 + noise * draw.random())) + size.size * 1_000)
+    assert median(taken[100:]) * 1_000 >= min(fixed_ms * 1_000_000 // 10, size.most * 500)
+
+
+@pytest.mark.parametrize("noise", [0, 0.1, 0.3])
+@pytest.mark.parametrize("each_ms", [11, 50, 100, 500])
+def test_pieces_of_slow_elements_stay_small(each_ms: int, noise: float) -> None:
+    size, draw = PieceSize(), Random(each_ms)
+    taken = []
+    for _ in range(600):
+        taken.append(size.size)
+        size.took(size.size, int(size.size * each_ms * 1e6 * (1 + noise * draw.uniform(-1, 1))))
+    assert sum(each > 1 for each in taken) <= 60
+    assert max(taken) <= 8
+
+
+def test_there_is_room_for_what_was_tried_and_as_much_again() -> None:
+    size = piece_size(calls_for_each=True)
+    while size.size < size.most:
+        size.took(size.size, 1_000)
+    assert size.wanted == size.size == MOST_CALLED
+    size.took(10, 20_000_000)
+    assert size.wanted == size.size == 5
+    size = PieceSize(first=100)
+    assert size.wanted == 0
+    size.took(10, 1_000)
+    assert (size.size, size.wanted) == (100, 20)
+
+
+def test_columns_have_room_for_what_their_pace_allows() -> None:
+    size = piece_size(calls_for_each=False)
+    assert (size.size, size.wanted) == (FIRST_ROWS, 0)
+    size.took(2, 1_000_000)
+    assert size.wanted == 200, "2 ms of 100"
+    size.took(2, 100_000_000)
+    assert size.wanted == 4
+    size.took(20, 200_000_000)
+    assert size.wanted == size.size == 10
 
 
 def test_what_suits_operators() -> None:

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from typing import Any
 
+import confluent_kafka
+import pytest
+
 from millrace.checkpoint.values.classes import fields_of
 from millrace.util.by_value import pickled_by_value
 
@@ -44,3 +47,21 @@ def test_a_dataclass_that_travels_knows_which_fields_have_defaults() -> None:
     done = subprocess.run([sys.executable, "-c", program], input=written, stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode().split() == ["None", "EUR", "[]", "True"]
     assert fields_of(local_dataclass())["owner"] is None
+
+
+@pytest.mark.parametrize("name", ["Producer", "TopicPartition", "KafkaException", "Consumer"])
+def test_a_class_of_c_whose_module_cannot_be_imported_is_found_where_it_is(name: str) -> None:
+    cls = getattr(confluent_kafka, name)
+    assert cls.__module__ not in sys.modules, "else there is nothing to see here"
+
+    def made() -> Any:
+        return cls
+
+    program = (
+        "import pickle, sys; made = pickle.loads(sys.stdin.buffer.read()); import confluent_kafka; "
+        f"print(made() is confluent_kafka.{name})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=pickled_by_value(made), stdout=subprocess.PIPE, check=True
+    )
+    assert done.stdout.split() == [b"True"]

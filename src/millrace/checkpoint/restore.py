@@ -10,6 +10,7 @@ from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_siz
 from millrace.checkpoint.files.alive import living_driver
 from millrace.checkpoint.files.errors import SnapshotError
 from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.savepoints.by_kin import found_by_kin, with_uids_of_now
 from millrace.checkpoint.savepoints.compare import Comparison, compare, compare_states, inherited
 from millrace.checkpoint.savepoints.compare import goes_on as states_go_on
 from millrace.checkpoint.savepoints.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
@@ -81,11 +82,15 @@ def restore_from(
             metadata.job_id,
             driver,
         )
+    uids = found_by_kin(coordinator.job, metadata)
+    metadata = with_uids_of_now(metadata, uids)
     snapshot = metadata.snapshot()
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored)
     ended = metadata.kind == CHECKPOINT and driver is None
     savepoint = metadata.kind != CHECKPOINT
-    order = coordinator.begin_from(snapshot, folder.uri, ended, savepoint=savepoint, may_drop=allow_non_restored)
+    order = coordinator.begin_from(
+        snapshot, folder.uri, ended, savepoint=savepoint, may_drop=allow_non_restored, uids=uids
+    )
     return Restore(folder.uri, coordinator, metadata, comparison, order, claim, allow_non_restored)
 
 
@@ -124,6 +129,8 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
     number, metadata, damaged = directory.newest(listing)
     _warn(directory, number, damaged)
     place = directory.folder.child(f"chk-{number}")
+    uids = found_by_kin(coordinator.job, metadata)
+    metadata = with_uids_of_now(metadata, uids)
     snapshot = metadata.snapshot()
     kept = directory.kept(listing, until=number)
     if coordinator.checkpoints is not None:
@@ -131,8 +138,8 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored=False)
     for broken, error in damaged.items():
         directory.set_aside(broken, error)
-    if not snapshot.fits(coordinator.job):
-        order = coordinator.begin_from(snapshot, place.uri, ended=True, next_epoch=next_epoch)
+    if uids or not snapshot.fits(coordinator.job):
+        order = coordinator.begin_from(snapshot, place.uri, ended=True, next_epoch=next_epoch, uids=uids)
     else:
         order = None
         coordinator.go_on(snapshot, next_epoch, place.uri)

@@ -40,6 +40,7 @@ from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.state.row_buffer_table import SINCE, RowBufferTable
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.waiting import event_times, only_waiting
@@ -80,7 +81,7 @@ class FolderSnapshots:
         saved = metadata.saved.get(info.uid)
         keeps = place.kept(info)
         if keeps is not None and not keeps.changes_nothing:
-            keyed = iter([keeps.apply(_full(keyed), adapt_values)])
+            keyed = (keeps.apply(piece, adapt_values) for piece in _whole(keyed))
         if metadata.kind != SAVEPOINT:
             keyed = _settled(keyed, states, wanted, saved)
         if isinstance(info.spec, Window):
@@ -97,12 +98,25 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
-def _full(pieces: KeyedPieces) -> KeyedDelta:
-    """Everything, address by address."""
+def _whole(pieces: KeyedPieces) -> Iterator[KeyedDelta]:
+    """Everything, address by address. Rows that wait are so already, unless they are told as batches with types."""
     collected = KeyedStateBackend()
+    waited: set[str] = set()
     for piece in pieces:
-        collected.apply(piece)
-    return collected.full()
+        waiting = {name: part for name, part in piece.items() if _waits(*part)}
+        told = {name: part for name, part in piece.items() if name not in waiting}
+        if waited & told.keys():
+            raise ValueError("a checkpoint of an earlier version has rows that wait in two forms: take a savepoint")
+        waited |= waiting.keys()
+        if waiting:
+            yield waiting
+        collected.apply(told)
+    yield collected.full()
+
+
+def _waits(kind: str, entries: dict[Any, Any]) -> bool:
+    """Whether these are rows that wait, under their keys."""
+    return kind == RowBufferTable.kind and SINCE not in entries
 
 
 def _adapted(

@@ -43,6 +43,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
             key_type=_key_type(node),
             output_type=node.output_type,
             side_types=node.side_types,
+            kin=node.kin,
         )
         for node in graph.nodes
     )

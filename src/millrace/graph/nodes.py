@@ -53,6 +53,8 @@ class Node:
     """whether more than one subtask makes no sense"""
     uid: str | None = None
     uid_hash: str | None = None
+    kin: str = ""
+    """as the derived uid, but the same for other projections, other names and other phases before"""
     description: str | None = None
     slot_sharing_group: str | None = None
     chaining: Chaining = Chaining.ALWAYS

@@ -20,6 +20,8 @@ _NULL = "NULL"
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7
 """powers of ten between which Java writes floating numbers without an exponent"""
 _PLAIN_NUMBERS = 10.0**_PLAIN_FROM, 10.0**_PLAIN_BELOW
+_REPR_BELOW = 1e16
+"""where Python begins to print with an exponent"""
 
 
 def formatter(source: DataType, zone: str) -> Format | None:
@@ -69,8 +71,15 @@ def _inside(source: DataType, zone: str) -> Format | None:
 
 def double_text(value: float) -> str:
     """A DOUBLE as Java prints it: 1.0, 1.0E10, NaN, -Infinity."""
-    if _PLAIN_NUMBERS[0] <= abs(value) < _PLAIN_NUMBERS[1]:
+    size = abs(value)
+    if _PLAIN_NUMBERS[0] <= size < _PLAIN_NUMBERS[1]:
         return repr(value)  # here Python prints the same
+    if _PLAIN_NUMBERS[1] <= size < _REPR_BELOW:
+        # Python's digits are Java's, too: only the point is elsewhere.
+        whole, _, after = repr(size).partition(".")
+        digits = (whole + after).rstrip("0")
+        if len(digits) > 1:
+            return f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:]}E{len(whole) - 1}"
     return _java(value, repr, float)
 
 

@@ -24,6 +24,11 @@ MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS = 131_072, 1_024, 100_000_000
 """The same for operators that compute columns and call nothing for a single row: a row takes them a microsecond, but a
 batch of few rows as long as one of some hundred."""
 
+MUCH_MORE = 1.5
+"""What twice as many elements take, if less than so many times as much, is mostly not for the elements."""
+AGAIN = 64
+"""After so many pieces it is tried again whether more elements are better."""
+
 INTERVAL_MS = 200
 """Flink's ``pipeline.auto-watermark-interval``."""
 
@@ -68,34 +73,108 @@ class Pause:
         self._since = now
 
 
+class _Costs:
+    """What pieces of different sizes have taken. Each size stands for those up to twice as large."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[float, float]] = {}
+        """the number of bits of a size -> (elements, ns), as they were on average, the last ones above all"""
+
+    def took(self, elements: int, nanoseconds: int) -> None:
+        level = elements.bit_length()
+        size, time = self._known.get(level, (elements, nanoseconds))
+        self._known[level] = size + (elements - size) / 4, time + (nanoseconds - time) / 4
+
+    @property
+    def fixed(self) -> float:
+        """What a piece takes whatever it has (ns); 0 if that is not seen."""
+        known = sorted(self._known.values())
+        found = 0.0
+        for at, (size, time) in enumerate(known):
+            larger = next((took for more, took in known[at + 1 :] if more >= 2 * size), None)
+            if larger is not None and larger <= MUCH_MORE * time:
+                found = max(found, time)
+        return found
+
+    def is_open(self, elements: int) -> bool:
+        """Whether it is worth to try twice as many: nothing is known of fewer or of more."""
+        level = elements.bit_length()
+        return level + 1 not in self._known and (level - 1 not in self._known or self.fixed > 0)
+
+    def forget(self, elements: int) -> None:
+        """What is known of more than these."""
+        level = elements.bit_length()
+        self._known = {each: found for each, found in self._known.items() if each <= level}
+
+
 class PieceSize:
     """How many elements the next piece may have: twice as many as the last one at most, as many as take 10 ms by the
     last one, at once fewer when that took too long.
 
+    But where most of what a piece takes is not for its elements (a request to a server, a busy machine), fewer of them
+    save nothing, and a task that gives in to that does nothing else in the end: there a piece may take half as long
+    again as one of few elements.
+
     :param most: elements at any time.
     :param first: elements of the first piece.
     :param nanoseconds: how long one shall take.
+    :param steady: whether all elements take about the same: what single ones are called for may be slow at any time.
     """
 
-    __slots__ = ("_nanoseconds", "has_fallen", "most", "size")
+    __slots__ = ("_costs", "_largest", "_nanoseconds", "_pace", "_pieces", "_steady", "has_fallen", "most", "size")
 
-    def __init__(self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS) -> None:
+    def __init__(
+        self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS, steady: bool = False
+    ) -> None:
         self.most = most
         self.size = min(first, most)
         self._nanoseconds = nanoseconds
         self.has_fallen = False
         """whether a piece has taken too long, and no full one has been fast since"""
+        self._costs = _Costs()
+        self._pieces = 0
+        """slow ones of a single element, since more was tried"""
+        self._largest = 0
+        """elements of the largest one since the size has fallen"""
+        self._steady = steady
+        self._pace = 0
+        """elements that a piece of the right length would have, by the last one"""
+
+    @property
+    def wanted(self) -> int:
+        """How many elements there should be room for: what was tried and as many again, or what the pace allows."""
+        return min(self.size, max(2 * self._largest, self._pace))
 
     def took(self, elements: int, nanoseconds: int) -> None:
         """A piece of so many elements has taken so long. A small one that was fast enough says nothing of large ones:
         much of what it took is the same for both."""
-        if nanoseconds > self._nanoseconds:
-            self.size = max(1, min(self.size, elements * self._nanoseconds // nanoseconds))
+        self._costs.took(elements, nanoseconds)
+        self._largest = max(self._largest, elements)
+        longest = self._nanoseconds
+        if self._steady:
+            self._pace = elements * longest // max(nanoseconds, 1)
+        if nanoseconds > longest // 4:
+            longest = max(longest, int(MUCH_MORE * self._costs.fixed))
+        if nanoseconds > longest:
+            self.size = max(1, min(self.size, elements * longest // nanoseconds))
+            self._largest = min(self._largest, self.size)
             self.has_fallen = True
+            self._try_two()
         elif elements >= self.size and self.size < self.most:
-            fitting = elements * self._nanoseconds // max(nanoseconds, 1)
+            fitting = elements * longest // max(nanoseconds, 1)
+            if fitting < 2 * self.size and self._costs.is_open(self.size):
+                fitting = 2 * self.size
             self.size = min(2 * self.size, max(fitting, self.size), self.most)
             self.has_fallen = self.has_fallen and self.size < self.most
+
+    def _try_two(self) -> None:
+        """Single elements that are slow: whether two are slower is tried now and then."""
+        self._pieces = self._pieces + 1 if self.size == 1 else 0
+        if self._pieces % AGAIN == 1 and self.most > 1:
+            self._costs.forget(1)
+            self.size = 2
 
 
 def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) -> PieceSize:
@@ -109,7 +188,7 @@ def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) ->
         return PieceSize(most, most)
     if calls_for_each:
         return PieceSize(MOST_CALLED, first)
-    return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS)
+    return PieceSize(MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS, steady=True)
 
 
 class Cutter:

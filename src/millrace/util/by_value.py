@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from types import CodeType
+import sys
+from types import CodeType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -42,3 +43,18 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
         {CodeType: _code_of_its_file, type(dataclasses.MISSING): lambda value: (_missing, ())}
     )
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, type) and value.__module__ not in sys.modules:
+            holder = _holder(value)
+            if holder is not None:
+                return getattr, (holder, value.__name__)
+        return super().reducer_override(value)
+
+
+def _holder(cls: type) -> ModuleType | None:
+    """A module that can be imported and has the class, whose own cannot: classes of C name a module as they like
+    (``cimpl.Producer`` is in ``confluent_kafka``), and without their code they cannot travel."""
+    modules = [module for name, module in sys.modules.copy().items() if name != "__main__"]
+    known = (each for each in modules if isinstance(each, ModuleType))
+    return next((each for each in known if vars(each).get(cls.__name__) is cls), None)

@@ -15,7 +15,7 @@ from millrace.common.types import RowKind
 from millrace.formats.tables import pieces
 from millrace.formats.tables.registry import format_factory, format_options
 from millrace.relational import types as t
-from millrace.relational.formats import Decoded, FormatContext
+from millrace.relational.formats import Decoded, EncodingFormat, FormatContext
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows, record_batch
@@ -118,6 +118,21 @@ def encode(
     options: dict[str, str] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> list[bytes | None]:
-    """Messages of rows."""
-    encoding = format_factory(identifier, "shop").encoding(context(columns, options))
-    return pickle.loads(pickle.dumps(encoding)).encode(rows_of(columns, values, kinds)).to_pylist()  # type: ignore[no-any-return]
+    """Messages of rows: the same, be they written one by one, as few are, or all at once."""
+    encoding = pickle.loads(pickle.dumps(format_factory(identifier, "shop").encoding(context(columns, options))))
+    rows = rows_of(columns, values, kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "FEW", -1)
+        at_once = _written(encoding, rows)
+    few = _written(encoding, rows)
+    assert repr(few) == repr(at_once)
+    if isinstance(few, Exception):
+        raise few
+    return few
+
+
+def _written(encoding: EncodingFormat, rows: Rows) -> list[bytes | None] | Exception:
+    try:
+        return encoding.encode(rows).to_pylist()  # type: ignore[no-any-return]
+    except Exception as error:
+        return error

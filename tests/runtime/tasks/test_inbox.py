@@ -54,6 +54,21 @@ def test_elements_and_bytes_are_bounded() -> None:
     assert heavy.room == 1, "one that is larger than that comes alone"
 
 
+def test_there_is_room_for_a_piece_however_long_it_takes() -> None:
+    room = Room()
+    for turn in range(5):
+        room.took(turn * 10 * SPAN, 8, 80, least=32)
+        assert room.room == 32
+    room.took(60 * SPAN, 50, 500, least=32)
+    assert room.room == 50, "what it takes in 100 ms, if that is more"
+    small = Room(most=3)
+    small.took(0, 1, 10, least=32)
+    assert small.room == 3
+    heavy = Room()
+    heavy.took(0, 1, MOST_BYTES // 2, least=32)
+    assert heavy.room == 2
+
+
 def test_what_has_no_elements_makes_no_room() -> None:
     """A packet of marks."""
     room = Room()

@@ -14,7 +14,7 @@ from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Broadcast, Custom, Forward, Global, Hash, Partitioner, Rebalance
 from millrace.runtime.state.restoring.saved import EarlierState
-from millrace.runtime.tasks.waiting import Waiting, WithWaiting, parted, share, without_waiting
+from millrace.runtime.tasks.waiting import Waiting, WithWaiting, joined, parted, share, without_waiting
 
 MAX_PARALLELISM = 8
 KEYED, SPREAD, TO_ALL, TO_FIRST, CHOSEN = range(5)
@@ -161,3 +161,39 @@ def test_what_waits_stands_beside_the_small_state() -> None:
     state = EarlierState(iter(()), {}, ("one", WithWaiting("two", waiting)), MIN_TIMESTAMP)
     without, found = without_waiting(state)
     assert (without.smalls, found) == (("one", "two"), [(), waiting])
+
+
+@st.composite
+def from_a_channel(draw: st.DrawFn) -> list[Waiting]:
+    """Elements and marks, as a packet has them."""
+    found: list[Waiting] = []
+    for _ in range(draw(st.integers(0, 4))):
+        values = draw(st.lists(st.integers(), max_size=3))
+        times = draw(st.none() | st.lists(st.none() | st.integers(), min_size=len(values), max_size=len(values)))
+        keys = draw(st.none() | st.just([half(value) for value in values]))
+        content = draw(st.just(Chunk(values, times, keys)) | MARKS)
+        found.append(Waiting(0, (0, 0), content))
+    return found
+
+
+def told(items: list[Waiting]) -> list[Any]:
+    """Each element with its time and key, and each mark."""
+    found: list[Any] = []
+    for each in items:
+        chunk = each.content
+        if not isinstance(chunk, Chunk):
+            found.append(chunk)
+            continue
+        times, keys = chunk.timestamps or [None] * len(chunk), chunk.keys or [None] * len(chunk)
+        found += zip(chunk.values, times, keys, strict=True)
+    return found
+
+
+@given(from_a_channel(), from_a_channel())
+def test_packets_of_a_channel_become_one(first: list[Waiting], then: list[Waiting]) -> None:
+    before = told(first), told(then)
+    both = joined(first, then)
+    assert told(both) == [*before[0], *before[1]]
+    assert (told(first), told(then)) == before, "what was sent may go elsewhere, too"
+    if first and then and isinstance(first[-1].content, Chunk) and isinstance(then[0].content, Chunk):
+        assert len(both) == len(first) + len(then) - 1

@@ -204,7 +204,6 @@ REFUSED = {
         OVER.format("SUM(x)", "g", ROWS_BEFORE.format(2)), OVER.format("SUM(x)", "g", ROWS_BEFORE.format(5))),
     "a join of other columns": (JOIN.format("t.x, r.y", "t.x = r.x"), JOIN.format("t.x, r.s", "t.x = r.x")),
     "a join of one more column": (JOIN.format("t.x, r.y", "t.x = r.x"), JOIN.format("t.x, r.y, r.s", "t.x = r.x")),
-    "a join of one column less": (JOIN.format("t.x, r.y, r.s", "t.x = r.x"), JOIN.format("t.x, r.y", "t.x = r.x")),
     "another key of a join": (JOIN.format("t.g, r.h", "t.x = r.x"), JOIN.format("t.g, r.h", "t.y = r.y")),
     "an outer join": (
         JOIN.format("t.x, r.y", "t.x = r.x"), JOIN.replace("JOIN", "LEFT JOIN").format("t.x, r.y", "t.x = r.x")),
@@ -293,7 +292,8 @@ def test_state_of_another_query_is_refused(what: str, disk: Path | None, tmp_pat
     before, after = REFUSED[what]
     _, savepoint = saved(before, tmp_path, disk)
     second = SavedJob(job_of(after, disk), tmp_path / "second")
-    with pytest.raises(RestoreError, match=r"nothing has run(.|\n)*(its query has (changed|its parts)|dropped: )"):
+    why = r"nothing has run(.|\n)*(its query (has (changed|its parts)|takes more)|dropped: )"
+    with pytest.raises(RestoreError, match=why):
         second.restore(str(savepoint))
     assert second.collected == []
 

@@ -38,8 +38,9 @@ RULES = (
     ),
     works(
         "table.optimizer.non-deterministic-update.strategy",
-        "table.planner.nodes.lookups",
-        "`TRY_RESOLVE`: what a changing row found in a look-up is kept, and taken back as it was",
+        "table.planner.changing_values",
+        "`TRY_RESOLVE`: what a changing row found in a look-up is kept, and taken back as it was; values as `RAND()` "
+        "of rows that change are refused where they would not be found again",
     ),
     works("table.plan.force-recompile", "table.plans.compiled_plan", "whether a compiled plan is written anew"),
     works(

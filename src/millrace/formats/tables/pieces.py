@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-FEW = 32
-"""Up to so many messages are read one by one: to read them all at once costs half a ms, be they few or many."""
+FEW = 64
+"""Up to so many messages are read and written one by one: all at once costs half a ms, be they few or many."""
 _PIECE = 256
 """messages that are read one by one because one of them is unusual"""
 
@@ -30,7 +30,7 @@ class Piece:
 
 
 def is_few(count: int) -> bool:
-    """Whether so many are read one by one."""
+    """Whether so many are read, or written, one by one."""
     return count <= FEW
 
 

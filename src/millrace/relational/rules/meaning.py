@@ -3,6 +3,9 @@
 A query that has changed may have the same operators. Whether what they stored can go on is told by their meaning: it
 names columns by what they are in the tables that are read, so ``SUM(x)`` and ``SUM(y)`` differ though both are over the
 second column of their input. Filters are no part of it.
+
+Where several tables are joined, a column of another one than the first says of which: ``x of input 2``. Earlier
+versions did not say it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass, replace
 from millrace.relational import nodes as n
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import SameSchema
-from millrace.relational.rex_text import agg_text, rex_text
+from millrace.relational.rex_text import agg_text, frame_text, rex_text
 from millrace.relational.types import DataType
 
 LONGEST = 200
@@ -32,18 +35,24 @@ class _Named(n.Rel):
 
 
 class Meanings:
-    """Of the nodes of some plans."""
+    """Of the nodes of some plans.
 
-    def __init__(self) -> None:
+    :param of_inputs: False: as earlier versions said it.
+    """
+
+    def __init__(self, of_inputs: bool = True) -> None:
+        self._of_inputs = of_inputs
         self._known: dict[int, tuple[n.Rel, tuple[str, ...]]] = {}
         """id of a node -> the node, since its id must not be given to another one, and its origins"""
+        self._joined: dict[int, tuple[n.Rel, int]] = {}
+        """the same with how many tables are joined in it"""
 
     def of(self, node: n.Rel) -> Meaning:
         """What the state of the operators of a node means, part by part; nothing of nodes whose operators have none, or
         none that a change could make wrong."""
         if isinstance(node, _WITHOUT_STATE) or not node.inputs:
             return ()
-        inputs = tuple(self._named(each) for each in node.inputs)
+        inputs = self._inputs(node)
         parts = [type(node).__name__]
         if not isinstance(node, n.Sink):  # which table it is says nothing of the rows
             parts += node.with_inputs(inputs).details()
@@ -63,10 +72,17 @@ class Meanings:
 
     def calls(self, node: n.Rel) -> tuple[str, ...]:
         """What each aggregate of a node computes, as ``of`` says it."""
+        if isinstance(node, n.Over):
+            columns = self._named(node.input).schema
+            return tuple(f"{agg_text(call, columns)} {frame_text(frame)}" for call, frame in node.calls)
         if not isinstance(node, (n.Aggregate, n.WindowAggregate)):
             return ()
         columns = self._named(node.input).schema
         return tuple(agg_text(call, columns) for call in node.aggregates)
+
+    def inputs(self, node: n.Rel) -> tuple[tuple[str, ...], ...]:
+        """Where the columns of each input come from."""
+        return tuple(tuple(column.name for column in each.schema) for each in self._inputs(node))
 
     def origins(self, node: n.Rel) -> tuple[str, ...]:
         """Where each column of a node's result comes from."""
@@ -75,8 +91,26 @@ class Meanings:
             known = self._known[id(node)] = node, tuple(map(_short, self._origins(node)))
         return known[1]
 
-    def _named(self, node: n.Rel) -> n.Rel:
-        return _Named(tuple(replace(each, name=name) for each, name in zip(node.schema, self.origins(node))))
+    def _inputs(self, node: n.Rel) -> tuple[n.Rel, ...]:
+        """Those of a node, with columns that no other input has."""
+        found, number = [], 1
+        for each in node.inputs:
+            suffix = f" of input {number}" if number > 1 and self._of_inputs else ""
+            found.append(self._named(each, suffix))
+            number += 0 if isinstance(node, n.SetOp) else self._tables(each)
+        return tuple(found)
+
+    def _named(self, node: n.Rel, suffix: str = "") -> n.Rel:
+        named = zip(node.schema, self.origins(node))
+        return _Named(tuple(replace(each, name=f"{name}{suffix}") for each, name in named))
+
+    def _tables(self, node: n.Rel) -> int:
+        """How many tables are joined in a node."""
+        known = self._joined.get(id(node))
+        if known is None:
+            below = node.inputs[:1] if isinstance(node, n.SetOp) else node.inputs
+            known = self._joined[id(node)] = node, sum(map(self._tables, below)) or 1
+        return known[1]
 
     def _origins(self, node: n.Rel) -> Sequence[str]:
         if isinstance(node, n.Project):
@@ -99,12 +133,12 @@ class Meanings:
         """The columns from one on, which a node makes: by their names and what it is."""
         if not node.inputs:
             return [column.name for column in node.schema[first:]]
-        details = ", ".join(node.with_inputs(tuple(map(self._named, node.inputs))).details())
+        details = ", ".join(node.with_inputs(self._inputs(node)).details())
         return [f"{column.name} of {type(node).__name__}({details})" for column in node.schema[first:]]
 
     def _with_those_of_inputs(self, node: n.Rel) -> Sequence[str]:
         """The columns of the inputs, as far as the result begins with these."""
-        found = [origin for each in node.inputs for origin in self.origins(each)]
+        found = [column.name for each in self._inputs(node) for column in each.schema]
         names = [column.name for each in node.inputs for column in each.schema]
         same = 0
         while same < min(len(names), len(node.schema)) and names[same] == node.schema[same].name:

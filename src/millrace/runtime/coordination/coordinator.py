@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import MappingProxyType
 
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
@@ -607,6 +608,7 @@ class Coordinator:
         next_epoch: int = 1,
         savepoint: bool = False,
         may_drop: bool = False,
+        uids: Mapping[str, str] = MappingProxyType({}),
     ) -> EpochPlan:
         """This job begins with the state of another one. The order lets its tasks take it over; give what they
         acknowledge to ``begun``.
@@ -615,6 +617,7 @@ class Coordinator:
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
         :param savepoint: whether it is a savepoint, or a checkpoint.
         :param may_drop: whether operators may drop what they have no use for.
+        :param uids: of operators that have other ones there.
         """
         self._begun = True
         self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint, uri))
@@ -634,7 +637,8 @@ class Coordinator:
             self._outgrown.update(self.checkpoints.adopted_tasks)
         self._last = snapshot.epoch
         number, last = self._take_number(), self._last
-        return EpochPlan(EpochOrder(number, attempt=self.attempt, last=last, restore=uri, may_drop=may_drop))
+        order = EpochOrder(number, attempt=self.attempt, last=last, restore=uri, may_drop=may_drop, uids=dict(uids))
+        return EpochPlan(order)
 
     def repeat(self, plan: EpochPlan) -> EpochPlan:
         """What failed with its epoch, for another try."""

@@ -14,13 +14,19 @@ from millrace.runtime.jobs.specs import TableStep, Window
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tables.stored_calls import Kept, NotKeptError, StoredCalls, kept
+from millrace.runtime.tables.stored_calls import Kept, StoredCalls, kept
+from millrace.runtime.tables.stored_types import NotKeptError
 from millrace.runtime.windows.description import describe_windows
 
 
 def meaning_of(info: OperatorInfo) -> tuple[str, ...]:
     """What the state of an operator of a query means."""
     return info.spec.config.meaning if isinstance(info.spec, TableStep) else ()
+
+
+def earlier_meaning_of(info: OperatorInfo) -> tuple[str, ...]:
+    """The same as earlier versions said it, where that differs."""
+    return info.spec.config.earlier_meaning if isinstance(info.spec, TableStep) else ()
 
 
 def stored_of(info: OperatorInfo) -> tuple[StoredCalls, tuple[Any, ...]] | None:
@@ -46,7 +52,9 @@ class OperatorPlace:
     meaning: tuple[str, ...] = ()
     """what the state of an operator of a query means; nothing: it is not known"""
     calls: dict[str, Any] | None = None
-    """how the accumulators of one that aggregates lie in its state (``StoredCalls``, plain JSON)"""
+    """how accumulators and rows lie in its state (``StoredCalls``, plain JSON)"""
+    kin: str = ""
+    """what an operator of a query is known by where its uid has changed with the query"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -62,12 +70,13 @@ class OperatorPlace:
             describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
             meaning_of(info),
             None if (stored := stored_of(info)) is None else stored[0].plain(),
+            info.kin,
         )
 
     def changed(self, info: OperatorInfo) -> str | None:
         """How what its state means differs from what it means for an operator of today; None: not, or not known."""
         now = meaning_of(info)
-        if not self.meaning or not now:
+        if not self.meaning or not now or self.meaning == earlier_meaning_of(info):
             return None
         try:
             return changed(self.meaning, now) if self.kept(info) is None else None
@@ -75,12 +84,14 @@ class OperatorPlace:
             return str(error)
 
     def kept(self, info: OperatorInfo) -> Kept | None:
-        """What of its accumulators an operator of today goes on with; None: it does not aggregate, or not as before.
+        """What of its accumulators and rows an operator of today goes on with; None: all as it is, or it is not known.
 
         :raises NotKeptError: it can't go on.
         """
         now = stored_of(info)
         if self.calls is None or now is None or not isinstance(info.spec, TableStep):
+            return None
+        if self.meaning == earlier_meaning_of(info):
             return None
         return kept(StoredCalls.of(self.calls), *now, info.spec.config.new_calls_begin_empty)
 
@@ -96,6 +107,12 @@ class OperatorPlace:
             self.offset,
             self.windows,
         )
+
+
+def same_state(place: OperatorPlace, info: OperatorInfo) -> bool:
+    """Whether an operator of a query is what an earlier one was, though its uid may be another one."""
+    known = place.calls is not None and stored_of(info) is not None and place.kin == info.kin
+    return known and place.operator == operator_class(info.spec, info.final).__name__
 
 
 @dataclass(frozen=True)

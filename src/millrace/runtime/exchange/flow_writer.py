@@ -119,6 +119,8 @@ class FlowWriter(Writer):
         """elements that all receivers together have room for; as many of them as there are, this costs nothing"""
         self._gathered = 0
         """elements that were not divided among the targets yet, about"""
+        self.written = 0
+        """elements, ever"""
         self.unlimited = False
         """whether everything goes at once, credit or not"""
 
@@ -160,7 +162,9 @@ class FlowWriter(Writer):
         return self._gathered > 0 and self.room <= 0
 
     def write(self, chunk: Chunk) -> None:
-        self._gathered += count(chunk.values)
+        elements = count(chunk.values)
+        self._gathered += elements
+        self.written += elements
         super().write(chunk)
 
     def flush(self) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+
+from millrace.relational.decimals import fit
 
 BATCH_SIZE = "python.fn-execution.arrow.batch.size"
 DEFAULT_BATCH_SIZE = "1000"
@@ -42,6 +45,10 @@ def call_vectorized(
     return pa.chunked_array(parts, data_type).combine_chunks()
 
 
+def _fit(value: Any, data_type: pa.DataType) -> Any:
+    return fit(value, data_type.precision, data_type.scale) if isinstance(value, Decimal) else value
+
+
 def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> pa.Array:
     """What a function gave for ``length`` rows, as a column.
 
@@ -64,6 +71,9 @@ def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> 
     missing = np.asarray(series.isnull(), bool)
     if pa.types.is_timestamp(data_type) and data_type.tz and getattr(series.dt, "tz", None) is None:
         series = series.dt.tz_localize(data_type.tz)
+    if pa.types.is_decimal(data_type):  # as a function of rows: rounded, and NULL with too many digits
+        series = pd.Series([_fit(each, data_type) for each in series], dtype=object)
+        missing = np.asarray(series.isnull(), bool)
     try:
         # Of times the digits that the type does not have are cut off, nothing else is lost.
         array = pa.Array.from_pandas(series, mask=missing, type=data_type, safe=not pa.types.is_timestamp(data_type))

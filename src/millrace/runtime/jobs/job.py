@@ -46,6 +46,8 @@ class OperatorInfo:
     """the type of the keys of its input, as far as it is known"""
     output_type: TypeInformation | None = None
     side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
+    kin: str = ""
+    """of an operator of a query: what it is known by where its uid has changed with the query"""
 
 
 @dataclass(frozen=True)

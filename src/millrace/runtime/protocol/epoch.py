@@ -82,6 +82,8 @@ class EpochOrder:
     """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
     may_drop: bool = False
     """whether operators may drop what they have no use for of that state"""
+    uids: dict[str, str] = field(default_factory=dict)
+    """uid of an operator -> the one that it has there, where that is another one"""
     savepoint: str | None = None
     """the folder of a savepoint that the tasks shall write after this epoch"""
     queries: tuple[StateQuery, ...] = ()

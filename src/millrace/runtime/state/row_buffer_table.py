@@ -132,6 +132,11 @@ class RowBufferTable(Table):
                 entry[1].append((kind, *row))
         return found
 
+    def told_pieces(self) -> Iterator[dict[Any, Any]]:
+        # Batches say which types they have; a reader that knows only names can't tell those of entries.
+        if self._segments:
+            yield {SINCE: (None, [segment[:2] for segment in self._segments], self._key)}
+
     def row(self, at: Any) -> Any:
         return self.entries().get(at)
 

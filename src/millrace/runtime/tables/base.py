@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import Kinds, Rows, concat, record_batch
+from millrace.relational.types import DataType
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.bases.keyed import keyed_backend
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
@@ -21,6 +22,10 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
 from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import StoredRows
+
+INPUT = "input "
+"""how the parts of a meaning begin that say which columns an input has"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,9 @@ class Environment:
 class TableConfig(ABC):
     """What an operator does: a frozen description that makes the operator, in as many subtasks as there are."""
 
+    passes_rows: ClassVar[bool] = False
+    """whether it keeps nothing, and what is behind it means the same without it"""
+
     environment: Environment = Environment()
     timely: bool = True
     """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
@@ -47,6 +55,10 @@ class TableConfig(ABC):
     """what its state means (``relational.rules.meaning``); nothing: it is not known"""
     call_texts: tuple[str, ...] = ()
     """what each aggregate call computes, as it is said in ``meaning``"""
+    earlier_meaning: tuple[str, ...] = ()
+    """the same as earlier versions said it, where that differs"""
+    input_columns: tuple[tuple[str, ...], ...] = ()
+    """what the columns of each input are, as it is said in ``meaning``"""
     new_calls_begin_empty: bool = False
     """``millrace.table.aggregate.new-begin-empty``"""
 
@@ -55,8 +67,29 @@ class TableConfig(ABC):
         """A new operator."""
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-        """How accumulators lie in its state, and one of nothing; None: it has none that a changed query may keep."""
+        """How accumulators and rows lie in its state, and an accumulator of nothing; None: it has none that a changed
+        query may keep."""
         return None
+
+    def only_rows(self, *rows: StoredRows) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        """``stored`` of an operator whose state is rows."""
+        if not self.meaning:
+            return None
+        groups = tuple(part for part in self.meaning if not part.startswith(INPUT))
+        return StoredCalls("", groups, (), rows=rows), ()
+
+    def rows_in(
+        self, state: str, form: str, input: int, types: Iterable[DataType], unique: Sequence[int] | None = None
+    ) -> StoredRows:
+        """How the rows of an input lie in a state.
+
+        :param types: of the columns of the input.
+        :param unique: the columns by which the state has its rows.
+        """
+        names = self.input_columns[input] if self.input_columns else ()
+        what = "its stored rows" if len(self.input_columns) < 2 else f"its stored rows of input {input + 1}"
+        by = None if unique is None or not names else tuple(names[place] for place in unique)
+        return StoredRows(state, form, what, names, tuple(str(each.nullable()) for each in types), by)
 
     def wrappers(self) -> Iterator[Any]:
         """The wrappers of the user's functions (``table.udf``) that the operator calls."""

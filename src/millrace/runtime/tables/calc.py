@@ -13,6 +13,8 @@ from millrace.runtime.tables.base import TableConfig, TableOperator
 class Calc(TableConfig):
     """Rows keep their kinds: both sides of an update are computed and checked alike."""
 
+    passes_rows = True
+
     condition: Rex | None = None
     """None: all rows"""
     expressions: tuple[Rex, ...] | None = None

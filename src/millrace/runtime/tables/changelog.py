@@ -23,6 +23,8 @@ from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 class DropUpdateBefore(TableConfig):
     """Without the old rows of updates, for a consumer that knows rows by their key."""
 
+    passes_rows = True
+
     def operator(self) -> DropUpdateBeforeOperator:
         return DropUpdateBeforeOperator(self)
 

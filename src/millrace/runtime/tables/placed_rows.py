@@ -10,6 +10,9 @@ from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import Key, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 
+PLACES = "rows"
+"""name of the state"""
+
 
 class PlacedRows:
     """key -> (the row, or what it is unique by) -> (places of arrival, row). To be made in ``setup``.
@@ -27,7 +30,7 @@ class PlacedRows:
         unique: Sequence[int] | None,
         compared: Sequence[int] | None = None,
     ) -> None:
-        self._rows = operator.keyed_map("rows")
+        self._rows = operator.keyed_map(PLACES)
         self._next = operator.keyed_value("next place")
         self._codec = codec
         self._unique = unique

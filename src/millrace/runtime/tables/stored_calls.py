@@ -7,22 +7,22 @@ known of the rows that have been: it begins with nothing where that is allowed.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from millrace.relational.rules.meaning import changed
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.window_tables import WindowTable
+from millrace.runtime.tables.stored_rows import Adapt, KeptRows, StoredRows, kept_rows
+from millrace.runtime.tables.stored_types import NotKeptError, widens
 
 BEGIN_EMPTY = "millrace.table.aggregate.new-begin-empty"
 """the option"""
 
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "int8", "int16", "int32", "int64")
-_SIZED = re.compile(r"^(DECIMAL|VARCHAR|decimal)\d*\((\d+)(?:, ?(\d+))?\)$")
-
 Accumulator = tuple[Any, ...]
+OF_SESSIONS, OF_COUNTED = "sessions", "counted windows"
+"""values with accumulators in them"""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,19 @@ class StoredCall:
     """name of the state with the values of DISTINCT"""
     filters: tuple[str, ...] = ()
     """those that the values of DISTINCT are counted for, in their order"""
+    need: tuple[int, int, bool] | None = None
+    """of one that looks back: how many rows, how long (ms; -1: no matter), and whether it sees all"""
 
 
 def _call(plain: dict[str, Any]) -> StoredCall:
-    several = {name: tuple(plain[name]) for name in ("types", "slots", "filters")}
-    return StoredCall(**{**plain, **several})
+    several: dict[str, Any] = {name: tuple(plain[name]) for name in ("types", "slots", "filters")}
+    need = plain.get("need")
+    return StoredCall(**{**plain, **several, "need": None if need is None else tuple(need)})
 
 
 @dataclass(frozen=True)
 class StoredCalls:
-    """All that is in the state of an operator that aggregates."""
+    """All that is in the state of an operator that aggregates, or that keeps rows."""
 
     state: str
     """name of the one with the accumulators"""
@@ -62,7 +65,13 @@ class StoredCalls:
     """what the groups are: parts of the operator's meaning"""
     keys: tuple[str, ...]
     """types of the columns of the key"""
-    calls: tuple[StoredCall, ...]
+    calls: tuple[StoredCall, ...] = ()
+    shape: str = ""
+    """what the accumulators are in: ``OF_SESSIONS``, ``OF_COUNTED``, or nothing"""
+    first: int = 1
+    """where the slots of the calls begin: those before count rows"""
+    rows: tuple[StoredRows, ...] = ()
+    """states with rows"""
 
     def plain(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -70,26 +79,23 @@ class StoredCalls:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> StoredCalls:
-        calls = tuple(map(_call, plain["calls"]))
-        return StoredCalls(plain["state"], tuple(plain["groups"]), tuple(plain["keys"]), calls)
+        several = {name: tuple(plain[name]) for name in ("groups", "keys")}
+        calls, rows = map(_call, plain["calls"]), map(StoredRows.of, plain.get("rows", ()))
+        return StoredCalls(**{**plain, **several, "calls": tuple(calls), "rows": tuple(rows)})
 
     @property
     def places(self) -> list[int]:
-        """Where the slots of each call begin; the first one of all counts rows."""
-        found, place = [], 1
+        """Where the slots of each call begin."""
+        found, place = [], self.first
         for call in self.calls:
             found.append(place)
             place += call.width
         return found
 
 
-class NotKeptError(Exception):
-    """The state can't go on; the text says why, as the end of "its query ..."."""
-
-
 @dataclass(frozen=True)
 class Kept:
-    """What becomes of stored accumulators."""
+    """What becomes of stored accumulators and rows."""
 
     state: str
     slots: tuple[int | None, ...]
@@ -100,33 +106,46 @@ class Kept:
     """of the states that calls have besides: name before -> name now"""
     others: frozenset[str]
     """all of these names, before"""
+    shape: str = ""
+    rows: tuple[KeptRows, ...] = ()
+    fewer: bool = False
+    """whether there were more slots"""
 
     @property
     def changes_nothing(self) -> bool:
-        same = self.slots == tuple(range(len(self.slots)))
+        same = self.slots == tuple(range(len(self.slots))) and not self.fewer
+        same = same and all(each.changes_nothing for each in self.rows)
         return same and all(self.names.get(name) == name for name in self.others)
 
     def convert(self, accumulator: Accumulator) -> Accumulator:
         slots = zip(self.slots, self.zeros)
         return tuple(zero if place is None else accumulator[place] for place, zero in slots)
 
-    def apply(self, full: KeyedDelta, adapt: Callable[[str, dict[Any, Any], Any], dict[Any, Any]]) -> KeyedDelta:
-        """Some full state in the form of now.
+    def convert_value(self, value: Any) -> Any:
+        """What lies at an address of the state with the accumulators."""
+        if self.shape == OF_SESSIONS:
+            return tuple([each._replace(content=self.convert(each.content)) for each in value])
+        if self.shape == OF_COUNTED:
+            return value[0], {window: self.convert(each) for window, each in value[1].items()}
+        return self.convert(value)
 
-        :param adapt: (kind of a table, its entries, what converts a value) -> the entries, converted.
-        """
+    def apply(self, full: KeyedDelta, adapt: Adapt) -> KeyedDelta:
+        """Some full state in the form of now."""
         return dict(self._converted(full, adapt))
 
-    def _converted(self, full: KeyedDelta, adapt: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
+    def _converted(self, full: KeyedDelta, adapt: Adapt) -> Iterator[tuple[str, tuple[str, Any]]]:
+        with_rows = {each.now.state: each for each in self.rows}
         for name, (kind, entries) in full.items():
-            if name == self.state and kind == WindowTable.kind:
+            if name in with_rows:
+                yield name, (kind, with_rows[name].convert(kind, entries, adapt))
+            elif name == self.state and kind == WindowTable.kind:
                 rows = {
                     end: (fresh, {key: self.convert(each) for key, each in row.items()})
                     for end, (fresh, row) in entries.items()
                 }
                 yield name, (kind, rows)
             elif name == self.state:
-                yield name, (kind, adapt(kind, entries, self.convert))
+                yield name, (kind, adapt(kind, entries, self.convert_value))
             elif name not in self.others:
                 yield name, (kind, entries)
             elif name in self.names:
@@ -145,11 +164,16 @@ def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty:
         raise NotKeptError(other_groups or "aggregates other windows")
     if len(before.keys) != len(now.keys) or not all(map(widens, before.keys, now.keys)):
         raise NotKeptError(f"has keys of types {', '.join(now.keys)}; before {', '.join(before.keys)}")
+    if (before.shape, before.first) != (now.shape, now.first):
+        raise NotKeptError("keeps its aggregates in another way")
     known = {call.text: (place, call) for place, call in zip(before.places, before.calls)}
-    slots: list[int | None] = [0]
+    slots: list[int | None] = list(range(now.first))
     names: dict[str, str] = {}
     for call in now.calls:
         place, stored = known.get(call.text, (0, None))
+        if stored is None and call.need is not None:
+            _refuse_blind(call, before)
+            continue
         if stored is None:
             _refuse_new(call, before, now, begin_empty)
             slots += [None] * call.width
@@ -158,7 +182,23 @@ def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty:
         slots += range(place, place + call.width)
         names |= {old: new for old, new in ((stored.entries, call.entries), (stored.distinct, call.distinct)) if old}
     others = {name for call in before.calls for name in (call.entries, call.distinct) if name}
-    return Kept(now.state, tuple(slots), zeros, names, frozenset(others))
+    of_state = {each.state: each for each in before.rows}
+    rows = [kept_rows(of_state[each.state], each) for each in now.rows if each.state in of_state]
+    others |= of_state.keys() - {each.state for each in now.rows}
+    fewer = len(slots) < before.first + sum(call.width for call in before.calls)
+    return Kept(now.state, tuple(slots), zeros, names, frozenset(others), now.shape, tuple(rows), fewer)
+
+
+def _refuse_blind(call: StoredCall, before: StoredCalls) -> None:
+    """A new call goes on only if the rows that it looks back at were stored for others; which columns these have shows
+    later."""
+    assert call.need is not None
+    (rows, span, everything), needs = call.need, [each.need for each in before.calls if each.need is not None]
+    if any(each[2] for each in needs):
+        return  # all rows are there
+    enough = max((each[0] for each in needs), default=0) >= rows
+    if everything or not enough or max((each[1] for each in needs), default=-1) < span:
+        raise NotKeptError(f"has changed: {call.text} is new, and rows that it looks back at were not kept until now")
 
 
 def _refuse_new(call: StoredCall, before: StoredCalls, now: StoredCalls, begin_empty: bool) -> None:
@@ -183,20 +223,6 @@ def _check(before: StoredCall, now: StoredCall) -> None:
     if len(before.slots) != len(now.slots) or not all(widens(old, new) for old, new in both):
         types = f"types {', '.join(now.types)}; before {', '.join(before.types)}"
         raise NotKeptError(f"has {now.text} of other types, which do not hold all of the values before: {types}")
-
-
-def widens(before: str, now: str) -> bool:
-    """Whether a type has all values of another one, and each is the same."""
-    if before == now:
-        return True
-    if before in _WHOLE and now in _WHOLE:
-        return _WHOLE.index(before) < _WHOLE.index(now)
-    old, new = _SIZED.match(before), _SIZED.match(now)
-    if old is not None and old[1] == "VARCHAR" and now == "STRING":
-        return True
-    if old is None or new is None or old[1] != new[1]:
-        return False
-    return int(old[2]) <= int(new[2]) and old[3] == new[3]
 
 
 def filters_of(texts: Sequence[str]) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ MOST_BYTES = 1024 * 1024
 class Room:
     """How many elements one channel may bring.
 
-    It is what the task has taken of it in the last 100 ms, one at least: what lies here has to pass before a mark does,
-    and the task takes about as long for it.
+    It is what the task has taken of it in the last 100 ms: what lies here has to pass before a mark does, and the task
+    takes about as long for it. It is never less than a piece may have: where that takes longer, fewer save nothing.
 
     :param most: elements at any time.
     """
@@ -34,8 +34,11 @@ class Room:
         """elements since the connection began"""
         self.room = FIRST_CREDIT
 
-    def took(self, now: int, elements: int, size: int) -> None:
-        """The task is done with elements of so many bytes."""
+    def took(self, now: int, elements: int, size: int, least: int = 1) -> None:
+        """The task is done with elements of so many bytes.
+
+        :param least: elements that it wants at once.
+        """
         if not elements:
             return
         taken = self._taken
@@ -45,7 +48,7 @@ class Room:
             self._recent -= taken.popleft()[1]
         self.total += elements
         fitting = MOST_BYTES * elements // size if size else self._most
-        self.room = max(1, min(self._recent, fitting, self._most))
+        self.room = max(1, min(max(self._recent, least), fitting, self._most))
         self.granted = max(self.granted, self.total + self.room)
 
     def news(self) -> bool:

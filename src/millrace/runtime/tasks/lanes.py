@@ -13,6 +13,7 @@ from millrace.runtime.tasks.inbox import Inbox
 from millrace.runtime.tasks.leading import Lead
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.slices import COST_FACTOR, LONGEST_NANOSECONDS
+from millrace.runtime.tasks.waiting import joined
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
@@ -22,6 +23,8 @@ DRIEST_NANOSECONDS = 40_000_000
 DRY_BESIDE_NANOSECONDS = 100_000
 DRIEST_BESIDE_NANOSECONDS = 400_000
 """With many subtasks both are this times their number at least, or a process would do little but ask them."""
+LEAST_SHARE = 1 / 16
+"""So many elements, at least, are taken to come of one; more may come of the next ones than of the last."""
 LONG_NANOSECONDS = 1_000_000_000
 """The same of one that says when it has something."""
 _END = object()
@@ -33,6 +36,8 @@ class Lane(ABC):
     def __init__(self, member: Member) -> None:
         self.member = member
         self._writers: Sequence[FlowWriter] = ()
+        self._shares: list[float] = []
+        """how many elements of each writer come of one, at most one: filters and aggregates make fewer"""
         self._below: Sequence[GateLane] = ()
         self._limited: Sequence[Operator] = ()
         """operators below that do not always want elements"""
@@ -44,6 +49,7 @@ class Lane(ABC):
         :param below: the gates, but for its own.
         """
         self._writers, self._below = tuple(writers), tuple(below)
+        self._shares = [1.0] * len(self._writers)
         operators = [lane.gate.operator for lane in self._below]
         self._limited = [each for each in operators if type(each).fitting is not Operator.fitting]
 
@@ -55,8 +61,23 @@ class Lane(ABC):
         return all(operator.fitting(1) for operator in self._limited)
 
     def fitting(self, elements: int) -> int:
-        """For how many of so many elements there is room, if each of them becomes one."""
-        return min((elements, *(writer.room for writer in self._writers)))
+        """For how many of so many elements there is room, if as much comes of them as of the last ones."""
+        for writer, share in zip(self._writers, self._shares):
+            elements = min(elements, int(writer.room / share))
+        return elements
+
+    def _learn(self, elements: int, written: Sequence[int]) -> None:
+        """What has come of some elements: more counts at once, less by and by.
+
+        :param written: by each writer, before.
+        """
+        for at, (writer, before) in enumerate(zip(self._writers, written)):
+            came = min(1.0, (writer.written - before) / elements)
+            share = self._shares[at]
+            self._shares[at] = came if came > share else max(LEAST_SHARE, share - (share - came) / 4)
+
+    def _written(self) -> list[int]:
+        return [writer.written for writer in self._writers]
 
     @property
     @abstractmethod
@@ -112,6 +133,12 @@ class GateLane(Lane):
         return bool(self.lead.aside) and not self.leads
 
     def turn(self, now: int) -> None:
+        known, written = self.gate.records, self._written()
+        self._hand_on(now)
+        if self.gate.records > known:
+            self._learn(self.gate.records - known, written)
+
+    def _hand_on(self, now: int) -> None:
         if self._going_on is None:
             if not self.gate.waiting:
                 self._take()
@@ -134,14 +161,20 @@ class GateLane(Lane):
         if inbox is None:
             return
         packet = inbox.take()
+        size = len(packet.payload)
+        items, elements = self.gate.decoded(inbox.channel, packet.payload)
+        while inbox and elements < self.gate.piece and not leads:
+            payload = inbox.take().payload
+            more, added = self.gate.decoded(inbox.channel, payload)
+            items = joined(items, more)
+            elements, size = elements + added, size + len(payload)
         if inbox:
             self._filled.append(inbox)
-        items, elements = self.gate.decoded(inbox.channel, packet.payload)
         if leads and inbox.channel not in self.lead.channels:
-            self.lead.put_aside(items, len(packet.payload))
+            self.lead.put_aside(items, size)
         else:
             self.gate.waiting.extend(items)
-        self._taken = inbox, elements, len(packet.payload)
+        self._taken = inbox, elements, size
 
     def _next_inbox(self, leads: bool) -> Inbox | None:
         if leads:
@@ -178,7 +211,7 @@ class GateLane(Lane):
         if self._taken is not None:
             inbox, elements, size = self._taken
             self._taken = None
-            inbox.room.took(now, elements, size)
+            inbox.room.took(now, elements, size, self.gate.wanted // len(self._inboxes))
             if inbox.room.news():
                 self.news.append(inbox)
 
@@ -252,10 +285,12 @@ class SourceLane(Lane):
         return self._reading is not None and not self.waits and now >= self.again_at
 
     def turn(self, now: int) -> None:
-        began = self._nanos()
+        began, known, written = self._nanos(), self.member.fork.records, self._written()
         if self._reading is not None and next(self._reading, _END) is _END:
             self._reading = None
         self._cost += self._nanos() - began
+        if self.member.fork.records > known:
+            self._learn(self.member.fork.records - known, written)
         self.again_at = 0
         if self.operator.is_dry:
             self._rest(now)

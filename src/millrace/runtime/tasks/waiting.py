@@ -45,6 +45,24 @@ class Waiting(NamedTuple):
             yield self.content
 
 
+def joined(first: list[Waiting], then: list[Waiting]) -> list[Waiting]:
+    """What has come over one channel, one after the other: neighbouring elements become one chunk."""
+    if not first or not then:
+        return first or then
+    left, right = first[-1].content, then[0].content
+    if not isinstance(left, Chunk) or not isinstance(right, Chunk):
+        return [*first, *then]
+    both = Chunk([*left.values, *right.values], _both(left, right, "timestamps"), _both(left, right, "keys"))
+    return [*first[:-1], first[-1]._replace(content=both), *then[1:]]
+
+
+def _both(left: Chunk, right: Chunk, name: str) -> list[Any] | None:
+    parts = [(getattr(chunk, name), len(chunk)) for chunk in (left, right)]
+    if all(each is None for each, _ in parts):
+        return None
+    return [value for each, count in parts for value in (each if each is not None else [None] * count)]
+
+
 @dataclass(frozen=True)
 class WithWaiting:
     """The small state of an operator, and what waits at its gate as packets."""

@@ -112,6 +112,16 @@ class Gate:
         elements = sum(count(item.values) for item in items if isinstance(item, Chunk))
         return [Waiting(input, channel, item) for item in items], elements
 
+    @property
+    def piece(self) -> int:
+        """How many elements the next piece may have."""
+        return self._size.size
+
+    @property
+    def wanted(self) -> int:
+        """How many elements there should be room for."""
+        return self._size.wanted
+
     def resume(self) -> Iterator[None]:
         """Hand on what waits, as far as there is time; control comes back after each piece."""
         waiting = self.waiting

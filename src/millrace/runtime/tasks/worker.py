@@ -13,11 +13,12 @@ from functools import partial
 
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Manifest, Packet, in_order
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.protocol.worker_report import WorkerReport
-from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
+from millrace.runtime.state.restoring.saved import EarlierState
+from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId, Wanted
 from millrace.runtime.tasks.member import TaskDelta
 from millrace.runtime.tasks.stopwatch import OTHER, RECORDING
 from millrace.runtime.tasks.task import StageTask, WriterMaker
@@ -170,11 +171,20 @@ def taken_over(
     task.goes_on_from(order.last)
     live = LiveTask(task)
     try:
-        task.take_over(partial(snapshots.load, order.restore), order.may_drop)
+        task.take_over(partial(_load, snapshots, order), order.may_drop)
     except BaseException:
         live.close()
         raise
     return live
+
+
+def _load(
+    snapshots: SnapshotFiles, order: EpochOrder, info: OperatorInfo, subtask: int, wanted: Wanted
+) -> EarlierState | None:
+    """What an operator finds in the savepoint or checkpoint of an order."""
+    assert order.restore is not None
+    there = replace(info, uid=order.uids.get(info.uid, info.uid))
+    return snapshots.load(order.restore, there, subtask, wanted)
 
 
 def _restore(live: LiveTask, task_id: TaskId, own: TaskOrder, storage: StateStorage) -> int:

@@ -170,6 +170,9 @@ class _Log(logging.StreamHandler[Any]):
         """It is looked for each time."""
 
 
+QUIET = ("millrace", "py4j", "httpx", "httpcore")
+"""loggers that only warn"""
+
 _teller: Teller | None = None
 
 
@@ -183,8 +186,8 @@ def follow(output: Output) -> None:
     if not any(isinstance(handler, _Log) for handler in root.handlers):
         root.addHandler(_Log())
     root.setLevel(output.level)
-    # Millrace's own remarks, and py4j's, are not of the functions.
-    for name in ("millrace", "py4j"):
+    # Millrace's own remarks, and those of what it uses (each request of a sink, say), are not of the functions.
+    for name in QUIET:
         logging.getLogger(name).setLevel(max(output.level, logging.WARNING))
 
 

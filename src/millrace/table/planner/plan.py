@@ -18,6 +18,7 @@ from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
 from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.changing_values import STRATEGY, check_values
 from millrace.table.planner.forms import changes_of, form_of
 from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.timing import is_timed
@@ -81,7 +82,9 @@ class Plan:
         self._plans = tuple(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
+        self._checked: dict[int, n.Rel] = {}
         self.meanings = Meanings()
+        self.earlier_meanings = Meanings(of_inputs=False)
         self._at: list[n.Rel] = []
         """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
@@ -100,11 +103,22 @@ class Plan:
         # The node itself is kept, too: its id would else be given to another one.
         known = self._known.get((id(node), before))
         if known is None:
+            self._check_values(node)
             self._at.append(node)
             known = node, form_of(node).operators(self, node, before)
             self._at.pop()
             self._known[id(node), before] = known
         return known[1]
+
+    def _check_values(self, node: n.Rel) -> None:
+        """Look for values that are computed again when a row is taken back, once in each node."""
+        if id(node) in self._checked:
+            return
+        self._checked[id(node)] = node
+        changing = [each for each in node.inputs if not self.changes(each).append_only]
+        check_values(node, changing, self.options.environment.configuration.get(STRATEGY, "").upper())
+        if isinstance(node, (n.Project, n.Filter)):  # one operator for several of them
+            self._check_values(node.input)
 
     def add_insertions(self, node: n.Rel, consumer: str) -> Planned:
         """The operators of a node whose consumer takes insertions only.
@@ -171,7 +185,14 @@ class Plan:
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
         if self._at and not config.meaning:
             at = self._at[-1]
-            config = replace(config, meaning=self.meanings.of(at), call_texts=self.meanings.calls(at))
+            meaning, earlier = self.meanings.of(at), self.earlier_meanings.of(at)
+            config = replace(
+                config,
+                meaning=meaning,
+                earlier_meaning=() if earlier == meaning else earlier,
+                call_texts=self.meanings.calls(at),
+                input_columns=self.meanings.inputs(at) if meaning else (),
+            )
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from millrace.relational import nodes as n
-from millrace.relational.rex import refs
-from millrace.relational.rules.determinism import is_deterministic
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.table.planner.changes import Key
+from millrace.table.planner.changing_values import computed_anew
 from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by
 
@@ -46,21 +45,8 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
 def same_each_time(node: n.Rel) -> tuple[int, ...] | None:
     """The columns that a row has again when it is taken back; None: all. What is computed of each change by itself, as
     RAND(), has another value then."""
-    changing = _computed_anew(node)
+    changing = computed_anew(node)
     return tuple(place for place in range(len(node.schema)) if place not in changing) if changing else None
-
-
-def _computed_anew(node: n.Rel) -> set[int]:
-    if isinstance(node, (n.Filter, n.Watermark, n.Hinted)):
-        return _computed_anew(node.input)
-    if not isinstance(node, n.Project):
-        return set()  # what keeps rows gives them back as they were
-    below = _computed_anew(node.input)
-    return {
-        place
-        for place, each in enumerate(node.expressions)
-        if not is_deterministic(each) or not below.isdisjoint(refs(each))
-    }
 
 
 def needs_materializer(plan: Plan, input: n.Rel, key: Key) -> bool:

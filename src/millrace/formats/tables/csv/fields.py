@@ -144,9 +144,11 @@ class CsvLines:
         self._dialect = dialect
         special = [dialect.column_separator, dialect.quote_char, dialect.escape_char, "\n", "\r"]
         self._special = f"[{''.join(re.escape(char) for char in special if char)}]"
+        self._is_special = re.compile(self._special).search
         # Java's library quotes text that is long, or that has any character up to the greater of separator and quote.
         last = max(dialect.column_separator, dialect.quote_char or "\r")
         self._loosely = f"^(?:.{{25,}}|[^\\x00-\\x{{{ord(last):x}}}]*[\\x00-\\x{{{ord(last):x}}}])|{self._special}"
+        self._is_loose = re.compile(f"[\\x00-{re.escape(last)}]|{self._special}").search
 
     def join(self, columns: list[tuple[pa.Array, bool]]) -> pa.Array:
         """Messages (binary).
@@ -163,17 +165,46 @@ class CsvLines:
             fields = [pc.if_else(pc.equal(fields[0], ""), self._dialect.quote_char * 2, fields[0])]
         return pc.binary_join_element_wise(*fields, self._dialect.column_separator).cast(pa.binary())
 
+    def join_few(self, columns: list[tuple[list[str | None], bool]]) -> pa.Array:
+        """``join`` of few, made one by one."""
+        null = self._dialect.null_value or ""
+        fields = [
+            [null if text is None else self._safe_one(text, is_text, name) for text in texts]
+            for (texts, is_text), name in zip(columns, self._names)
+        ]
+        if len(fields) == 1 and self._dialect.quote_char:
+            fields = [[text or self._dialect.quote_char * 2 for text in fields[0]]]
+        separator = self._dialect.column_separator
+        return pa.array([separator.join(record).encode("utf-8") for record in zip(*fields)], pa.binary())
+
+    def _safe_one(self, text: str, is_text: bool, name: str) -> str:
+        quote, escape = self._dialect.quote_char, self._dialect.escape_char
+        if is_text and quote:
+            if len(text) < 25 and self._is_loose(text) is None:
+                return text
+        elif self._is_special(text) is None:
+            return text
+        if quote is None and escape is None:
+            raise self._unsafe(text, name)
+        if quote is None:
+            return re.sub(self._special, lambda found: f"{escape}{found[0]}", text)
+        if escape is not None:
+            text = text.replace(escape, escape * 2)
+        return f"{quote}{text.replace(quote, quote * 2)}{quote}"
+
+    def _unsafe(self, shown: str, name: str) -> ValueError:
+        return ValueError(
+            f"table {self._table}, column '{name}': {shown!r} holds the field delimiter or an end of line and "
+            "there is no quote character; set 'csv.escape-character', or do not set 'csv.disable-quote-character'"
+        )
+
     def _safe(self, texts: pa.Array, is_text: bool, name: str) -> pa.Array:
         quote, escape = self._dialect.quote_char, self._dialect.escape_char
         mask = pc.match_substring_regex(texts, self._loosely if is_text and quote else self._special)
         if not pc.any(mask).as_py():
             return texts
         if quote is None and escape is None:
-            shown = texts.filter(mask)[0].as_py()
-            raise ValueError(
-                f"table {self._table}, column '{name}': {shown!r} holds the field delimiter or an end of line and "
-                "there is no quote character; set 'csv.escape-character', or do not set 'csv.disable-quote-character'"
-            )
+            raise self._unsafe(texts.filter(mask)[0].as_py(), name)
         if quote is None:
             changed = pc.replace_substring_regex(texts, f"({self._special})", re.escape(str(escape)) + r"\1")
             return pc.if_else(mask, changed, texts)

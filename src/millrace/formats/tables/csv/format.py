@@ -10,13 +10,13 @@ from millrace.formats.csv_schema import CsvDialect
 from millrace.formats.tables.csv.blocks import CsvBlocks
 from millrace.formats.tables.csv.columns import BadValue, CsvColumn
 from millrace.formats.tables.csv.fields import CsvFields, CsvLines
-from millrace.formats.tables.csv.texts import csv_texts, is_text
+from millrace.formats.tables.csv.texts import csv_texts, few_csv_texts, is_text
 from millrace.formats.tables.options import IGNORE, Options
+from millrace.formats.tables.pieces import is_few
 from millrace.formats.tables.problems import LENIENCE, check_types, malformed
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
-from millrace.relational.types import DataType
 
 DELIMITER = "field-delimiter"
 NO_QUOTES = "disable-quote-character"
@@ -109,12 +109,11 @@ class CsvEncoding(EncodingFormat):
         self._lines = CsvLines(table, [column.name for column in columns], dialect)
 
     def encode(self, rows: Rows) -> pa.Array:
+        few = is_few(len(rows))
+        text = few_csv_texts if few else csv_texts
         null, separator = self._dialect.null_value or "", self._dialect.array_separator
         texts = [
-            (self._texts(array, column.type, null, separator), is_text(column.type))
+            (text(array, column.type, null, separator, self._exponents), is_text(column.type))
             for column, array in zip(self._columns, rows.columns)
         ]
-        return self._lines.join(texts)
-
-    def _texts(self, array: pa.Array, kind: DataType, null: str, separator: str) -> pa.Array:
-        return csv_texts(array, kind, null, separator, self._exponents)
+        return self._lines.join_few(texts) if few else self._lines.join(texts)

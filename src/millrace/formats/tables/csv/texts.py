@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.tables import times
+from millrace.formats.tables.few import texts_of_few
 from millrace.formats.tables.json.texts import base64_texts, millisecond_texts
 from millrace.formats.tables.lists import relisted
 from millrace.formats.tables.numbers import decimal_texts, float_texts
@@ -46,6 +47,13 @@ def csv_texts(column: pa.Array, kind: DataType, null: str, separator: str, expon
         return pc.if_else(column.is_valid(), pc.binary_join_element_wise(*parts, separator), None)
     write = _WRITERS.get(family)
     return column.cast(pa.string()) if write is None else write(column)
+
+
+def few_csv_texts(column: pa.Array, kind: DataType, null: str, separator: str, exponents: bool) -> list[str | None]:
+    """``csv_texts`` of few values, made one by one."""
+    return texts_of_few(
+        column, kind, SQL.separator, exponents, lambda values: csv_texts(values, kind, null, separator, exponents)
+    )
 
 
 _WRITERS: ByFamily = {

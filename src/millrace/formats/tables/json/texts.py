@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.tables import times
+from millrace.formats.tables.few import texts_of_few
 from millrace.formats.tables.lists import relisted
 from millrace.formats.tables.numbers import decimal_texts, float_texts, patched
+from millrace.formats.tables.pieces import is_few
 from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.times import TimeForm
 from millrace.relational import types as t
@@ -21,6 +23,8 @@ from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
+_BY_COLUMN = (Family.ARRAY, Family.MAP, Family.ROW, Family.NULL)
+_QUOTED = (Family.DATE, Family.TIME, Family.TIMESTAMP, Family.INSTANT, Family.BYTES)
 _AS_IS = (Family.BOOLEAN, Family.INTEGER, Family.MONTHS, Family.NULL)
 
 
@@ -42,6 +46,8 @@ class JsonTexts:
 
         :param count: the number of rows.
         """
+        if is_few(count):
+            return self._few_objects(columns, count)
         pieces: list[Any] = []
         if self.leave_out_nulls:
             for name, column, kind in columns:
@@ -52,6 +58,38 @@ class JsonTexts:
         for index, (name, column, kind) in enumerate(columns):
             pieces += [f"{',' if index else '{'}{quoted(name)}:", self.values(column, kind)]
         return _joined([*pieces, "}"] if pieces else ["{}"], count)
+
+    def _few_objects(self, columns: Sequence[tuple[str, pa.Array, DataType]], count: int) -> pa.Array:
+        """``objects`` of few rows, made one by one."""
+        names = [quoted(name) for name, _, _ in columns]
+        rows = zip(*(self._few_values(column, kind) for _, column, kind in columns)) if columns else [()] * count
+        absent = None if self.leave_out_nulls else "null"
+        texts = []
+        for row in rows:
+            values = (absent if value is None else value for value in row)
+            members = [f"{name}:{value}" for name, value in zip(names, values) if value is not None]
+            texts.append("{" + ",".join(members) + "}")
+        return pa.array(texts, pa.string())
+
+    def _few_values(self, column: pa.Array, kind: DataType) -> list[str | None]:
+        """Values as JSON; NULL is None."""
+        family = family_of(kind)
+        if family in _BY_COLUMN:
+            return self._valid(column, kind).to_pylist()  # type: ignore[no-any-return]
+
+        def whole(values: pa.Array) -> pa.Array:
+            # Without the quotes, which are put around all of them.
+            texts = self._valid(values, kind)
+            return pc.utf8_slice_codeunits(texts, 1, -1) if family in _QUOTED else texts
+
+        texts = texts_of_few(column, kind, self.form.separator, not self.plain_decimals, whole)
+        if family is Family.TEXT:
+            return [None if text is None else quoted(text) for text in texts]
+        if family in _QUOTED:
+            return [None if text is None else f'"{text}"' for text in texts]
+        if family is Family.APPROXIMATE:
+            return [text if text is None or text[-1].isdigit() else f'"{text}"' for text in texts]
+        return texts
 
     def values(self, column: pa.Array, kind: DataType) -> pa.Array:
         """Values as JSON, NULL as ``null``."""

@@ -161,7 +161,7 @@ class Accumulators:
                 text,
                 (str(each.call.type.nullable()), *(str(arg.type.nullable()) for arg in each.call.args)),
                 type(each.how).__name__,
-                tuple(str(slot.type) for slot in each.slots),
+                tuple(str(slot.type) for slot in each.slots),  # none of a function of the user: any object is there
                 len(each.zeros),
                 f"values-{number}" if isinstance(each.how, KeptValues) else "",
                 names[id(each.distinct)] if each.distinct is not None else "",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.accumulators import Accumulators
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
 from millrace.runtime.tables.aggregates.seen_values import MOST_FILTERS, SeenRows, SeenValues
@@ -35,21 +36,34 @@ class Aggregates(Protocol):
     def retracts(self) -> bool: ...
 
 
-def stored_calls(config: TableConfig, of: Aggregates, state: str) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+def stored_calls(
+    config: TableConfig, of: Aggregates, state: str, shape: str = ""
+) -> tuple[StoredCalls, tuple[Any, ...]] | None:
     """How the accumulators of an operator lie in its state, and one of nothing; None: that is not known.
 
     :param of: ``config``, which is of several classes.
+    :param shape: what they are in.
     """
-    if not config.meaning or len(config.call_texts) != len(of.calls) or any(call.udf for call in of.calls):
-        return None  # what functions of the user keep is their own
-    accumulators = Accumulators(of.calls, of.retracts, lambda name: _Unused())
+    if not config.meaning or len(config.call_texts) != len(of.calls):
+        return None
+    accumulators = Accumulators(of.calls, of.retracts, lambda name: _Unused(), functions=Described())
     groups = tuple(part for part in config.meaning if part not in config.call_texts and not _OF_RESULT.match(part))
     keys = tuple(str(each.nullable()) for each in of.key_types)
-    return StoredCalls(state, groups, keys, accumulators.stored(config.call_texts)), accumulators.zero
+    return StoredCalls(state, groups, keys, accumulators.stored(config.call_texts), shape), accumulators.zero
 
 
 _OF_RESULT = re.compile("types |properties=")
 """parts of a meaning that say nothing of the state"""
+
+
+class Described(FunctionRunner):
+    """Functions of the user that are only described, and never opened."""
+
+    def __init__(self) -> None:
+        super().__init__(None, {})  # type: ignore[arg-type]
+
+    def of(self, wrapper: Any) -> Any:
+        return wrapper.function
 
 
 class _Unused(KeyedMap):

@@ -37,6 +37,8 @@ def no_state(name: str) -> Any:
 class LocalAggregate(TableConfig):
     """The keys, then all slots: the count of rows, and those of each call."""
 
+    passes_rows = True
+
     keys: tuple[int, ...]
     calls: tuple[AggCall, ...]
     retracts: bool = False

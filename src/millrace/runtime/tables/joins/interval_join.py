@@ -22,7 +22,11 @@ from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.event_time import millis
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
 from millrace.runtime.tables.state import KeyedMap
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import NEAR, WAITING
 
+SIDES, BUFFERS = ("left", "right"), ("left rows", "right rows")
+"""names of the states of rows by key and time, and of rows that wait as batches"""
 Entries = tuple[tuple[Row, bool], ...]
 """the rows of a key and a time, and whether each has had a partner"""
 
@@ -48,9 +52,16 @@ class IntervalJoin(JoinConfig):
     def operator(self) -> KeyedTableOperator[IntervalJoin]:
         from millrace.runtime.tables.joins.interval_pairs import IntervalPairsOperator
 
-        if self.kind == "INNER" and self.event_time:
-            return IntervalPairsOperator(self)
-        return IntervalJoinOperator(self)
+        return IntervalPairsOperator(self) if self.in_batches else IntervalJoinOperator(self)
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether no row has to be known by itself."""
+        return self.kind == "INNER" and self.event_time
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        names, form = (BUFFERS, WAITING) if self.in_batches else (SIDES, NEAR)
+        return self.only_rows(*(self.side_in(input, name, form) for input, name in enumerate(names)))
 
 
 class _Near:
@@ -85,7 +96,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         if config.only_left:
             raise NotImplementedError(f"{config.kind} interval join: leave the bounds of time out, or use LEFT JOIN")
         # How long rows are needed follows from the interval, not from state_ttl.
-        self._states = (self.keyed_map("left", 0), self.keyed_map("right", 0))
+        self._states = (self.keyed_map(SIDES[0], 0), self.keyed_map(SIDES[1], 0))
         self._codecs = (RowCodec(config.left_types), RowCodec(config.right_types))
         self._keeps = (config.keeps_left, config.keeps_right)
         self._lives = (config.upper + 1, 1 - config.lower)

@@ -15,7 +15,7 @@ from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import common_codes, near_pairs, side_by_side
 from millrace.runtime.tables.event_time import millis, row_buffer
-from millrace.runtime.tables.joins.interval_join import IntervalJoin, advance_behind
+from millrace.runtime.tables.joins.interval_join import BUFFERS, IntervalJoin, advance_behind
 from millrace.runtime.tables.joins.join_config import always, holds
 
 
@@ -26,8 +26,8 @@ class IntervalPairsOperator(KeyedTableOperator[IntervalJoin]):
         super().setup(context, output)
         config = self.config
         self._waiting = (
-            row_buffer(self.backend, "left rows", config.left_types, config.equal.left),
-            row_buffer(self.backend, "right rows", config.right_types, config.equal.right),
+            row_buffer(self.backend, BUFFERS[0], config.left_types, config.equal.left),
+            row_buffer(self.backend, BUFFERS[1], config.right_types, config.equal.right),
         )
         self._times = (config.left_time, config.right_time)
         self._lives = (config.upper + 1, 1 - config.lower)

@@ -15,6 +15,7 @@ from millrace.relational.rex import TRUE, Call, Ref, Rex, conjunction, conjuncts
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import take_or_null
+from millrace.runtime.tables.stored_rows import StoredRows
 
 _EQUAL = {"=": False, "IS NOT DISTINCT FROM": True}
 """function -> whether NULL equals NULL"""
@@ -81,6 +82,10 @@ class JoinConfig(TableConfig):
     @property
     def right_types(self) -> list[pa.DataType]:
         return [arrow_type(column.type) for column in self.right]
+
+    def side_in(self, input: int, state: str, form: str, unique: Sequence[int] | None = None) -> StoredRows:
+        """How the rows of a side lie in a state."""
+        return self.rows_in(state, form, input, [each.type for each in (self.left, self.right)[input]], unique)
 
     @property
     def keeps_left(self) -> bool:

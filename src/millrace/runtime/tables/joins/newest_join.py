@@ -11,13 +11,13 @@ from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import group
 from millrace.runtime.tables.columns.matching import has_null
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.joins.temporal_config import TemporalJoin, emit_versions
+from millrace.runtime.tables.joins.temporal_config import RIGHT, TemporalJoin, emit_versions
 
 
 class NewestJoinOperator(KeyedTableOperator[TemporalJoin]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._newest = self.keyed_value("right")
+        self._newest = self.keyed_value(RIGHT)
         """key -> row"""
         self._codec = RowCodec(self.config.right_types)
 

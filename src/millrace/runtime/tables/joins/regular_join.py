@@ -8,7 +8,7 @@ before; that is a running sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -25,6 +25,8 @@ from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
 from millrace.runtime.tables.joins.join_state import AddedSide, BatchKeys, Held, HeldInColumns, JoinSide
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import SIDE
 
 Taking = Callable[[Ids], list[pa.Array]]
 """gives the columns of the rows at some positions"""
@@ -57,6 +59,29 @@ class RegularJoin(JoinConfig):
     def operator(self) -> RegularJoinOperator:
         return RegularJoinOperator(self)
 
+    @property
+    def counts(self) -> tuple[bool, bool]:
+        """Whether each side has the number of partners of its rows."""
+        return self.keeps_left or self.only_left, self.keeps_right
+
+    def only_added(self, input: int) -> bool:
+        """Whether the rows of a side never change: then they are in columns where they are in memory."""
+        ttl = (self.left_ttl, self.right_ttl)[input]
+        added = (self.left_append_only, self.right_append_only)[input]
+        expires = self.state_ttl if ttl is None else ttl
+        return added and not self.counts[input] and not self.null_aware and not expires
+
+    def unique(self, input: int) -> tuple[int, ...] | None:
+        """What a side knows its rows by: that of a side in columns has the same on disk and in a savepoint."""
+        return None if self.only_added(input) else (self.left_unique, self.right_unique)[input]
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        sides = enumerate(zip((LEFT, RIGHT), self.counts))
+        return self.only_rows(*(
+            replace(self.side_in(input, name, SIDE, self.unique(input)), counts=counts)
+            for input, (name, counts) in sides
+        ))
+
 
 @dataclass
 class _Part:
@@ -79,20 +104,14 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         read, width = refs(self._rest), len(config.left)
         self._widths = (width, len(config.right))
         self._read = ({index for index in read if index < width}, {index - width for index in read if index >= width})
-        counts = (config.keeps_left or config.only_left, config.keeps_right)
-        self._sides = (self._side(0, config.left_types, counts[0]), self._side(1, config.right_types, counts[1]))
+        self._sides = (self._side(0, config.left_types), self._side(1, config.right_types))
 
-    def _side(self, input: int, types: Sequence[pa.DataType], counts: bool) -> JoinSide | AddedSide:
+    def _side(self, input: int, types: Sequence[pa.DataType]) -> JoinSide | AddedSide:
         config, name = self.config, (LEFT, RIGHT)[input]
+        if config.only_added(input) and self.backend.in_memory:
+            return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input])))
         ttl = (config.left_ttl, config.right_ttl)[input]
-        added = (config.left_append_only, config.right_append_only)[input]
-        if added and not counts and not config.null_aware and not (config.state_ttl if ttl is None else ttl):
-            if self.backend.in_memory:
-                return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input])))
-            unique = None  # so that both have the same in a savepoint
-        else:
-            unique = (config.left_unique, config.right_unique)[input]
-        return JoinSide(self.keyed_map(name, ttl), RowCodec(types), counts, unique)
+        return JoinSide(self.keyed_map(name, ttl), RowCodec(types), config.counts[input], config.unique(input))
 
     def receive(self, rows: Rows, input: int) -> None:
         columns = rows.columns[: self._widths[input]]  # rows without columns travel with one that stands for them

@@ -16,9 +16,14 @@ from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import side_by_side
 from millrace.runtime.tables.joins.join_config import Equalities, JoinConfig, always, equalities, holds
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import ROW, VERSIONS, WAITING
 
 if TYPE_CHECKING:
     from millrace.runtime.tables.base import TableOperator
+
+LEFT, RIGHT = "left", "right"
+"""names of the states"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,11 @@ class TemporalJoin(JoinConfig):
         from millrace.runtime.tables.joins.temporal_join import TemporalJoinOperator
 
         return NewestJoinOperator(self) if self.right_time is None else TemporalJoinOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        if self.right_time is None:
+            return self.only_rows(self.side_in(1, RIGHT, ROW))
+        return self.only_rows(self.side_in(0, LEFT, WAITING), self.side_in(1, RIGHT, VERSIONS))
 
 
 def emit_versions(operator: KeyedTableOperator[TemporalJoin], rows: Rows, versions: list[pa.Array], found: Ids) -> None:

@@ -16,7 +16,7 @@ from millrace.runtime.tables.columns.keys import Grouped, Ids, Key, group
 from millrace.runtime.tables.columns.matching import has_null
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.event_time import millis, row_buffer, take_due
-from millrace.runtime.tables.joins.temporal_config import TemporalJoin, emit_versions
+from millrace.runtime.tables.joins.temporal_config import LEFT, RIGHT, TemporalJoin, emit_versions
 
 DELETED: Row = ()
 """in place of a row: from here on there is none"""
@@ -28,8 +28,8 @@ class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
-        self._waiting = row_buffer(self.backend, "left", config.left_types, config.equal.left)
-        self._versions = self.keyed_map("right")
+        self._waiting = row_buffer(self.backend, LEFT, config.left_types, config.equal.left)
+        self._versions = self.keyed_map(RIGHT)
         """key -> time (ms) -> row"""
         self._codec = RowCodec(config.right_types)
 

@@ -19,6 +19,8 @@ from millrace.runtime.tables.event_time import millis
 from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, best_rows
 from millrace.runtime.tables.ordering.seen_keys import SeenKeys
 from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import TIMED
 from millrace.runtime.tables.waiting_rows import WaitingRows
 
 ROW, SEEN = "row", "seen"
@@ -41,8 +43,15 @@ class Deduplicate(TableConfig):
     """whether the consumer needs the old row of an update (-U)"""
 
     def operator(self) -> TableOperator[Any]:
-        by_arrival = self.time is None and not self.last
-        return FirstRowOperator(self) if by_arrival else DeduplicateOperator(self)
+        return FirstRowOperator(self) if self.keeps_no_rows else DeduplicateOperator(self)
+
+    @property
+    def keeps_no_rows(self) -> bool:
+        """Whether only the keys are stored."""
+        return self.time is None and not self.last
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return self.only_rows(*([] if self.keeps_no_rows else [self.rows_in(ROW, TIMED, 0, self.types)]))
 
 
 class FirstRowOperator(KeyedTableOperator[Deduplicate]):

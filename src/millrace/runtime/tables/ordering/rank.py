@@ -24,7 +24,9 @@ from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
 from millrace.runtime.tables.columns.ranking import ROW_NUMBER, ranked
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey, FirstRows
-from millrace.runtime.tables.placed_rows import PlacedRows
+from millrace.runtime.tables.placed_rows import PLACES, PlacedRows
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import PLACED, PLACED_BY_KEY, RANKED
 from millrace.runtime.tables.waiting_rows import WaitingRows
 
 TOP = "top"
@@ -69,7 +71,19 @@ class Rank(TopRows):
     """whether the consumer needs the old row of an update (-U): only with ``number`` are there updates"""
 
     def operator(self) -> RankBase:
-        return RankOperator(self) if self.retracts or self.unique is not None else AppendOnlyRankOperator(self)
+        return RankOperator(self) if self.keeps_all else AppendOnlyRankOperator(self)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether also rows that are not among the first are stored."""
+        return self.retracts or self.unique is not None
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        if not self.keeps_all:
+            return self.only_rows(self.rows_in(TOP, RANKED, 0, self.types))
+        names = self.compared if self.unique is None else self.unique
+        form = PLACED if self.unique is None else PLACED_BY_KEY
+        return self.only_rows(self.rows_in(PLACES, form, 0, self.types, names))
 
 
 class TopRowsOperator(KeyedTableOperator[TopRows]):

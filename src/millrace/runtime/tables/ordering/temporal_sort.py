@@ -14,9 +14,14 @@ from millrace.relational.rows import Rows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.ranking import sort_rows
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import WAITING
 
 ONLY_KEY = ()
 """The key of an operator that has all rows of the stream: it runs in one subtask."""
+
+ROWS = "rows"
+"""name of the state with rows that wait"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,9 @@ class TemporalSort(TableConfig):
     def operator(self) -> TemporalSortOperator:
         return TemporalSortOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return self.only_rows(self.rows_in(ROWS, WAITING, 0, [column.type for column in self.input]))
+
 
 class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
     def setup(self, context: Any, output: Any) -> None:
@@ -55,7 +63,7 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
         self._time = config.time
         # The times of an attribute of processing time are not those of the rows' arrival.
         self._order = config.keys if config.event_time else config.keys[1:]
-        self._waiting = row_buffer(self.backend, "rows", [arrow_type(column.type) for column in config.input], ())
+        self._waiting = row_buffer(self.backend, ROWS, [arrow_type(column.type) for column in config.input], ())
         self._passed = self.keyed_value("passed", 0)
         """how many rows have left or were skipped"""
 

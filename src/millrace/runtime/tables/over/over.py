@@ -7,7 +7,7 @@ processing time they are worked off as they come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,21 @@ import pyarrow as pa
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey
+from millrace.relational.rex_text import rex_text
 from millrace.relational.rows import Rows
-from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.aggregates.aggregating import Described
+from millrace.runtime.tables.base import INPUT, KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
 from millrace.runtime.tables.over.kept_rows import KEPT, KeptRows, Need, ObjectRows, Partitions
 from millrace.runtime.tables.over.kept_table import ColumnRows, KeptTable
-from millrace.runtime.tables.over.over_calls import FoldingCall, KeepingCall, OverCall, over_call
+from millrace.runtime.tables.over.over_calls import FoldingCall, KeepingCall, OverCall, kept_inputs, over_call, seen_by
 from millrace.runtime.tables.over.over_frames import Line
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import NUMBERED, WAITING, StoredRows
 
+WAIT, ACCUMULATORS = "rows", "accumulators"
+"""names of the states of rows that wait, and of what calls that fold have seen"""
 _EVER = 2**62
 """later than any time that a row can have (ms), and far from an overflow"""
 
@@ -56,6 +62,28 @@ class Over(TableConfig):
     def operator(self) -> OverOperator:
         return OverOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        if not self.meaning:
+            return None
+        calls = [over_call(call, frame, Described()) for call, frame in self.calls]
+        groups = tuple(part for part in self.meaning if not part.startswith((INPUT, *self.call_texts)))
+        keys = tuple(str(self.input[column].type.nullable()) for column in self.partition)
+        stored = tuple(each.stored(text, place) for place, (each, text) in enumerate(zip(calls, self.call_texts)))
+        rows = [self.rows_in(WAIT, WAITING, 0, [each.type for each in self.input])] if self.event_time else []
+        kept = self._kept_by(calls)
+        if kept:
+            named = tuple(replace(each, name=name) for each, name in zip(self.input, self.input_columns[0]))
+            texts = tuple(rex_text(each, named) for each in kept)
+            types = tuple(str(each.type.nullable()) for each in kept)
+            what = "the rows that were stored for its frames"
+            rows.append(StoredRows(KEPT, NUMBERED, what, ("the time", *texts), ("BIGINT", *types)))
+        zeros = tuple(each.zero for each in calls if isinstance(each, FoldingCall))
+        return StoredCalls(ACCUMULATORS, groups, keys, stored, first=0, rows=tuple(rows)), zeros
+
+    @staticmethod
+    def _kept_by(calls: Sequence[OverCall]) -> list[Rex]:
+        return kept_inputs([call for call in calls if isinstance(call, KeepingCall)])
+
 
 class OverOperator(KeyedTableOperator[Over]):
     def setup(self, context: Any, output: Any) -> None:
@@ -66,12 +94,12 @@ class OverOperator(KeyedTableOperator[Over]):
         self._folding = [call for call in self._calls if isinstance(call, FoldingCall)]
         self._keeping = [call for call in self._calls if isinstance(call, KeepingCall)]
         types = [arrow_type(column.type) for column in config.input]
-        self._waiting = row_buffer(self.backend, "rows", types, config.partition)
-        self._accumulators = self.keyed_value("accumulators")
+        self._waiting = row_buffer(self.backend, WAIT, types, config.partition)
+        self._accumulators = self.keyed_value(ACCUMULATORS)
         """key -> one accumulator for each call that folds"""
-        self._seen = {id(call): self.keyed_map(f"distinct-{n}") for n, call in enumerate(self._calls)}
+        self._seen = {id(call): self.keyed_map(seen_by(place)) for place, call in enumerate(self._calls)}
         """key -> arguments of DISTINCT calls that fold"""
-        self._kept = list(dict.fromkeys(each for call in self._keeping for each in call.inputs))
+        self._kept = kept_inputs(self._keeping)
         kept_types = [arrow_type(each.type) for each in self._kept]
         need = Need(
             rows=max((call.rows_kept for call in self._keeping), default=0),

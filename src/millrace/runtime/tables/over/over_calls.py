@@ -25,6 +25,7 @@ from millrace.runtime.tables.columns.keys import Ids, key_tuples
 from millrace.runtime.tables.columns.matching import take_or_null
 from millrace.runtime.tables.columns.sliding import sliding
 from millrace.runtime.tables.over.over_frames import Line
+from millrace.runtime.tables.stored_calls import StoredCall
 
 Accumulator = tuple[Any, ...]
 Computing = Callable[[list[pa.Array], int], Any]
@@ -34,6 +35,11 @@ _EXACT = 2**62
 """sums of whole numbers that stay below it can be differences of running sums"""
 ONLY_WHOLE = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
 """what needs all rows of a partition"""
+
+
+def seen_by(place: int) -> str:
+    """Name of the state with the arguments that a DISTINCT call has seen."""
+    return f"distinct-{place}"
 
 
 class OverCall(ABC):
@@ -49,6 +55,18 @@ class OverCall(ABC):
         """What is computed of each row: the arguments, and the filter last."""
         return [*self.call.args, *([] if self.call.filter is None else [self.call.filter])]
 
+    @abstractmethod
+    def stored(self, text: str, place: int) -> StoredCall:
+        """How it lies in the state of an OVER window.
+
+        :param text: what it computes; ``place`` is its place among the calls.
+        """
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Of its result and its arguments, for ``stored``."""
+        return str(self.call.type.nullable()), *(str(arg.type.nullable()) for arg in self.call.args)
+
     def split(self, columns: Sequence[pa.Array], length: int) -> tuple[list[pa.Array], Any]:
         """(arguments, which rows count) of the values of ``inputs``."""
         if self.call.filter is None:
@@ -60,6 +78,12 @@ class FoldingCall(OverCall):
     """What a partition has seen is one accumulator; ``line`` has new rows only."""
 
     zero: Accumulator
+    slots: tuple[Slot, ...] = (counting(),)
+
+    def stored(self, text: str, place: int) -> StoredCall:
+        slots = tuple(str(slot.type) for slot in self.slots)
+        distinct = seen_by(place) if self.call.distinct else ""
+        return StoredCall(text, self.types, type(self).__name__, slots, 1, distinct=distinct)
 
     @abstractmethod
     def fold(
@@ -73,6 +97,10 @@ class FoldingCall(OverCall):
 
 class KeepingCall(OverCall):
     """What a partition has seen are rows; ``line`` has those that are kept, too."""
+
+    def stored(self, text: str, place: int) -> StoredCall:
+        need = (self.rows_kept, self.span_kept, self.keeps_all)
+        return StoredCall(text, self.types, type(self).__name__, (), 0, need=need)
 
     @property
     def rows_kept(self) -> int:
@@ -107,6 +135,7 @@ class BuiltInFold(FoldingCall):
     def __init__(self, call: AggCall, frame: Frame, folding: Folding) -> None:
         super().__init__(call, frame)
         self._folding = folding
+        self.slots = tuple(folding.slots)
         self.zero = tuple(slot.zero for slot in folding.slots)
 
     def fold(
@@ -269,6 +298,11 @@ def _constant(call: AggCall, place: int, default: Any) -> Any:
     if not isinstance(arg, Literal):
         raise NotImplementedError(f"the offset and the default of {call.function} must be constants")
     return arg.value
+
+
+def kept_inputs(calls: Sequence[KeepingCall]) -> list[Rex]:
+    """What is stored of each row for these calls, besides its time."""
+    return list(dict.fromkeys(each for call in calls for each in call.inputs))
 
 
 def over_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> OverCall:

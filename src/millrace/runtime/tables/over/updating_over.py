@@ -22,7 +22,11 @@ from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.over.over_partitions import WholeLine, touched, whole_line
 from millrace.runtime.tables.over.over_places import whole_call
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import WITH_RESULTS
 
+ROWS = "rows"
+"""name of the state"""
 Kept = tuple[Row, Row]
 """(row, its results)"""
 Change = tuple[bool, Row]
@@ -56,6 +60,16 @@ class UpdatingOver(TableConfig):
     def operator(self) -> UpdatingOverOperator:
         return UpdatingOverOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        found = self.only_rows(self.rows_in(ROWS, WITH_RESULTS, 0, [each.type for each in self.input]))
+        if found is None:
+            return None
+        (rows,), results = found[0].rows, tuple(str(call.type.nullable()) for call, _ in self.calls)
+        columns, types = (*rows.columns, *self.call_texts), (*rows.types, *results)
+        groups = tuple(part for part in found[0].groups if not part.startswith(self.call_texts))
+        whole = replace(rows, columns=columns, types=types, results=len(results))
+        return replace(found[0], groups=groups, rows=(whole,)), ()
+
 
 class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
     def setup(self, context: Any, output: Any) -> None:
@@ -75,7 +89,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         self._narrow = RowCodec([types[column] for column in self._needed])
         self._result = RowCodec([call.result_type for call in self._calls])
         self._whole = RowCodec([*types, *self._result.types])
-        self._state = self.keyed_map("rows")
+        self._state = self.keyed_map(ROWS)
         """key -> place of arrival -> (row, its results)"""
         self._new: dict[Key, list[Change]] = {}
         """the changes of this epoch"""

@@ -19,6 +19,8 @@ from millrace.runtime.tables.windows.window_config import WindowAggregate
 
 ROWS = "ROWS"
 """the kind of these windows"""
+COUNTED = "windows"
+"""name of the state"""
 
 
 class CountWindowOperator(AggregatingOperator[WindowAggregate]):
@@ -31,7 +33,7 @@ class CountWindowOperator(AggregatingOperator[WindowAggregate]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.aggregate(self.config.calls, retracts=False)
-        self._state = self.keyed_value("windows")
+        self._state = self.keyed_value(COUNTED)
         self._size = self.config.window.size
         self._slide = self.config.window.slide or self._size
 

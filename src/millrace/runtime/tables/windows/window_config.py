@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from millrace.runtime.tables.aggregates.aggregating import stored_calls
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import WallClock
-from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_calls import OF_COUNTED, OF_SESSIONS, StoredCalls
 from millrace.runtime.windows.slicing import CumulativeSlices, Slicing, SlidingSlices, TumblingSlices
 
 START, END, ROWTIME, PROCTIME = "START", "END", "ROWTIME", "PROCTIME"
@@ -80,10 +80,15 @@ class WindowAggregate(TimedWindows):
         return SessionAggregateOperator(self) if own_sessions else WindowAggregateOperator(self)
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        from millrace.runtime.tables.windows.count_windows import COUNTED, ROWS
+        from millrace.runtime.tables.windows.sessions import SESSIONS
         from millrace.runtime.tables.windows.window_aggregate import WINDOWS
 
-        kept_by_window = self.window.kind in ("TUMBLE", "HOP", "CUMULATE") or self.attached is not None
-        return stored_calls(self, self, WINDOWS) if kept_by_window else None
+        if self.window.kind == ROWS:
+            return stored_calls(self, replace(self, retracts=False), COUNTED, OF_COUNTED)
+        if self.window.kind == "SESSION" and self.attached is None:
+            return stored_calls(self, self, SESSIONS, OF_SESSIONS)
+        return stored_calls(self, self, WINDOWS)
 
     @property
     def arrow_key_types(self) -> list[pa.DataType]:

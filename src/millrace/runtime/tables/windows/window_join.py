@@ -14,6 +14,11 @@ from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import common_codes, equal_pairs, side_by_side
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import WAITING
+
+LEFT, RIGHT = "left", "right"
+"""names of the states"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +35,9 @@ class WindowJoin(JoinConfig):
     def operator(self) -> WindowJoinOperator:
         return WindowJoinOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return self.only_rows(self.side_in(0, LEFT, WAITING), self.side_in(1, RIGHT, WAITING))
+
 
 class WindowJoinOperator(KeyedTableOperator[WindowJoin]):
     """A row is late, and dropped, if its window has ended."""
@@ -40,8 +48,8 @@ class WindowJoinOperator(KeyedTableOperator[WindowJoin]):
         self._types = (config.left_types, config.right_types)
         self._windows = (config.left_window, config.right_window)
         self._buffers = (
-            row_buffer(self.backend, "left", config.left_types, config.equal.left),
-            row_buffer(self.backend, "right", config.right_types, config.equal.right),
+            row_buffer(self.backend, LEFT, config.left_types, config.equal.left),
+            row_buffer(self.backend, RIGHT, config.right_types, config.equal.right),
         )
 
     def open(self) -> None:

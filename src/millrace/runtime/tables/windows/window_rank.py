@@ -18,6 +18,8 @@ from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.columns.window_times import WallClock, clock_times, has_passed, passed
 from millrace.runtime.tables.ordering.latest_rows import best_rows
 from millrace.runtime.tables.ordering.rank import TopRows, TopRowsOperator
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import RANKED, ROW
 
 C = TypeVar("C", bound=TableConfig)
 KEPT = "window rows"
@@ -35,6 +37,9 @@ class WindowRank(TopRows):
 
     def operator(self) -> WindowRankOperator:
         return WindowRankOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return self.only_rows(self.rows_in(KEPT, RANKED, 0, self.types))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +61,9 @@ class WindowDeduplicate(TableConfig):
 
     def operator(self) -> WindowDeduplicateOperator:
         return WindowDeduplicateOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        return self.only_rows(self.rows_in(KEPT, ROW, 0, self.types))
 
 
 class WindowRowsOperator(KeyedTableOperator[C]):

@@ -11,11 +11,9 @@ from millrace.runtime.tables.joins.lookup_join import LookupJoin
 from millrace.runtime.tables.joins.lookups import LookupConfig, hint_of
 from millrace.runtime.tables.joins.remembering_lookup_join import RememberingLookupJoin
 from millrace.table.planner.changes import without_keys
+from millrace.table.planner.changing_values import RESOLVE, STRATEGY
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned, by
-
-_STRATEGY = "table.optimizer.non-deterministic-update.strategy"
-_RESOLVE = "TRY_RESOLVE"
 
 
 @streaming_form(n.LookupJoin, changes=without_keys)
@@ -50,4 +48,4 @@ def _shuffle(node: n.LookupJoin) -> Partitioner | None:
 
 
 def _resolves(plan: Plan) -> bool:
-    return plan.options.environment.configuration.get(_STRATEGY, "").upper() == _RESOLVE
+    return plan.options.environment.configuration.get(STRATEGY, "").upper() == RESOLVE

@@ -1,0 +1,76 @@
+"""How much an input may hand on: as much as there is room for in what comes of it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millrace.runtime.exchange.flow_writer import FlowWriter
+from millrace.runtime.tasks.lanes import LEAST_SHARE, Lane
+
+
+class Edge:
+    """As much of a writer as an input looks at."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.written = 0
+
+
+class Input(Lane):
+    busy = False
+
+    def ready(self, now: int) -> bool:
+        return True
+
+    def turn(self, now: int) -> None:
+        raise AssertionError("nothing is handed on here")
+
+    def hand_on(self, elements: int, *made: int) -> None:
+        """:param made: what came of them, by edge."""
+        before = self._written()
+        for edge, more in zip(self._writers, made, strict=True):
+            edge.written += more
+        self._learn(elements, before)
+
+
+def of_edges(*edges: Edge) -> Input:
+    lane = Input(cast(Any, None))
+    lane._writers = cast("tuple[FlowWriter, ...]", edges)
+    lane._shares = [1.0] * len(edges)
+    return lane
+
+
+def test_at_first_each_element_may_become_one() -> None:
+    lane = of_edges(Edge(100), Edge(3))
+    assert (lane.fitting(2), lane.fitting(50)) == (2, 3)
+
+
+def test_an_edge_that_gets_one_of_ten_does_not_make_pieces_small() -> None:
+    lane = of_edges(Edge(1_000), Edge(4))
+    for _ in range(30):
+        lane.hand_on(10, 10, 1)
+    assert lane.fitting(1_000) == pytest.approx(40, abs=1)
+    lane.hand_on(10, 10, 10)
+    assert lane.fitting(1_000) == 4, "more counts at once"
+
+
+def test_of_what_makes_nothing_something_may_come() -> None:
+    lane = of_edges(Edge(2))
+    for _ in range(100):
+        lane.hand_on(1_000, 0)
+    assert lane.fitting(1_000) == 2 / LEAST_SHARE
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 99)), max_size=20), st.integers(-5, 5))
+def test_there_is_room_for_one_where_the_edge_has_some(turns: list[tuple[int, int]], room: int) -> None:
+    """An input that is never clear would wait for ever."""
+    edge = Edge(room)
+    lane = of_edges(edge)
+    for elements, made in turns:
+        lane.hand_on(elements, made)
+    assert (lane.fitting(1) >= 1) == (room >= 1)
+    assert lane.fitting(7) >= min(7, room)

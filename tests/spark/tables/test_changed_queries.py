@@ -1,0 +1,32 @@
+"""A changed query goes on from its savepoint on three executors, with another parallelism."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.table.programs.test_changed_queries import table
+from tests.table.programs.test_mapped_rows import MAPPED, given, job_of, saved, whole
+
+from millrace.common import Row, RowKind
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+
+
+def test_a_changed_query_on_three_executors(tmp_path: Path) -> None:
+    before, after, places = MAPPED["a full join of groups"]
+    first, path = saved(tmp_path, job_of(before), "savepoint")
+    program = [sys.executable, "-m", "tests.spark.tables.changed_query"]
+    arguments = ["local-cluster[3,1,700]", path, str(tmp_path / "state"), after]
+    said = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=380)
+    assert said.returncode == 0, said.stderr
+    second = []
+    for line in said.stdout.splitlines():
+        if line.startswith("ROW "):
+            kind, *values = json.loads(line.removeprefix("ROW "))
+            second.append(Row(*values))
+            second[-1].set_row_kind(RowKind(kind))
+    assert table([*given(first, places), *second]) == whole(tmp_path, after)
