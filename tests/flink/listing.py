@@ -7,11 +7,12 @@ from pathlib import Path
 from tests.flink import corpus
 from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, STATEMENTS, TYPES
 from tests.flink.suites.known import known
+from tests.flink.suites.queries import queries
 from tests.flink.suites.reading import sets
 from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
-PARTS = ("functions", "expressions", "aggregates", "programs", "batch")
+PARTS = ("functions", "expressions", "aggregates", "programs", "batch", "queries", "queries_batch", "scripts")
 SUITES = "what differs from Flink's own tests"
 COMPARED = "how much is compared"
 ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"
@@ -27,6 +28,7 @@ def compared() -> str:
         f"{len(corpus.errors()):,} mistakes",
         f"{sum(len(each.cases) for part in PARTS[:2] for each in sets(part)):,} cases of Flink's own tests of "
         "expressions and functions, and its tests of aggregate functions and of whole programs of tables",
+        f"{sum(not each.left for each in queries()):,} queries of Flink's tests that run, over their rows",
     )
     return "\n".join(f"- {each}" for each in counts)
 

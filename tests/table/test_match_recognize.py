@@ -45,6 +45,15 @@ def test_what_flink_takes_has_its_meaning(environment: TableEnvironment, pattern
     assert not match_of(environment, f"MEASURES A.price AS p PATTERN ({pattern}) DEFINE A AS A.price > 1").standard
 
 
+@pytest.mark.parametrize("end", ["", " AS m"])
+def test_the_input_has_a_name_of_its_own(environment: TableEnvironment, end: str) -> None:
+    text = query(SIMPLE)
+    plain = environment.sql_query(text)._plan
+    named = text.replace("ticker MATCH_RECOGNIZE", "ticker AS t MATCH_RECOGNIZE")
+    assert named != text
+    assert environment.sql_query(f"{named}{end}")._plan == plain
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

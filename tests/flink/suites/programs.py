@@ -117,7 +117,10 @@ def difference(program: Program, made: Callable[[], TableEnvironment] | None = N
     """
     batch = made is not None
     made = made or partial(environment, program)
-    return next(filter(None, (_difference(program, steps, made, batch) for steps in _ways(program))), "")
+    try:
+        return next(filter(None, (_difference(program, steps, made, batch) for steps in _ways(program))), "")
+    finally:
+        HALVES.end()  # other tests of this process have jobs that do not stop
 
 
 def _ways(program: Program) -> list[Sequence[Step]]:
@@ -128,9 +131,7 @@ def _ways(program: Program) -> list[Sequence[Step]]:
     return [program.run]
 
 
-def _difference(
-    program: Program, steps: Sequence[Step], made: Callable[[], TableEnvironment], batch: bool
-) -> str:
+def _difference(program: Program, steps: Sequence[Step], made: Callable[[], TableEnvironment], batch: bool) -> str:
     clear_values()
     WRITTEN.clear()
     HALVES.first, HALVES.second = (0 if batch else program.first_half), False

@@ -17,12 +17,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.flink.suites import scripts
 from tests.flink.suites.reading import CASES
 
-PARTS = ("functions", "expressions", "aggregates", "programs")
+SCRIPTS = "scripts"
+PARTS = ("functions", "expressions", "aggregates", "programs", "queries")
 RECORDER = Path(__file__).with_name("recorder")
 TESTS = "flink-table-planner_2.12-"
-SECONDS = 3600
+SECONDS = 4 * 3600
 OPENED = ("lang", "lang.reflect", "util", "util.concurrent", "time", "net", "io", "nio", "text")
 
 
@@ -36,9 +38,14 @@ def recorded(folder: Path) -> dict[str, str]:
     path = f"{classes}{os.pathsep}{path}"
     opens = [word for package in OPENED for word in ("--add-opens", f"java.base/java.{package}=ALL-UNNAMED")]
     jar = next(each for each in path.split(os.pathsep) if TESTS in each and each.endswith("-tests.jar"))
-    options = ["-Xmx3g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", *opens, "-cp", path]
+    agent = ["-XX:+EnableDynamicAgentLoading", "-Djdk.attach.allowAttachSelf=true"]
+    # As Flink runs them: a static method of a base class is hidden by that of a test.
+    agent.append("-Djunit.platform.reflection.search.useLegacySemantics=true")
+    options = ["-Xmx3g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", *agent, *opens, "-cp", path]
     _run([_tool("java"), *options, "suites.Record", jar, str(folder), *PARTS])
-    return {part: (folder / f"{part}.jsonl").read_text(encoding="utf-8") for part in PARTS}
+    found = {part: (folder / f"{part}.jsonl").read_text(encoding="utf-8") for part in PARTS}
+    gateway = next(each for each in path.split(os.pathsep) if "flink-sql-gateway-" in each)
+    return {**found, SCRIPTS: scripts.read(Path(gateway))}
 
 
 def _classpath(folder: Path) -> str:

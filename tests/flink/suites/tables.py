@@ -37,7 +37,7 @@ WRITTEN: dict[str, list[Row]] = {}
 def kinds_of(text: str) -> frozenset[RowKind]:
     """The kinds of a ``changelog-mode``."""
     given = {each.strip() for each in text.split(",")}
-    return ALL_KINDS if "UB" in given else UPSERT if given - {"I"} else INSERT_ONLY
+    return ALL_KINDS if "UB" in given or given == {"I", "D"} else UPSERT if given - {"I"} else INSERT_ONLY
 
 
 @dataclass
@@ -54,6 +54,10 @@ class Halves:
     """whether its source stays open for a while after its last row: processing time goes on"""
     looked_up: dict[str, tuple[list[list[Any]], list[list[Any]]]] = field(default_factory=dict)
     """what tables that are looked into have in each half, by their ids"""
+
+    def end(self) -> None:
+        self.first, self.all, self.second, self.waits = 0, 0, False, False
+        self.looked_up.clear()
 
 
 HALVES = Halves()
@@ -121,7 +125,7 @@ class FlinkValuesFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         before, after = HALVES.looked_up.get(table.options["id"], ([], []))
-        return LookedUp(_rows(table), (_made(before, table), _made(after, table)), key)
+        return LookedUp(_left(table), (_made(before, table), _made(after, table)), key)
 
     def sink(self, table: TableContext) -> TableSink:
         enforced = table.options.get("sink-changelog-mode-enforced")
@@ -145,6 +149,19 @@ def _made(changes: Sequence[list[Any]], table: TableContext) -> list[Row]:
         row = Row(*(python_value(cell, column.type) for cell, column in zip(cells, _all_columns(table))))
         row.set_row_kind(KINDS[kind])
         found.append(row)
+    return found
+
+
+def _left(table: TableContext) -> list[Row]:
+    """The rows that changes leave: by the primary key, if there is one."""
+    names = [column.name for column in table.columns]
+    places = [names.index(each) for each in table.primary_key] or list(range(len(names)))
+    found: list[Row] = []
+    for row in _rows(table):
+        if row.get_row_kind() is not RowKind.INSERT:
+            found = [each for each in found if [each[at] for at in places] != [row[at] for at in places]]
+        if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER):
+            found.append(row)
     return found
 
 

@@ -29,6 +29,8 @@ class Scan(Rel):
     """whether every version of a row counts, not only the one that is there at the end of a batch"""
     rows: int | None = field(default=None, compare=False)
     """about how many rows the table has, by the statistics of its catalog; None: nobody has counted them"""
+    key: tuple[str, ...] = field(default=(), compare=False)
+    """the columns of its PRIMARY KEY"""
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]

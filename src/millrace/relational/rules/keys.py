@@ -9,11 +9,14 @@ from millrace.relational.rules.top_n import top_n
 
 
 def row_key(plan: n.Rel) -> tuple[int, ...]:
-    """Columns of the result of which no two rows are equal: grouping keys, or those of a Top-1; empty if unknown."""
+    """Columns of the result of which no two rows are equal: grouping keys, those of a Top-1 or a table's PRIMARY KEY;
+    empty if unknown."""
     return _key(transform(plan, top_n))
 
 
 def _key(plan: n.Rel) -> tuple[int, ...]:
+    if isinstance(plan, n.Scan):
+        return tuple(plan.names.index(each) for each in plan.key) if set(plan.key) <= set(plan.names) else ()
     if isinstance(plan, n.Deduplicate):
         return plan.keys
     if isinstance(plan, n.Rank) and plan.first == plan.last == 1 and plan.function == "ROW_NUMBER":

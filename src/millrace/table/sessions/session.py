@@ -95,6 +95,8 @@ class Session:
         if found is None:
             return None
         if found.table.is_view:
+            if options:
+                raise problem(f"the hint OPTIONS takes tables: {found.identifier} is a view, whose query can have it")
             catalog, database, name = found.identifier.to_list()
             return TableInfo((catalog, database, name), self._view(found))
         return source_info(found.identifier, found.table, options, self)

@@ -106,7 +106,8 @@ def source_info(
     source = _source(factory, context, lookup is not None)
     if source is not None and session.streaming:
         source.repeats_changes = repeats_changes(source.kinds, context.primary_key, context.summary, session)
-    scan = Scan(context.path, _read_columns(context), source, rows=_counted_rows(identifier, session))
+    rows, key = _counted_rows(identifier, session), context.primary_key
+    scan = Scan(context.path, _read_columns(context), source, rows=rows, key=key)
     return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)
 
 

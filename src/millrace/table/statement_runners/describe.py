@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational import types as t
-from millrace.relational.nodes import Field, Schema
+from millrace.relational.nodes import Field, Rel, Schema
 from millrace.table.catalogs.manager import FoundTable
 from millrace.table.catalogs.objects import CatalogModel
 from millrace.table.descriptions.schema import Declared
@@ -16,6 +17,7 @@ from millrace.table.sessions.table_result import TableResult, listing
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
 from millrace.table.values.problems import problem
+from millrace.util.exceptions import TableException
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
@@ -43,12 +45,22 @@ def describe_query(statement: s.DescribeQuery, session: Session) -> TableResult:
     return listing(titles, rows)
 
 
+def _plan_of(found: FoundTable, session: Session) -> Rel:
+    """That of a view knows which columns are time attributes; one that cannot be read has its columns all the same."""
+    if found.table.is_view:
+        with contextlib.suppress(TableException):
+            info = session.table(tuple(found.identifier.to_list()), {})
+            if info is not None:
+                return info.plan
+    return described(found.identifier, found.table, session)
+
+
 def column_rows(found: FoundTable, session: Session) -> tuple[Schema, list[tuple[Any, ...]]]:
     """One row a column: name, type, whether it may be NULL, keys, what else is said, watermark."""
     declared = found.table.get_unresolved_schema()
     plan = found.table.plan
     if plan is None:
-        plan = described(found.identifier, found.table, session)
+        plan = _plan_of(found, session)
     comments = any(column.comment for column in declared.columns)
     titles = [Field(name, t.string()) for name in ("name", "type", "null", "key", "extras", "watermark")]
     titles[2] = Field("null", t.BooleanType())

@@ -47,9 +47,7 @@ def _where(statement: s.Show, session: Session) -> tuple[str, str]:
 
 
 def _tables(statement: s.Show, session: Session) -> list[str]:
-    where = _where(statement, session)
-    views = set(session.catalogs.list_views(*where))
-    return [name for name in session.catalogs.list_tables(*where) if name not in views or statement.path is None]
+    return session.catalogs.list_tables(*_where(statement, session))
 
 
 def _views(statement: s.Show, session: Session) -> list[str]:

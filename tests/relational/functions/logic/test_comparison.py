@@ -29,7 +29,15 @@ def _decimals(left: str | None, right: str | None, scales: tuple[int, int] = (2,
     return [of(kind, None if text is None else Decimal(text)) for kind, text in zip(kinds, (left, right))]
 
 
+_MAP = t.MapType(t.string(), INT)
+_ONE, _OTHER = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+
 EXAMPLES = [
+    Example("=", [of(_MAP, _ONE), of(_MAP, _OTHER)], True, SOURCE),
+    Example("<>", [of(_MAP, _ONE), of(_MAP, _OTHER)], False, SOURCE),
+    Example("=", [of(_MAP, _ONE), of(_MAP, {"b": 2, "a": 3})], False, SOURCE),
+    Example("=", [of(_MAP, _ONE), of(_MAP, None)], None, SOURCE),
+    Example("=", [of(t.ArrayType(_MAP), [_ONE]), of(t.ArrayType(_MAP), [_OTHER])], True, SOURCE),
     Example("=", _decimals(f"{_WHOLE}.99", f"{_WHOLE}.990000"), True, SOURCE),
     Example("<", _decimals(f"{_WHOLE}.99", f"{_WHOLE}.990001"), True, SOURCE),
     Example("<", _decimals("1" + "0" * 32, f"{_WHOLE}.999999"), False, SOURCE),

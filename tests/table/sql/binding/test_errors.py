@@ -160,6 +160,10 @@ WRONG = [
     ("SELECT * FROM »ML_PREDICT(TABLE bids, DESCRIPTOR(who))«", "ML_PREDICT is not supported: call the model in a "),
     ("SELECT * FROM bids, »LATERAL TABLE(word(who))«", "there is no table function word, did you mean 'words'?"),
     ("SELECT * FROM bids, »UNNEST(price) AS t (x)«", "UNNEST takes an ARRAY, a MAP or a MULTISET, and this is INT"),
+    (
+        "WITH c AS (SELECT item FROM bids) SELECT * FROM »c /*+ OPTIONS('k' = 'v') */«",
+        "the hint OPTIONS takes tables: 'c' is a query of WITH",
+    ),
     ("SELECT * FROM bids »AS b (a, c)«", "2 names for 4 columns (item, price, who, ts)"),
     # subqueries
     ("SELECT »(SELECT item, price FROM bids)« FROM bids", "a subquery inside an expression must have one column"),

@@ -105,7 +105,32 @@ def compare(sign: str, call: Call, left: Column, right: Column) -> Column:
     """One comparison of values that were cast to comparable types."""
     if _has_kernel(call):
         return _KERNELS[sign](left, right)
-    return by_row(call, [left, right], _PYTHON[sign])
+    found = _PYTHON[sign]
+    ways = [_alike(arg.type) for arg in call.args]
+    if any(ways):
+        one, other = (way or (lambda value: value) for way in ways)
+        return by_row(call, [left, right], lambda a, b: found(one(a), other(b)))
+    return by_row(call, [left, right], found)
+
+
+def _alike(kind: DataType) -> Callable[[Any], Any] | None:
+    """What a value is compared by, where that is not the value itself: the entries of a map have no order."""
+    if isinstance(kind, (t.MapType, t.MultisetType)):
+        keys = _alike(kind.key_type if isinstance(kind, t.MapType) else kind.element_type)
+        values = _alike(kind.value_type) if isinstance(kind, t.MapType) else None
+        return lambda value: value and sorted(((_by(keys, a), _by(values, b)) for a, b in value), key=repr)
+    if isinstance(kind, t.ArrayType):
+        element = _alike(kind.element_type)
+        return element and (lambda value: value and [_by(element, each) for each in value])
+    if isinstance(kind, t.RowType):
+        fields = {field.name: _alike(field.data_type) for field in kind.fields}
+        if any(fields.values()):
+            return lambda value: value and {name: _by(fields[name], each) for name, each in value.items()}
+    return None
+
+
+def _by(way: Callable[[Any], Any] | None, value: Any) -> Any:
+    return way(value) if way else value
 
 
 def _has_kernel(call: Call) -> bool:

@@ -88,7 +88,11 @@ def relation(cursor: Cursor) -> nodes.Node:
         found = match_recognize(cursor, found, begin)
     if cursor.token.word in _ELSEWHERE:
         cursor.fail(f"{cursor.token.word} is not supported: {_ELSEWHERE[cursor.token.word]}")
-    return sampled(cursor, _aliased(cursor, found, begin), begin)
+    found = _aliased(cursor, found, begin)
+    if cursor.at("MATCH_RECOGNIZE") and not isinstance(found, nodes.MatchRecognize):
+        # The input has a name of its own, as in the text that Flink keeps of a view.
+        found = _aliased(cursor, match_recognize(cursor, found, begin), begin)
+    return sampled(cursor, found, begin)
 
 
 def table(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Table:

@@ -73,6 +73,8 @@ def _table(tree: nodes.Table, at: From) -> Source:
             "supported",
         )
     if len(path) == 1 and path[0] in at.environment.ctes:
+        if table_options(tree):
+            fail(tree, f"the hint OPTIONS takes tables: '{path[0]}' is a query of WITH, which can have it")
         return aliased(tree, Source(plan := at.environment.ctes[path[0]], scope_of(path[0], plan.schema)))
     info = find_table(tree, at.environment, table_options(tree))
     plan = table_plan(info, at.environment)

@@ -35,7 +35,7 @@ def lookup_join(
             rest.append(part)
         else:
             lookup[key[0]] = key[1]
-    if all(isinstance(value, Literal) for value in lookup.values()):
+    if not lookup:
         fail(tree, f"a lookup of '{name}' needs a condition column = value on one of its columns")
     keys = tuple(sorted(lookup))
     assert info.lookup is not None

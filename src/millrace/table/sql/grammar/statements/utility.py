@@ -33,6 +33,8 @@ def explain(cursor: Cursor) -> Explain:
     if not cursor.take("PLAN", "FOR") and cursor.at_any(*DETAILS):
         details = tuple(cursor.listed(lambda: cursor.expect_any(*DETAILS)))
     if not cursor.at_any("CREATE", "REPLACE"):
+        # EXECUTE says no more than the statement itself.
+        cursor.take("EXECUTE")
         return Explain(executable(cursor), details)
     begin = cursor.index
     made = create(cursor)

@@ -10,12 +10,19 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Reads the cases of Flink's compiled tests and writes them as lines of JSON, one file for each kind of test. */
 public final class Record {
     private static final String TABLES = "org/apache/flink/table/";
+    private static final String QUERIES = "\\.runtime\\.(stream|batch)\\.(sql|table)\\..*ITCase2?$";
+    /** Tests of connectors, catalogs, models and of how a plan is carried out, not of what a query gives. */
+    private static final Pattern LEFT = Pattern.compile("FileSystem|Compaction|FsStreaming|MLPredict|VectorSearch"
+            + "|DeltaJoin|AnalyzeTable|[CR]tas|RTAS|DeleteTable|UpdateTable|TruncateTable|TableSink|TimeTravel"
+            + "|CodeSplit|Generator|PrintConnector|BlackHole|Async|RuntimeFilter|DynamicFiltering|Adaptive"
+            + "|ForwardHash|ScanReuse|Fusion|Partitionable|Procedure|DataStream|StreamTableEnvironment");
     private static final ClassLoader LOADER = Record.class.getClassLoader();
 
     private Record() {}
@@ -28,6 +35,10 @@ public final class Record {
         Path jar = Path.of(args[0]);
         Path folder = Path.of(args[1]);
         List<String> parts = List.of(args).subList(2, args.length);
+        if (parts.contains("queries")) {
+            // Before the classes that it changes are loaded.
+            Watching.install();
+        }
         List<Class<?>> tests = classes(jar);
         if (parts.contains("functions")) {
             write(folder.resolve("functions.jsonl"), below(tests, "BuiltInFunctionTestBase"), Functions::read);
@@ -44,11 +55,18 @@ public final class Record {
                     .collect(Collectors.toList());
             write(folder.resolve("programs.jsonl"), holders, Programs::read);
         }
+        if (parts.contains("queries")) {
+            Pattern wanted = Pattern.compile(System.getProperty("suites.queries", QUERIES));
+            try (PrintStream out = opened(folder.resolve("queries.jsonl"))) {
+                Queries.read(tests.stream().filter(each -> wanted.matcher(each.getName()).find()
+                        && !LEFT.matcher(each.getName()).find()).collect(Collectors.toList()), out);
+            }
+        }
         System.exit(0);
     }
 
     private static void write(Path file, List<Class<?>> tests, Reader reader) throws Throwable {
-        try (PrintStream out = new PrintStream(Files.newOutputStream(file), false, StandardCharsets.UTF_8)) {
+        try (PrintStream out = opened(file)) {
             for (Class<?> test : tests) {
                 try {
                     for (Object found : reader.read(test)) {
@@ -61,6 +79,10 @@ public final class Record {
                 System.err.println(test.getSimpleName());
             }
         }
+    }
+
+    private static PrintStream opened(Path file) throws Exception {
+        return new PrintStream(Files.newOutputStream(file), false, StandardCharsets.UTF_8);
     }
 
     /** Those that are neither abstract nor nested, by name. */
