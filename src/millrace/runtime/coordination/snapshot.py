@@ -14,7 +14,7 @@ from millrace.runtime.jobs.specs import TableStep, Window
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tables.stored_calls import Kept, StoredCalls, kept
+from millrace.runtime.tables.stored_calls import Kept, StoredCalls, check_counted, kept
 from millrace.runtime.tables.stored_types import NotKeptError
 from millrace.runtime.windows.description import describe_windows
 
@@ -76,12 +76,13 @@ class OperatorPlace:
     def changed(self, info: OperatorInfo) -> str | None:
         """How what its state means differs from what it means for an operator of today; None: not, or not known."""
         now = meaning_of(info)
-        if not self.meaning or not now or self.meaning == earlier_meaning_of(info):
+        if not self.meaning or not now:
             return None
         try:
-            return changed(self.meaning, now) if self.kept(info) is None else None
+            as_it_was = self.kept(info) is None
         except NotKeptError as error:
             return str(error)
+        return changed(self.meaning, now) if as_it_was and self.meaning != earlier_meaning_of(info) else None
 
     def kept(self, info: OperatorInfo) -> Kept | None:
         """What of its accumulators and rows an operator of today goes on with; None: all as it is, or it is not known.
@@ -91,9 +92,11 @@ class OperatorPlace:
         now = stored_of(info)
         if self.calls is None or now is None or not isinstance(info.spec, TableStep):
             return None
+        before = StoredCalls.of(self.calls)
+        check_counted(before, now[0])
         if self.meaning == earlier_meaning_of(info):
             return None
-        return kept(StoredCalls.of(self.calls), *now, info.spec.config.new_calls_begin_empty)
+        return kept(before, *now, info.spec.config.new_calls_begin_empty)
 
     @property
     def layout(self) -> tuple[Any, ...]:

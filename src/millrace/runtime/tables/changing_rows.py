@@ -54,11 +54,17 @@ class ChangingRows(Table):
 
     # -- rows come and go -----------------------------------------------------------------------------------------
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Rows that come."""
+    def add(self, batch: pa.RecordBatch) -> Ids:
+        """Rows that come; their numbers."""
+        first = self._store.length
         if batch.num_rows:
             self._touch(batch)
             self._keep(batch, np.ones(batch.num_rows, bool))
+        return np.arange(first, first + batch.num_rows)
+
+    def mark(self, numbers: Ids, marks: Ids) -> None:
+        """These rows have other marks."""
+        self._marks[numbers] = marks
 
     def remove(self, numbers: Ids) -> None:
         """Rows that go. The numbers of all others may be other ones afterwards."""
@@ -86,9 +92,10 @@ class ChangingRows(Table):
         self._gone += len(numbers)
         if self._gone > max(FEW, self._store.length - self._gone):
             left = self.all()
-            rows, fresh = self.rows_of(left), self._fresh[left]
+            rows, fresh, marks = self.rows_of(left), self._fresh[left], self._marks[left]
             self._clear()
             self._keep(rows, fresh)
+            self._marks[: len(left)] = marks
 
     # -- and are found --------------------------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class StoredCall:
     """those that the values of DISTINCT are counted for, in their order"""
     need: tuple[int, int, bool] | None = None
     """of one that looks back: how many rows, how long (ms; -1: no matter), and whether it sees all"""
+    counted: bool | None = None
+    """whether it is known how often each value of DISTINCT is there; None: it has none, or that was not said"""
 
 
 def _call(plain: dict[str, Any]) -> StoredCall:
@@ -150,6 +152,17 @@ class Kept:
                 yield name, (kind, entries)
             elif name in self.names:
                 yield self.names[name], (kind, entries)
+
+
+def check_counted(before: StoredCalls, now: StoredCalls) -> None:
+    """:raises NotKeptError: rows may be taken back now, and it is not known how often their values were there."""
+    known = {call.text: call for call in before.calls}
+    for call in now.calls:
+        stored = known.get(call.text)
+        if call.counted and stored is not None and stored.counted is False:
+            raise NotKeptError(
+                f"has an input that takes rows back now; how often the values of {call.text} were there was not counted"
+            )
 
 
 def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty: bool) -> Kept:

@@ -122,6 +122,33 @@ def script_of(events: list[Any]) -> tuple[list[Any], list[Any]]:
     return [*script, EndInput()], rows
 
 
+def worked_off(events: list[Any], frame: Frame) -> list[tuple[Any, Rows]]:
+    """The rows of a bounded frame with what each sees: as in Flink a row is late if a later one of its key was worked
+    off, and of keys without a new row for one and a half times the frame nothing is known."""
+    watermark = -1
+    waiting: list[Any] = []
+    done: dict[Any, list[Any]] = {}
+    found = []
+    for which, event in enumerate([*events, 10**6]):
+        if not isinstance(event, int):
+            newest = max((each[2] for each in done.get(event[0], [])), default=-1)
+            if event[2] > watermark or event[2] > newest:
+                waiting.append((*event, which))
+            continue
+        if event <= watermark:
+            continue  # no news
+        watermark = event
+        due = sorted((each for each in waiting if each[2] <= watermark), key=lambda each: each[2])
+        waiting = [each for each in waiting if each[2] > watermark]
+        for one in due:
+            done.setdefault(one[0], []).append(one)
+        found += [(one, seen_by(one, done[one[0]], frame)) for one in due]
+        if not frame.rows:
+            idle = frame.preceding + frame.preceding // 2
+            done = {key: rows for key, rows in done.items() if rows[-1][2] > watermark - idle}
+    return found
+
+
 def seen_by(one: Any, rows: list[Any], frame: Frame, peers: bool = True) -> Rows:
     """The rows that a row sees, in order; ``rows`` are those of its partition in order."""
     place = rows.index(one)
@@ -145,11 +172,12 @@ def test_event_time(names: list[str], frame: str, events: list[Any]) -> None:
     rows.sort(key=lambda each: each[2])
     config = over(*((AGGREGATES[name][0], FRAMES[frame]) for name in names))
     found = check(config, (INPUT,), script, ordered=False, random_runs=1)
-    expected = []
-    for one in rows:
-        partition = [each for each in rows if each[0] == one[0]]
-        seen = seen_by(one, partition, FRAMES[frame])
-        expected.append(("+I", *row(*one), *(AGGREGATES[name][1](seen) for name in names)))
+    if FRAMES[frame].preceding:
+        pairs = worked_off(events, FRAMES[frame])
+    else:
+        partitions = {one[0]: [each for each in rows if each[0] == one[0]] for one in rows}
+        pairs = [(one, seen_by(one, partitions[one[0]], FRAMES[frame])) for one in rows]
+    expected = [("+I", *row(*one), *(AGGREGATES[name][1](seen) for name in names)) for one, seen in pairs]
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
@@ -216,6 +244,8 @@ def test_rows_that_nobody_will_see_are_removed() -> None:
         run.process_watermark(ORIGIN + 5)
         assert [each[0] - ORIGIN for each in run.state_of((1,), "kept").values()] == [5]
         run.process_watermark(ORIGIN + 8)
+        assert run.state_of((1,), "kept") is not None, "a row that comes late may see them"
+        run.process_watermark(ORIGIN + 9)
         assert run.state_of((1,), "kept") is None
         assert run.num_event_time_timers() == 0
 
@@ -226,12 +256,22 @@ def test_rows_that_nobody_will_see_are_removed_from_disk_after_a_move_from_memor
         run.process_watermark(ORIGIN + 5)
         with run.fresh(state_backend=EmbeddedRocksDBStateBackend()).restore(run.snapshot()).open() as on_disk:
             assert on_disk.state_of((1,), "kept") is not None
-            on_disk.process_watermark(ORIGIN + 8)
+            on_disk.process_watermark(ORIGIN + 9)
             assert on_disk.state_of((1,), "kept") is None
 
 
 def test_late_rows_are_counted() -> None:
     with harness(over((AGGREGATES["count"][0], FRAMES["rows 2"])), INPUT) as run:
+        run.process_elements([(("+I", *row(key, 7, 3, 0)), None) for key in (1, 2)])
+        run.process_watermark(ORIGIN + 5)
+        run.process_elements([(("+I", *row(1, 7, time, 0)), None) for time in (2, 3, 4, 6)])
+        run.process_watermark(ORIGIN + 6)
+        assert run.values[2:] == [("+I", *row(1, 7, 4, 0), 2), ("+I", *row(1, 7, 6, 0), 3)]
+        assert run.counter("numLateRecordsDropped") == 2
+
+
+def test_without_a_bound_the_watermark_says_what_is_late() -> None:
+    with harness(over((AGGREGATES["count"][0], FRAMES["rows unbounded"])), INPUT) as run:
         run.process_watermark(ORIGIN + 5)
         run.process_elements([(("+I", *row(1, 7, time, 0)), None) for time in (4, 5, 6)])
         run.process_watermark(ORIGIN + 6)

@@ -22,7 +22,7 @@ from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
 from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.batch import Batch
-from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts
+from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts, OnceValues
 from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
 from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
@@ -78,6 +78,7 @@ class Accumulators:
         functions: FunctionRunner | None = None,
     ) -> None:
         self._functions = functions
+        self._retracts = retracts
         self._calls: list[_Call] = []
         self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
         width = 1
@@ -166,6 +167,7 @@ class Accumulators:
                 f"values-{number}" if isinstance(each.how, KeptValues) else "",
                 names[id(each.distinct)] if each.distinct is not None else "",
                 () if each.distinct is None else filters_of(of_group[id(each.distinct)]),
+                counted=None if each.distinct is None else self._retracts,
             )
             for number, (each, text) in enumerate(zip(self._calls, texts))
         )
@@ -323,6 +325,11 @@ class Accumulators:
             own = columns[each.start : each.start + len(each.slots)]
             found.append(each.how.column_result(own, arrow_type(each.call.type)))
         return found
+
+
+def once(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
+    """The values of DISTINCT of rows that are never taken back, and that are never forgotten one by one."""
+    return OnceValues(args, entries(name), [arrow_type(arg.type) for arg in args])
 
 
 def _counted(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:

@@ -13,7 +13,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.tables.aggregates.accumulators import Accumulators
+from millrace.runtime.tables.aggregates.accumulators import Accumulators, once
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
 from millrace.runtime.tables.aggregates.seen_values import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
@@ -100,10 +100,13 @@ class AggregatingOperator(KeyedTableOperator[C]):
         """:param ttl: as for ``keyed_map``.
         :param lasting: the types of the columns of the key, if groups are at keys and go only with their last row.
         """
-        seen = None
-        if lasting is not None and self._only_added(calls, retracts, self.config.state_ttl if ttl is None else ttl):
+        entries, seen = (lambda name: self.keyed_map(name, ttl)), None
+        forgets = self.config.state_ttl if ttl is None else ttl
+        if lasting is not None and self._only_added(calls, retracts, forgets):
             seen = partial(self._seen, lasting)
-        self.accumulators = Accumulators(calls, retracts, lambda name: self.keyed_map(name, ttl), seen, self.functions)
+        elif not retracts and not forgets:  # where values are forgotten, each time that one comes counts
+            seen = partial(once, entries)
+        self.accumulators = Accumulators(calls, retracts, entries, seen, self.functions)
 
     def _only_added(self, calls: Sequence[AggCall], retracts: bool, ttl: int) -> bool:
         """Whether values of DISTINCT are never forgotten, and may be in columns."""

@@ -80,9 +80,7 @@ class CountedValues(DistinctCounts):
     def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
         get, put, remove = self._entries.get, self._entries.put, self._entries.remove
         nothing = (0,) * len(self.filters)
-        changed_ids: list[int] = []
-        changed_values: list[Values] = []
-        changed_signs: list[Counts] = []
+        changed: list[tuple[int, Values, Counts]] = []
         for id, value, net in zip(ids, values, nets):
             if net == nothing:
                 continue
@@ -97,15 +95,38 @@ class CountedValues(DistinctCounts):
                 continue  # the usual case, made short
             signs = tuple([(new > 0) - (old > 0) for old, new in zip(before, after)])
             if signs != nothing:
-                changed_ids.append(id)
-                changed_values.append(value)
-                changed_signs.append(signs)
-        by_filter = zip(*changed_signs) if changed_signs else [()] * len(nothing)
+                changed.append((id, value, signs))
+        return self._changed(changed)
+
+    def _changed(self, changed: list[tuple[int, Values, Counts]]) -> Changed:
+        by_filter = zip(*[signs for _, _, signs in changed]) if changed else [()] * len(self.filters)
         return Changed(
-            np.array(changed_ids, np.int64),
-            key_columns(changed_values, self._types),
+            np.array([id for id, _, _ in changed], np.int64),
+            key_columns([value for _, value, _ in changed], self._types),
             [pa.array(each, pa.int64()) for each in by_filter],
         )
 
     def clear(self, at: Any) -> None:
         self._entries.clear(at)
+
+
+class OnceValues(CountedValues):
+    """The same of rows that are never taken back: a value that is there stays, so its entry is written once, and a
+    checkpoint has only what is new."""
+
+    def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
+        get, put = self._entries.get, self._entries.put
+        nothing = (0,) * len(self.filters)
+        changed: list[tuple[int, Values, Counts]] = []
+        for id, value, net in zip(ids, values, nets):
+            if net == nothing:
+                continue
+            if min(net) < 0:
+                raise ValueError("an aggregate was planned to have insertions only, but its input takes rows back")
+            at = ats[id]
+            before = get(at, value) or nothing
+            signs = tuple([int(more > 0 and not known) for known, more in zip(before, net)])
+            if signs != nothing:
+                put(at, value, tuple(map(add, before, signs)))
+                changed.append((id, value, signs))
+        return self._changed(changed)

@@ -50,12 +50,22 @@ class Need:
     """how far back from the next time (ms); -1: none for their times"""
     everything: bool
 
-    def of(self, line: Line, following: int) -> Any:
-        """Which rows of a line are needed, as numpy Booleans. No row is before ``following`` (ms) from here on."""
+    def of(self, line: Line, following: int | None) -> Any:
+        """Which rows of a line are needed, as numpy Booleans.
+
+        :param following: no row is before this time (ms) from here on; None: all come behind the last of their own.
+        """
         if self.everything:
             return np.ones(len(line.partitions), bool)
         last = np.searchsorted(line.partitions, line.partitions, "right")
-        return (last - np.arange(len(last)) <= self.rows) | (line.times >= following - self.span)
+        next_time = line.times[last - 1] + 1 if following is None else following
+        return (last - np.arange(len(last)) <= self.rows) | (line.times >= next_time - self.span)
+
+    @property
+    def idle(self) -> int:
+        """How long after its last row a partition is forgotten, if time alone makes rows superfluous (ms). Half as long
+        again as they are seen, as in Flink: one that comes late may be just behind the last."""
+        return self.span + self.span // 2
 
     @property
     def only_times(self) -> bool:
@@ -122,7 +132,7 @@ class ObjectRows(KeptRows):
         # Rows in columns have no timers, and are saved without.
         for key in table.addresses():
             if rows := self._rows.items(key):
-                self._timers.register(rows[-1][1][0] + self.need.span + 1, key)
+                self._timers.register(rows[-1][1][0] + self.need.idle + 1, key)
 
     def find(self, keys: Partitions) -> History:
         history = [self._rows.items(key) for key in keys.keys]
@@ -148,10 +158,10 @@ class ObjectRows(KeptRows):
         latest = np.zeros(keys.count, np.int64)
         latest[new.partitions] = new.times
         for key, time in zip(keys.keys, latest.tolist()):
-            self._timers.register(time + self.need.span + 1, key)
+            self._timers.register(time + self.need.idle + 1, key)
 
     def forget_idle(self, following: int) -> None:
         while (due := self._timers.pop_due(following)) is not None:
             key = due[1]
-            if all(row[0] < following - self.need.span for _, row in self._rows.items(key)):
+            if all(row[0] < following - self.need.idle for _, row in self._rows.items(key)):
                 self._rows.clear(key)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import ABSENT, MapTable
 from millrace.runtime.tables.changing_rows import ChangingRows
-from millrace.runtime.tables.columns.keys import Ids, Key, key_columns, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.over.kept_rows import History, KeptRows, Need, Partitions
 from millrace.runtime.tables.over.over_frames import Line
@@ -114,14 +114,25 @@ class KeptTable(ChangingRows):
 
 
 class ColumnRows(KeptRows):
-    """In columns, with no Python per row or partition."""
+    """In columns, with no Python per row or partition. The mark of a row is the time of the last one of its partition,
+    where partitions are forgotten by that."""
 
     def __init__(self, need: Need, table: KeptTable) -> None:
         super().__init__(need)
         self._table = table
 
     def restored(self) -> None:
-        """Nothing has to be made of the state."""
+        numbers = self._table.all()
+        if self.need.only_times and len(numbers):
+            columns, width = self._table.take(numbers), self._table.width
+            ids, first = group_ids(columns[:width], len(numbers))
+            self._mark(numbers, ids, columns[width + 1].to_numpy(), len(first))
+
+    def _mark(self, numbers: Ids, owners: Ids, times: Ids, count: int) -> None:
+        """:param owners: the partition of each row; there are ``count``, and all rows of each are among them."""
+        newest = np.full(count, np.iinfo(np.int64).min)
+        np.maximum.at(newest, owners, times)
+        self._table.mark(numbers, newest[owners])
 
     def find(self, keys: Partitions) -> History:
         owners, numbers = self._table.find(keys.columns, keys.count)
@@ -132,15 +143,19 @@ class ColumnRows(KeptRows):
         numbers, known = history.places
         following = np.zeros(keys.count, np.int64)
         following[history.owners] = known + 1  # what is assigned last stays
-        self._table.remove(numbers[gone])
         where = pa.array(owners)
         number = following[owners] + np.arange(len(owners)) - np.searchsorted(owners, owners, "left")
         own_keys = [each.take(where) for each in keys.columns]
-        self._table.add(record_batch([*own_keys, pa.array(number), *columns], len(owners)))
+        come = self._table.add(record_batch([*own_keys, pa.array(number), *columns], len(owners)))
+        if self.need.only_times:
+            both = np.concatenate([history.owners, owners])
+            times = np.concatenate([history.columns[0].to_numpy(), columns[0].to_numpy()])
+            self._mark(np.concatenate([numbers, come]), both, times, keys.count)
+        self._table.remove(numbers[gone])
 
     def plan_to_forget(self, keys: Partitions, new: Line) -> None:
         """Times are looked through instead."""
 
     def forget_idle(self, following: int) -> None:
         if self.need.only_times:
-            self._table.remove(self._table.marked(following - self.need.span - 1))
+            self._table.remove(self._table.marked(following - self.need.idle - 1))

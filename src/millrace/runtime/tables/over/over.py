@@ -106,6 +106,9 @@ class OverOperator(KeyedTableOperator[Over]):
             span=max((call.span_kept for call in self._keeping), default=-1),
             everything=any(call.keeps_all for call in self._keeping),
         )
+        bounded = config.event_time and not self._folding and all(frame.preceding for _, frame in config.calls)
+        self._bounded = bounded and not need.everything
+        """whether the last row of each partition is there, and all that one behind it can see"""
         timers = self.backend.event_timers if config.event_time else self.backend.processing_timers
         if self.backend.in_memory and not config.state_ttl:
             key_types = [types[index] for index in config.partition]
@@ -126,7 +129,25 @@ class OverOperator(KeyedTableOperator[Over]):
             self._work_off(rows, np.full(len(rows), now, np.int64), now)
             return
         times = millis(rows.batch.column(self._time))
-        self._waiting.add(*drop_late(self, rows, times, self.watermark))
+        if self._bounded:
+            self._waiting.add(*self._behind_their_own(rows, times))
+        else:
+            self._waiting.add(*drop_late(self, rows, times, self.watermark))
+
+    def _behind_their_own(self, rows: Rows, times: Ids) -> tuple[Rows, Ids]:
+        """As in Flink, a row of a frame that is bounded is late only if a later one of its partition was worked off:
+        else all that it sees is there."""
+        late = times <= self.watermark
+        if not late.any():
+            return rows, times
+        doubtful = rows.where(late)
+        keys = Partitions.of([doubtful.columns[index] for index in self.config.partition], len(doubtful))
+        history = self._rows.find(keys)
+        newest = np.full(keys.count, -_EVER)
+        np.maximum.at(newest, history.owners, history.columns[0].to_numpy())
+        late[late] = times[late] <= newest[keys.ids]
+        self.late.inc(int(late.sum()))
+        return rows.where(~late), times[~late]
 
     def advance(self, watermark: int) -> None:
         due = take_due(self._waiting, watermark)
@@ -210,7 +231,7 @@ class OverOperator(KeyedTableOperator[Over]):
         found = {}
         for call in self._keeping:
             found[id(call)] = call.compute(line, [both[self._kept.index(each)] for each in call.inputs])
-        needed = self._rows.need.of(line, following)[position]
+        needed = self._rows.need.of(line, None if self._bounded else following)[position]
         fresh = needed[count:]
         where = pa.array(np.flatnonzero(fresh))
         come = [pa.array(new.times[fresh]), *(column.take(where) for column in columns)]
