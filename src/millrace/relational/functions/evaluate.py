@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Column, Scalar, Surroundings, find_scalar
 from millrace.relational.parsing import CastError
 from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
@@ -63,7 +64,10 @@ class Evaluator:
         return self._surroundings.length
 
     def some_rows(self, rows: Any, expression: Rex) -> pa.Array:
-        """The values of an expression in these rows only (numpy indices), in their order."""
+        """The values of an expression in these rows only (numpy indices), in their order. For none nothing is computed,
+        not even constants: they may fail."""
+        if not len(rows):
+            return pa.array([], arrow_type(expression.type))
         taken: list[Any] = [None] * len(self._columns)
         for index in refs(expression):
             taken[index] = self._columns[index].take(pa.array(rows))

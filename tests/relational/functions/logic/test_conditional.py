@@ -78,12 +78,30 @@ GUARDED = {
 }
 
 
+NEVER, FAILS = call("=", [A, Literal(INT, 99)]), call("/", [ONE, ZERO])
+CONSTANT = {
+    "CASE": (call("CASE", [NEVER, FAILS, ONE]), [1, 1]),
+    "IF": (call("IF", [NEVER, FAILS, ONE]), [1, 1]),
+    "AND": (call("AND", [NEVER, call(">", [FAILS, ONE])]), [False, False]),
+    "OR": (call("OR", [call("NOT", [NEVER]), call(">", [FAILS, ONE])]), [True, True]),
+    "COALESCE": (call("COALESCE", [A, FAILS]), [4, 7]),
+}
+
+
 @pytest.mark.parametrize("name", GUARDED)
 def test_what_a_condition_rules_out_is_not_computed(name: str) -> None:
     """Rows (4, 2), (7, 0), (NULL, NULL): dividing by b would fail for the second."""
     expression, wanted = GUARDED[name]
     columns = [pa.array([4, 7, None], pa.int32()), pa.array([2, 0, None], pa.int32())]
     assert Evaluator(columns, Surroundings(3)).column(expression).to_pylist() == wanted
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_nor_are_constants(name: str) -> None:
+    """1/0 where no row wants it."""
+    expression, wanted = CONSTANT[name]
+    columns = [pa.array([4, 7], pa.int32()), pa.array([2, 0], pa.int32())]
+    assert Evaluator(columns, Surroundings(2)).column(expression).to_pylist() == wanted
 
 
 def test_a_branch_that_is_taken_fails() -> None:
