@@ -156,5 +156,5 @@ def lives(process: int) -> bool:
     """Whether a process is there and has not ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # also while it is read
         return False

@@ -17,6 +17,7 @@ from millrace.formats.tables.problems import LENIENCE, check_types, malformed
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import DataType
 
 DELIMITER = "field-delimiter"
 NO_QUOTES = "disable-quote-character"
@@ -110,10 +111,15 @@ class CsvEncoding(EncodingFormat):
 
     def encode(self, rows: Rows) -> pa.Array:
         few = is_few(len(rows))
-        text = few_csv_texts if few else csv_texts
-        null, separator = self._dialect.null_value or "", self._dialect.array_separator
-        texts = [
-            (text(array, column.type, null, separator, self._exponents), is_text(column.type))
-            for column, array in zip(self._columns, rows.columns)
-        ]
+        text = self._few_texts if few else self._texts
+        texts = [(text(array, column.type), is_text(column.type)) for column, array in zip(self._columns, rows.columns)]
         return self._lines.join_few(texts) if few else self._lines.join(texts)
+
+    def _texts(self, array: pa.Array, kind: DataType) -> pa.Array:
+        null, separator = self._dialect.null_value or "", self._dialect.array_separator
+        return csv_texts(array, kind, null, separator, self._exponents)
+
+    def _few_texts(self, array: pa.Array, kind: DataType) -> list[str | None]:
+        """The same of few values, made one by one."""
+        null, separator = self._dialect.null_value or "", self._dialect.array_separator
+        return few_csv_texts(array, kind, null, separator, self._exponents)

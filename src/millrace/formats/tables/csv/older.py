@@ -52,10 +52,12 @@ def _dialect(options: Options) -> CsvDialect:
 class OlderCsvEncoding(CsvEncoding):
     """DECIMALs keep the zeros at their end."""
 
-    def _texts(self, array: pa.Array, kind: DataType, null: str, separator: str) -> pa.Array:
-        if isinstance(kind, DecimalType):
-            return array.cast(pa.string())
-        return super()._texts(array, kind, null, separator)
+    def _texts(self, array: pa.Array, kind: DataType) -> pa.Array:
+        return array.cast(pa.string()) if isinstance(kind, DecimalType) else super()._texts(array, kind)
+
+    def _few_texts(self, array: pa.Array, kind: DataType) -> list[str | None]:
+        found: list[str | None] = self._texts(array, kind).to_pylist()
+        return found
 
 
 class OlderCsvDecoding(DecodingFormat):
