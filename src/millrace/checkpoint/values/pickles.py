@@ -120,7 +120,7 @@ class _Pickler(Pickler):
             return lambda value: (_record, (cls, tuple(value)))
         if kind == OBJECT and cls in self.described and cls not in self.dispatch_table:
             return self._reduce_object
-        return self._by_default  # type: ignore[no-any-return]
+        return self._by_default
 
     def _reduce_object(self, value: Any) -> Any:
         """As pickle does it, but the state of the instance can be seen when it is read."""
