@@ -282,11 +282,6 @@ GOES_ON = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["memory", "disk"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    return tmp_path / "state" if request.param == "disk" else None
-
-
 @pytest.mark.parametrize("what", REFUSED)
 def test_state_of_another_query_is_refused(what: str, disk: Path | None, tmp_path: Path) -> None:
     before, after = REFUSED[what]

@@ -151,11 +151,6 @@ NOT_WIDER = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["memory", "disk"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    return tmp_path / "state" if request.param == "disk" else None
-
-
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", MAPPED)
 def test_aggregates_that_are_still_there_go_on(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:

@@ -310,11 +310,6 @@ REFUSED = {
 MAPPED = {**FEWER, **AGGREGATES, **SEEN}
 
 
-@pytest.fixture(params=["memory", "disk"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    return tmp_path / "state" if request.param == "disk" else None
-
-
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", MAPPED)
 def test_what_is_still_taken_goes_on(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:

@@ -63,11 +63,6 @@ TORN = ["a full join of groups", "a left interval join", "a join of windows", "O
         "a session", "beside functions of the user", "a temporal join"]  # fmt: skip
 
 
-@pytest.fixture(params=["memory", "disk"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    return tmp_path / "state" if request.param == "disk" else None
-
-
 @pytest.mark.parametrize("parallelism", [2, 3])
 @pytest.mark.parametrize("what", TORN)
 def test_it_begins_once_more(what: str, parallelism: int, disk: Path | None, tmp_path: Path) -> None:
