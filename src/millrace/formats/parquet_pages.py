@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millrace.common.files.limits import record_limit, too_large
+from millrace.common.files.stores.positions import PositionedFile
 
 __all__ = ["NESTED_LIMITS", "Fetched", "is_modest", "rows_at_once"]
 
@@ -37,17 +38,13 @@ _ENCODING_PLACES = {5: 2, 8: 4}
 _CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd", "LZ4_RAW": "lz4_raw"}
 
 
-class Fetched:
+class Fetched(PositionedFile):
     """A file that is far away, with the columns of a row group in memory: its pages are looked at without a request
     for each, and then read. pyarrow reads it as a file of Python's."""
 
-    mode = "rb"
-    closed = False
-
     def __init__(self, stream: Any) -> None:
+        super().__init__(stream.size())
         self._stream = stream
-        self._size: int = stream.size()
-        self._position = 0
         self._ranges: dict[int, bytes] = {}
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -60,38 +57,15 @@ class Fetched:
 
     def size(self) -> int:
         """Bytes of the file."""
-        return self._size
+        return self._length
 
     def read_at(self, size: int, offset: int) -> bytes:
         """Some bytes; fewer at the end of the file, or of a range that is held."""
         for begin, content in self._ranges.items():
             if begin <= offset < begin + len(content) and offset + size <= begin + len(content):
                 return content[offset - begin : offset - begin + size]
-        found: bytes = self._stream.read_at(max(0, min(size, self._size - offset)), offset)
+        found: bytes = self._stream.read_at(max(0, min(size, self._length - offset)), offset)
         return found
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """As of any file."""
-        self._position = offset + (0, self._position, self._size)[whence]
-        return self._position
-
-    def tell(self) -> int:
-        """Where the next bytes come from."""
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        found = self.read_at(self._size - self._position if size < 0 else size, self._position)
-        self._position += len(found)
-        return found
-
-    def readable(self) -> bool:
-        """Yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Yes."""
-        return True
 
     def close(self) -> None:
         """The stream's owner closes it."""

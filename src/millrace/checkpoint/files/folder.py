@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import IO, Any, Protocol
@@ -90,6 +90,23 @@ def open_folder(uri: str) -> Folder:
     location = locate(uri)
     system = location.file_system()
     return LocalFolder(location.path) if is_local(system) else RemoteFolder(uri, system, location.path)
+
+
+def _age(folder: Folder, path: str, written: Callable[[str], int | None]) -> float | None:
+    """How much older a file is than one that is written now (s).
+
+    :param written: when a file was (ns), if that is known.
+    """
+    probe = f"{path}.{uuid.uuid4().hex[:8]}"
+    try:
+        folder.write(probe, [b"now"])
+        try:
+            now, then = written(probe), written(path)
+        finally:
+            folder.delete(probe)
+    except OSError:
+        return None
+    return None if now is None or then is None else (now - then) / 1e9
 
 
 class LocalFolder:
@@ -175,15 +192,7 @@ class LocalFolder:
                 yield name, entry
 
     def age(self, path: str) -> float | None:
-        probe = f"{path}.{uuid.uuid4().hex[:8]}"
-        try:
-            self.write(probe, [b"now"])
-            try:
-                return os.stat(self._path(probe)).st_mtime - os.stat(self._path(path)).st_mtime
-            finally:
-                self.delete(probe)
-        except OSError:
-            return None
+        return _age(self, path, lambda each: os.stat(self._path(each)).st_mtime_ns)
 
     def persist(self, paths: Iterable[str]) -> None:
         files = list(map(self._path, paths))
@@ -294,16 +303,7 @@ class RemoteFolder:
                 yield info.path.lstrip("/")[prefix:], info
 
     def age(self, path: str) -> float | None:
-        probe = f"{path}.{uuid.uuid4().hex[:8]}"
-        try:
-            self.write(probe, [b"now"])
-            try:
-                now, then = self._system.get_file_info([self._path(probe), self._path(path)])
-                return None if now.mtime_ns is None or then.mtime_ns is None else (now.mtime_ns - then.mtime_ns) / 1e9
-            finally:
-                self.delete(probe)
-        except OSError:
-            return None
+        return _age(self, path, lambda each: self._system.get_file_info(self._path(each)).mtime_ns)
 
     def persist(self, paths: Iterable[str]) -> None:
         """What is closed there stays."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from millrace.common.files.stores.positions import PositionedFile
 
 __all__ = ["LocalFile", "RemoteFile", "Seekable", "StoredFile"]
 
@@ -95,29 +96,12 @@ class PartsFile:
         self.close()
 
 
-class Seekable(io.RawIOBase):
+class Seekable(PositionedFile):
     """A stored file as Python's own, for libraries that want one."""
 
     def __init__(self, file: StoredFile) -> None:
+        super().__init__(file.size)
         self._file = file
-        self._place = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._file.size}[whence]
-        self._place = start + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
-
-    def read(self, size: int | None = -1) -> Any:
-        left = self._file.size - self._place
-        content = self._file.read(self._place, left if size is None or size < 0 else min(size, left))
-        self._place += len(content)
-        return content
+    def read_at(self, size: int, offset: int) -> Any:
+        return self._file.read(offset, size)

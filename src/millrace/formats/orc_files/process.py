@@ -14,48 +14,24 @@ from typing import Any
 import pyarrow as pa
 from pyarrow.orc import ORCFile
 
+from millrace.common.files.stores.positions import PositionedFile
 from millrace.formats.orc_files.frames import ASK, BATCH, DONE, ERROR, GIVE, OPEN, OPENED, READ, receive, send
 
 
-class _Asked:
+class _Asked(PositionedFile):
     """The file, whose bytes the other process has."""
 
-    mode = "rb"
-    closed = False
-
-    def __init__(self, size: int, source: Any, target: Any) -> None:
-        self._size = size
+    def __init__(self, length: int, source: Any, target: Any) -> None:
+        super().__init__(length)
         self._source = source
         self._target = target
-        self._position = 0
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._position = offset + (0, self._position, self._size)[whence]
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def size(self) -> int:
-        return self._size
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size - self._position)
-        send(self._target, ASK, struct.pack("<QQ", self._position, left if size < 0 else min(size, left)))
+    def read_at(self, size: int, offset: int) -> bytes:
+        send(self._target, ASK, struct.pack("<QQ", offset, size))
         kind, found = receive(self._source)
         if kind != GIVE:
             raise OSError(found.decode())
-        self._position += len(found)
         return found
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing is open here."""
 
 
 def serve(source: Any, target: Any, most: int) -> None:

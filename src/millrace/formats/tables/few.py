@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.formats.tables.numbers import decimal_text
 from millrace.formats.tables.times import US
-from millrace.relational.decimals import EXACT
 from millrace.relational.printing import double_text, float_text
 from millrace.relational.type_table import ByFamily, Family, family_of
 from millrace.relational.types import DataType
@@ -42,12 +42,6 @@ def texts_of_few(
     return [None if value is None else text(value) for value in values]
 
 
-def _decimal(exponents: bool) -> Callable[[Any], str]:
-    if exponents:
-        return lambda value: str(value.normalize(EXACT))
-    return lambda value: format(value.normalize(EXACT), "f")
-
-
 def _clock(value: dt.time | dt.datetime) -> str:
     text = f"{value.hour:02}:{value.minute:02}:{value.second:02}"
     return f"{text}.{value.microsecond:06}".rstrip("0") if value.microsecond else text
@@ -69,7 +63,7 @@ _TEXTS: ByFamily = {
     Family.APPROXIMATE: lambda column, separator, exponents: (
         float_text if column.type == pa.float32() else double_text
     ),
-    Family.DECIMAL: lambda column, separator, exponents: _decimal(exponents),
+    Family.DECIMAL: lambda column, separator, exponents: decimal_text(exponents),
     Family.SPAN: lambda column, separator, exponents: _milliseconds,
     Family.DATE: lambda column, separator, exponents: dt.date.isoformat,
     Family.TIME: lambda column, separator, exponents: _clock,

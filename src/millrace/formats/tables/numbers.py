@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -59,9 +61,15 @@ def decimal_texts(column: pa.Array, exponents: bool) -> pa.Array:
     if column.type.scale > 0:
         texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
     if exponents:
-        zeros = pc.and_(pc.ends_with(texts, "0"), pc.not_equal(texts, "0"))
-        return patched(texts, pc.or_(odd, zeros), column, lambda value: str(value.normalize(EXACT)))
-    return patched(texts, odd, column, lambda value: format(value.normalize(EXACT), "f"))
+        odd = pc.or_(odd, pc.and_(pc.ends_with(texts, "0"), pc.not_equal(texts, "0")))
+    return patched(texts, odd, column, decimal_text(exponents))
+
+
+def decimal_text(exponents: bool) -> Callable[[Decimal], str]:
+    """The same of a single value."""
+    if exponents:
+        return lambda value: str(value.normalize(EXACT))
+    return lambda value: format(value.normalize(EXACT), "f")
 
 
 def patched(texts: pa.Array, mask: pa.Array, column: pa.Array, text: Any) -> pa.Array:

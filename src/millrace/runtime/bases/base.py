@@ -50,9 +50,9 @@ class OperatorContext:
         self.output_type = output_type
         self.side_types = side_types
         self.clock = clock
+        """processing time in ms since the epoch"""
         self.steady = steady_of(clock)
         """as ``clock``, to measure with: it is never set"""
-        """processing time in ms since the epoch"""
         self.midst = Midst() if midst is None else midst
         """of the task"""
 

@@ -17,6 +17,8 @@ import httpx
 import pyarrow as pa
 from pyarrow import fs
 
+from millrace.common.files.stores.positions import PositionedFile
+
 __all__ = ["WebHdfs"]
 
 TRY_SECONDS = 60.0
@@ -211,36 +213,20 @@ class _Passing(OSError):
     """Nothing that lasts."""
 
 
-class _Reading(io.RawIOBase):
+class _Reading(PositionedFile):
     """The bytes of a file that does not change."""
 
-    def __init__(self, store: WebHdfs, path: str, size: int) -> None:
-        self._store, self._path, self._size, self._place = store, path, size, 0
+    def __init__(self, store: WebHdfs, path: str, length: int) -> None:
+        super().__init__(length)
+        self._store, self._path = store, path
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
-        self._place = start + offset
-        return self._place
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._place)
-        if length <= 0:
-            return 0
-        content = self._store.call("GET", "OPEN", self._path, offset=self._place, length=length).content
+    def read_at(self, size: int, offset: int) -> Any:
+        if not size:
+            return b""
+        content = self._store.call("GET", "OPEN", self._path, offset=offset, length=size).content
         if not content:
-            raise OSError(f"hdfs: {self._path} ends after {self._place} of {self._size} bytes")
-        buffer[: len(content)] = content
-        self._place += len(content)
-        return len(content)
+            raise OSError(f"hdfs: {self._path} ends after {offset} of {self._length} bytes")
+        return content
 
 
 class _Writing(io.RawIOBase):
