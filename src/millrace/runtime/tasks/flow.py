@@ -572,7 +572,7 @@ class FlowTask:
 
 
 def _is_slow(gate: Gate) -> bool:
-    each = gate.each_nanoseconds
+    each = max(gate.each_nanoseconds, gate.operator.calls_ahead(1)[1] * _MILLISECOND)
     return each >= LONG_NANOSECONDS or (each >= SLOW_NANOSECONDS and gate.records >= SLOW_ELEMENTS)
 
 
