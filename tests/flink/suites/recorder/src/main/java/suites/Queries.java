@@ -22,7 +22,6 @@ import org.apache.flink.streaming.api.functions.ProcessFunction;
 import org.apache.flink.table.api.Table;
 import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.TableResult;
-import org.apache.flink.table.api.ValidationException;
 import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import org.apache.flink.table.api.internal.TableEnvironmentImpl;
 import org.apache.flink.table.api.internal.TableEnvironmentInternal;
@@ -39,8 +38,11 @@ import org.apache.flink.table.operations.QueryOperation;
 import org.apache.flink.table.operations.SinkModifyOperation;
 import org.apache.flink.table.planner.factories.TestValuesTableFactory;
 import org.apache.flink.table.planner.runtime.utils.FailingCollectionSource;
+import org.apache.flink.table.runtime.typeutils.BigDecimalTypeInfo;
+import org.apache.flink.table.types.logical.LegacyTypeInformationType;
 import org.apache.flink.table.types.logical.LogicalType;
 import org.apache.flink.table.types.logical.LogicalTypeFamily;
+import org.apache.flink.table.types.logical.LogicalTypeRoot;
 import org.apache.flink.table.types.logical.utils.LogicalTypeChecks;
 import org.apache.flink.table.types.logical.utils.LogicalTypeUtils;
 import org.apache.flink.types.Row;
@@ -48,7 +50,6 @@ import org.apache.flink.util.Collector;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.engine.support.descriptor.MethodSource;
-import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -60,7 +61,8 @@ public final class Queries {
     private static final int MOST = 400;
     private static final int SECONDS = 40;
     private static final Pattern INSERT = Pattern.compile(
-            "\\s*INSERT\\s+INTO\\s+[\\w.`]+\\s+((SELECT|WITH|VALUES|\\()\\b.*)", Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
+            "\\s*INSERT\\s+INTO\\s+[\\w.`]+\\s+(\\(*\\s*(?:SELECT|WITH|VALUES)\\b.*?)(?:\\s+ON\\s+CONFLICT\\s+DO\\s+\\w+)?[\\s;]*",
+            Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
     private static final Pattern VIEW = Pattern.compile(
             "\\s*CREATE\\s+(?:TEMPORARY\\s+)?VIEW\\s+`?(\\w+)`?\\s+AS\\s+(.*?);?\\s*", Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
     private static final ExecutorService RUNNING = Executors.newCachedThreadPool(work -> {
@@ -81,17 +83,13 @@ public final class Queries {
 
     private Queries() {}
 
-    static void read(List<Class<?>> tests, PrintStream out) {
-        Launcher launcher = LauncherFactory.create();
-        for (Class<?> test : tests) {
-            var request = LauncherDiscoveryRequestBuilder.request()
-                    .selectors(DiscoverySelectors.selectClass(test))
-                    .configurationParameter("junit.jupiter.execution.timeout.default", "180 s")
-                    .build();
-            launcher.execute(request, new Listener(test, out));
-            System.err.println(test.getName());
-            out.flush();
-        }
+    static void read(Class<?> test, PrintStream out) {
+        var request = LauncherDiscoveryRequestBuilder.request()
+                .selectors(DiscoverySelectors.selectClass(test))
+                .configurationParameter("junit.jupiter.execution.timeout.default", "180 s")
+                .build();
+        LauncherFactory.create().execute(request, new Listener(test, out));
+        System.err.println(test.getName());
     }
 
     private static final class Listener implements TestExecutionListener {
@@ -296,7 +294,7 @@ public final class Queries {
             calm();
             TableResult result = environment.executeInternal(operation);
             List<Object> types = new ArrayList<>();
-            result.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(Plain.type(each.getLogicalType())));
+            result.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(text(each.getLogicalType())));
             query.put("types", types);
             List<Row> rows = collected(result);
             if (rows == null) {
@@ -443,18 +441,18 @@ public final class Queries {
             LogicalType type = column.getDataType().getLogicalType();
             String time = LogicalTypeChecks.isProctimeAttribute(type) ? "proctime"
                     : LogicalTypeChecks.isRowtimeAttribute(type) ? "rowtime" : "";
-            columns.add(List.of(column.getName(), Plain.type(plain(type)), time));
+            columns.add(List.of(column.getName(), text(type), time));
         }
         found.put("columns", columns);
         environment.getConfig().getConfiguration().setString("table.exec.resource.default-parallelism", "1");
         calm();
-        Table table = environment.from("`" + name + "`");
+        Table table = collectable(environment, name, schema);
         boolean streaming = environment.getConfig().getConfiguration()
                 .get(org.apache.flink.configuration.ExecutionOptions.RUNTIME_MODE)
                 == org.apache.flink.api.common.RuntimeExecutionMode.STREAMING;
         if (!streaming || !(environment
                 instanceof org.apache.flink.table.api.bridge.internal.AbstractStreamTableEnvironmentImpl)) {
-            List<Row> rows = collected(executed(environment, name, schema, table));
+            List<Row> rows = collected(table.execute());
             if (rows == null) {
                 found.put("unread", "it does not end");
             } else {
@@ -465,17 +463,39 @@ public final class Queries {
         watched(environment, table, found);
     }
 
-    /** A table of a class's own decimals cannot be collected as it is. */
-    private static TableResult executed(
-            TableEnvironmentImpl environment, String name, ResolvedSchema schema, Table table) {
-        try {
-            return table.execute();
-        } catch (ValidationException error) {
-            List<String> cast = new ArrayList<>();
-            schema.getColumns().forEach(each -> cast.add("CAST(`" + each.getName() + "` AS "
-                    + Plain.type(plain(each.getDataType().getLogicalType())).replace(" NOT NULL", "") + ")"));
-            return environment.sqlQuery("SELECT " + String.join(", ", cast) + " FROM `" + name + "`").execute();
+    /** A table whose decimals are of a class of Java cannot be collected as it is. */
+    private static Table collectable(TableEnvironmentImpl environment, String name, ResolvedSchema schema) {
+        boolean cast = false;
+        List<String> columns = new ArrayList<>();
+        for (Column column : schema.getColumns()) {
+            LogicalType type = column.getDataType().getLogicalType();
+            String shown = "`" + column.getName() + "`";
+            cast |= isDecimalOfJava(type);
+            columns.add(isDecimalOfJava(type) ? "CAST(" + shown + " AS " + text(type) + ") AS " + shown : shown);
         }
+        if (!cast) {
+            return environment.from("`" + name + "`");
+        }
+        return environment.sqlQuery("SELECT " + String.join(", ", columns) + " FROM `" + name + "`");
+    }
+
+    private static boolean isDecimalOfJava(LogicalType type) {
+        return type instanceof LegacyTypeInformationType
+                && (type.is(LogicalTypeRoot.DECIMAL) || ofPrecision(type) != null);
+    }
+
+    private static BigDecimalTypeInfo ofPrecision(LogicalType type) {
+        Object found = ((LegacyTypeInformationType<?>) type).getTypeInformation();
+        return found instanceof BigDecimalTypeInfo ? (BigDecimalTypeInfo) found : null;
+    }
+
+    /** A type as text; a decimal of Java without a precision is read with that of the planner. */
+    private static String text(LogicalType type) {
+        if (!isDecimalOfJava(type)) {
+            return Plain.type(plain(type));
+        }
+        BigDecimalTypeInfo found = ofPrecision(type);
+        return found == null ? "DECIMAL(38, 18)" : "DECIMAL(" + found.precision() + ", " + found.scale() + ")";
     }
 
     private static void watched(TableEnvironmentImpl environment, Table table, Map<String, Object> found)
