@@ -60,11 +60,13 @@ public final class Queries {
     /** More rows than these are no case to look at. */
     private static final int MOST = 400;
     private static final int SECONDS = 40;
+    private static final String NOT_READ = "what Flink writes of the Table API in SQL is not what it reads";
     private static final Pattern INSERT = Pattern.compile(
             "\\s*INSERT\\s+INTO\\s+[\\w.`]+\\s+(\\(*\\s*(?:SELECT|WITH|VALUES)\\b.*?)(?:\\s+ON\\s+CONFLICT\\s+DO\\s+\\w+)?[\\s;]*",
             Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
     private static final Pattern VIEW = Pattern.compile(
             "\\s*CREATE\\s+(?:TEMPORARY\\s+)?VIEW\\s+`?(\\w+)`?\\s+AS\\s+(.*?);?\\s*", Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
+    private static final Pattern RANDOM = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=_sink\\$)\\d+(?=\\*)");
     private static final ExecutorService RUNNING = Executors.newCachedThreadPool(work -> {
         Thread thread = new Thread(work);
         thread.setDaemon(true);
@@ -134,8 +136,15 @@ public final class Queries {
             line.put("set", name);
             line.put("tables", tables);
             line.put("queries", queries);
-            out.println(Plain.json(line));
+            out.println(withoutRandomNames(Plain.json(line)));
         }
+    }
+
+    /** Tables without a name have a random one with Flink. */
+    private static String withoutRandomNames(String line) {
+        Map<String, String> names = new LinkedHashMap<>();
+        return RANDOM.matcher(line).replaceAll(
+                found -> names.computeIfAbsent(found.group(), each -> "Unnamed" + (names.size() + 1)));
     }
 
     // -- what the tests do ------------------------------------------------------------------------------------------
@@ -237,6 +246,11 @@ public final class Queries {
             String text = given != null ? given : TEXTS.get(operation);
             if (text == null) {
                 text = written(operation);
+                operation = readBack(environment, text);
+                if (operation == null) {
+                    queries.add(new LinkedHashMap<>(Map.of("unread", NOT_READ)));
+                    return;
+                }
             }
             if (!text.trim().toUpperCase().matches("(?s)(SELECT|WITH|VALUES|\\(|TABLE).*")) {
                 return;
@@ -245,7 +259,7 @@ public final class Queries {
             queries.add(query);
             outcome((TableEnvironmentImpl) environment, operation, query);
         } catch (Throwable error) {
-            queries.add(new LinkedHashMap<>(Map.of("unread", String.valueOf(error))));
+            queries.add(new LinkedHashMap<>(Map.of("unread", Plain.error(error))));
         } finally {
             own = false;
             statement = before;
@@ -255,6 +269,15 @@ public final class Queries {
     /** A query of the Table API as Flink writes it in SQL; the names that it makes up are no words of SQL. */
     private static String written(QueryOperation operation) {
         return operation.asSerializableString(DefaultSqlFactory.INSTANCE).replace("$$T", "T");
+    }
+
+    /** What a text is for Flink itself; names of fields and what can be NULL may be others than in the Table API. */
+    private static QueryOperation readBack(TableEnvironmentInternal environment, String text) {
+        try {
+            return ((TableEnvironment) environment).sqlQuery(text).getQueryOperation();
+        } catch (RuntimeException error) {
+            return null;
+        }
     }
 
     private static Map<String, Object> begun(TableEnvironment environment, String text) {
@@ -355,7 +378,7 @@ public final class Queries {
                 try {
                     table(environment, name, table);
                 } catch (Throwable error) {
-                    table.put("unread", String.valueOf(error));
+                    table.put("unread", Plain.error(error));
                 }
             }
         });
@@ -417,6 +440,7 @@ public final class Queries {
         if (text == null) {
             try {
                 text = written(operation);
+                text = readBack(environment, text) == null ? null : text;
             } catch (Throwable error) {
                 text = null;
             }

@@ -94,7 +94,7 @@ public final class Record {
                     }
                 } catch (Throwable error) {
                     error.printStackTrace();
-                    out.println(Plain.json(Map.of("suite", test.getSimpleName(), "unread", String.valueOf(error))));
+                    out.println(Plain.json(Map.of("suite", test.getSimpleName(), "unread", Plain.error(error))));
                 }
                 System.err.println(test.getSimpleName());
             }
