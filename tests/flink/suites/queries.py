@@ -26,8 +26,9 @@ WITH_TIME = re.compile(r"\bWATERMARK\b|\bPROCTIME\s*\(", re.IGNORECASE)
 BATCHES = 3
 """parts of a table whose rows have no time"""
 PLANNING = ("table.optimizer.", "table.generated-code.")
-STREAMED, BATCHED = 3, 40
-"""of so many queries of batch mode one is asked in streaming mode, and one on Spark: that is what there is time for"""
+BATCHED, BATCHED_ONLY = 40, 4
+"""of so many queries of batch mode one is asked on Spark: that is what there is time for; and of so many of those that
+streaming mode has no meaning for"""
 START = dt.datetime(1970, 1, 1)
 
 
@@ -46,11 +47,9 @@ class Query:
 
     @property
     def in_streaming(self) -> bool:
-        """Whether it is asked in streaming mode: all queries of streams, and some of those of batch mode that have a
-        meaning there. Columns of time without watermarks have none."""
-        if not self.suite.startswith("batch/"):
-            return True
-        return not any(map(OF_TIME.search, self._texts())) and self._is_one_of(STREAMED)
+        """Whether it is asked in streaming mode: all queries of streams, and those of batch mode that have a meaning
+        there. Columns of time without watermarks have none."""
+        return not self.suite.startswith("batch/") or not any(map(OF_TIME.search, self._texts()))
 
     def _texts(self) -> Iterator[str]:
         yield self.found.get("sql", "")
@@ -59,8 +58,10 @@ class Query:
 
     @property
     def in_batch(self) -> bool:
-        """Whether it is asked on Spark, too: patterns, and some of the others, as each of them is a job."""
-        return self.suite.startswith("batch/") and ("MatchRecognize" in self.suite or self._is_one_of(BATCHED))
+        """Whether it is asked on Spark: some of those that are asked nowhere else, and a few of the others, as each of
+        them is a job."""
+        many = BATCHED if self.in_streaming else BATCHED_ONLY
+        return self.suite.startswith("batch/") and ("MatchRecognize" in self.suite or self._is_one_of(many))
 
     def _is_one_of(self, many: int) -> bool:
         return int(hashlib.md5(self.key.encode()).hexdigest()[:4], 16) % many == 0

@@ -187,6 +187,7 @@ def _six(text: str) -> str:
     return re.sub(r"\.(\d{1,6})", lambda found: "." + found[1].ljust(6, "0"), text)
 
 
+@cache
 def type_of(text: str) -> t.DataType | None:
     """None: a type that there is none of here."""
     try:
