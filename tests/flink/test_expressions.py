@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TEXTS = corpus.expressions()
-SIZE = 40
-"""expressions of one query"""
+SIZE, ROWS = 40, 5
+"""expressions of one query, and rows that they are made of"""
 STARTS = range(0, len(TEXTS), SIZE)
 Run = Callable[[Asked], list[list[Any]]]
 
@@ -32,7 +32,7 @@ def answer_of(text: str) -> dict[str, Any]:
 def planned(text: str, mode: str) -> Asked | None:
     """None: it is refused."""
     try:
-        return ask(mode, f"SELECT {text} AS c FROM t")
+        return ask(mode, f"SELECT {text} AS c FROM t", ROWS if mode == corpus.STREAMING else 1)
     except Exception:
         return None
 

@@ -23,7 +23,7 @@ ROWS, MARK = " rows", " mark"
 """what is added to the name of a table, and the column of its watermarks"""
 OF_TIME = re.compile(r"\b(TUMBLE|HOP|SESSION|CUMULATE)\s*\(|MATCH_RECOGNIZE|\bOVER\b", re.IGNORECASE)
 WITH_TIME = re.compile(r"\bWATERMARK\b|\bPROCTIME\s*\(", re.IGNORECASE)
-BATCHES = 3
+IN_PARTS = {"stream": 3, "batch": 2}
 """parts of a table whose rows have no time"""
 PLANNING = ("table.optimizer.", "table.generated-code.")
 BATCHED, BATCHED_ONLY = 40, 4
@@ -71,7 +71,9 @@ class Query:
         """In how many parts each table comes; 0: each row on its own, where there are watermarks and times of rows."""
         texts = [*self._texts(), *(self.tables[name].get("ddl", "") for name in self.names)]
         times = [time for name in self.names for _, _, time in self.tables[name].get("columns", ())]
-        return 0 if any(times) or any(map(WITH_TIME.search, texts)) else BATCHES
+        if any(times) or any(map(WITH_TIME.search, texts)):
+            return 0
+        return IN_PARTS[self.suite.split("/")[0]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
