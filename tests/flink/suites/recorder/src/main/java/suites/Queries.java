@@ -280,6 +280,12 @@ public final class Queries {
         }
     }
 
+    private static List<LogicalType> types(QueryOperation operation) {
+        List<LogicalType> types = new ArrayList<>();
+        operation.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(plain(each.getLogicalType())));
+        return types;
+    }
+
     private static Map<String, Object> begun(TableEnvironment environment, String text) {
         Map<String, Object> query = new LinkedHashMap<>();
         query.put("sql", text);
@@ -440,7 +446,8 @@ public final class Queries {
         if (text == null) {
             try {
                 text = written(operation);
-                text = readBack(environment, text) == null ? null : text;
+                QueryOperation read = readBack(environment, text);
+                text = read != null && types(read).equals(types(operation)) ? text : null;
             } catch (Throwable error) {
                 text = null;
             }
