@@ -148,6 +148,9 @@ def _read(column: pa.Array, kind: DataType) -> pa.Array:
     try:
         if isinstance(kind, DecimalType) and pa.types.is_floating(column.type):
             return to_arrow([None if value is None else _decimal(value) for value in column.to_pylist()], kind)
+        if isinstance(kind, DecimalType) and pa.types.is_decimal(column.type):
+            # Digits after the point that are too many are rounded, as they are of all databases.
+            column = pc.round(column, min(kind.scale, column.type.scale), "half_towards_infinity")
         if pa.types.is_temporal(wanted) != pa.types.is_temporal(column.type) and not _says_it(column.type):
             raise pa.ArrowInvalid("one of them is a time")
         made = _finite(column, wanted)

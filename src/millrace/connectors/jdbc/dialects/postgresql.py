@@ -40,6 +40,8 @@ _ENDS = {
     )
 }
 """type -> what its infinite values are here: a driver would make any time of them"""
+_MOST_DIGITS = 1_000
+"""of a numeric that is rounded by its type"""
 _CHUNK = 50_000
 _PASSING = ("08", "40", "53", "55P03", "57P")
 """beginnings of SQLSTATEs: no connection, a conflict of transactions, no room, a lock, shutting down"""
@@ -205,7 +207,9 @@ def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
         return _in_type(expression, kind.element_type, depth + "[]")
     if isinstance(kind, t.DecimalType):
         # As text: Arrow has no numbers with any number of digits.
-        return f"{expression}::text{depth}" if depth else f"round({expression}::numeric, {kind.scale})::text"
+        if depth:
+            return f"{expression}::numeric({_MOST_DIGITS}, {kind.scale}){depth}::text{depth}"
+        return f"round({expression}::numeric, {kind.scale})::text"
     cast = f"{expression}::{_READ[type(kind)]}{depth}"
     ends = _ENDS.get(_READ[type(kind)])
     if ends is None:
