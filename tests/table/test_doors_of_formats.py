@@ -1,5 +1,5 @@
-"""Through every format, database and folder the values of one type are the same: what prints alike is one group and finds
-itself in a join, whichever door it came through and however it was written there."""
+"""Through every format, database and folder the values of one type are the same: what prints alike is one group,
+whichever door it came through and however it was written there."""
 
 from __future__ import annotations
 
@@ -70,6 +70,10 @@ def _quantized(scale: int) -> Callable[[Decimal], Decimal]:
     return lambda value: value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
 
 
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
 def _decimal_texts(value: Decimal) -> list[str]:
     plain = format(value, "f")
     longer = f"{plain}00" if "." in plain else f"{plain}.00"
@@ -112,8 +116,8 @@ SORTS = [
     Sort("CHAR(3)", st.sampled_from(["abc", "ab ", "   "]), _same, lambda value: [value], finer="VARCHAR"),
     Sort(
         "BYTES", st.sampled_from([b"", b"\0", b"\0\0", b"a\xff"]), _same,
-        lambda value: [base64.b64encode(value).decode()], finer="BLOB"),
-    Sort("BINARY(2)", st.sampled_from([b"\0\0", b"a\0"]), _same, lambda v: [base64.b64encode(v).decode()], finer="BLOB"),
+        lambda value: [_base64(value)], finer="BLOB"),
+    Sort("BINARY(2)", st.sampled_from([b"\0\0", b"a\0"]), _same, lambda v: [_base64(v)], finer="BLOB"),
     Sort(
         "DATE", st.sampled_from([dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]), _same,
         lambda value: [value.isoformat()], finer="DATE"),
@@ -363,7 +367,10 @@ def no_values() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: sort.name)
-@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
 @given(data=st.data(), chosen=st.integers(0, 5))
 def test_values_of_all_doors_are_one(
     tmp_path_factory: pytest.TempPathFactory, sort: Sort, data: st.DataObject, chosen: int

@@ -83,8 +83,10 @@ class CsvColumn:
         values: list[Any] = []
         for row, text in enumerate(texts):
             try:
-                is_null = text is None or not (text or self._empty_is_value)
-                values.append(None if is_null else self._parse(text))
+                if text is None or (not text and not self._empty_is_value):
+                    values.append(None)
+                else:
+                    values.append(self._parse(text))
             except ValueError as error:
                 if not self._lenient:
                     raise BadValue(row, error) from error

@@ -150,11 +150,13 @@ class Cursor:
             self.fail_expecting(what)
         return self._named(self.advance())
 
-    def unbroken(self, pattern: re.Pattern[str]) -> Name:
+    def unbroken(self, pattern: re.Pattern[str], what: str) -> Name:
         """The text that begins with the next token and matches a pattern, as it is written.
 
         :raises SqlParseError: a comment would begin in it.
         """
+        if self.token.kind is Kind.END:
+            self.fail_expecting(what)
         start = self.token.start
         match = pattern.match(self.source.text, start)
         if match is None or _COMMENT.search(match.group()):

@@ -55,9 +55,7 @@ def set_option(cursor: Cursor) -> Set:
     cursor.expect("=")
     if cursor.token.kind is Kind.STRING:
         return Set(key, cursor.string())
-    if cursor.token.kind is Kind.END:
-        cursor.fail_expecting("a value")
-    return Set(key, cursor.unbroken(_PLAIN_VALUE))
+    return Set(key, cursor.unbroken(_PLAIN_VALUE, "a value"))
 
 
 def reset(cursor: Cursor) -> Reset:
@@ -69,7 +67,7 @@ def reset(cursor: Cursor) -> Reset:
 
 def _key(cursor: Cursor) -> Name:
     """A key of the configuration, in single quotes or without."""
-    return cursor.unbroken(_PLAIN_KEY) if cursor.token.kind is Kind.WORD else cursor.string("a key")
+    return cursor.unbroken(_PLAIN_KEY, "a key") if cursor.token.kind is Kind.WORD else cursor.string("a key")
 
 
 def load(cursor: Cursor) -> LoadModule:
