@@ -86,7 +86,7 @@ class DuckDbDialect(Dialect):
 
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         columns = zip(*rows) if rows else [()] * len(kinds)
-        return [to_python(_read(pa.array(column), kind), kind) for column, kind in zip(columns, kinds)]
+        return [to_python(_read(_column(column), kind), kind) for column, kind in zip(columns, kinds)]
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -137,6 +137,13 @@ def _check(target: Target) -> None:
         raise ValueError(f"DuckDB has no property '{next(iter(target.properties))}' here")
     if target.database in ("", ":memory:"):
         raise ValueError("a database in memory is seen by no other process: name a file")
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:  # UBIGINT and HUGEINT
+        return pa.array([None if value is None else Decimal(value) for value in values])
 
 
 def _read(column: pa.Array, kind: DataType) -> pa.Array:

@@ -161,7 +161,7 @@ class Cursor:
         match = pattern.match(self.source.text, start)
         if match is None or _COMMENT.search(match.group()):
             self.fail("what has blanks, quotes or the beginning of a comment in it stands in single quotes")
-        while self.token.kind is not Kind.END and self.token.start < match.end():
+        while self.token.start < match.end():
             self.advance()
         return Name(match.group(), Position(self.source, start, match.end()))
 
