@@ -64,7 +64,7 @@ REFUSED = [
     ("print", "", "connector 'print' does not write metadata 'partition'. Declare the column as VIRTUAL"),
     ("blackhole", "", "connector 'blackhole' does not write metadata 'partition'"),
     ("kafka", TOPIC, "connector 'kafka' does not write metadata 'partition'; there are headers, timestamp, topic"),
-    ("mqtt", "'topic' = 't', 'url' = 'mqtt://x', 'format' = 'json'", "does not write metadata 'partition'; there are t"),
+    ("mqtt", "'topic' = 't', 'url' = 'mqtt://x', 'format' = 'json'", "not write metadata 'partition'; there are topic"),
 ]
 
 

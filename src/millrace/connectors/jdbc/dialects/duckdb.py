@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
@@ -16,7 +17,7 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection, is_taken, library, opened
 from millrace.connectors.jdbc.dialects.literals import constant
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
-from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
+from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, YEARS
 from millrace.relational.arrow import arrow_type
 from millrace.relational.canonical import canonical
 from millrace.relational.rows import record_batch
@@ -24,6 +25,8 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import CharType, DataType, DecimalType
 from millrace.relational.values import to_arrow, to_python
 
+_FAR = re.compile(r"^\d{5,}-|\(BC\)")
+"""times that the driver leaves texts"""
 _ROWS, _AT = "millrace rows", '"millrace at"'
 _PUSHED = (Family.INTEGER, Family.TEXT, Family.DATE, Family.DECIMAL)
 
@@ -162,6 +165,10 @@ def _read(column: pa.Array, kind: DataType) -> pa.Array:
             raise pa.ArrowInvalid("one of them is a time")
         made = _finite(column, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if pa.types.is_temporal(wanted) and pa.types.is_string(column.type):
+            far = next((value for value in column.to_pylist() if value and _FAR.search(value)), None)
+            if far is not None:
+                raise ValueError(f"it has {far!r}, which is no {kind} here{YEARS}") from None
         raise ValueError(f"it has {column.type}, which cannot be read as {kind}: {error}") from None
     if isinstance(kind, CharType):
         return pc.utf8_rpad(made, kind.length)

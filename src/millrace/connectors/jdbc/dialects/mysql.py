@@ -106,7 +106,7 @@ class MySqlDialect(Dialect):
     def selected(self, name: str, kind: DataType) -> str:
         # Servers write a FLOAT with six digits, a DOUBLE with all; a text stays what it is.
         read = self.name(name)
-        return f"IF(TRUE, {read}, 0e0)" if family_of(kind) is Family.APPROXIMATE else read
+        return f"IF(TRUE, {read}, 0e0) AS {read}" if family_of(kind) is Family.APPROXIMATE else read
 
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
         with (
