@@ -390,3 +390,126 @@ def test_values_of_all_doors_are_one(
     for value, count in room.query(f"SELECT a, COUNT(*) FROM ({union}) GROUP BY a"):
         groups[printed(value)] = count
     assert groups == {value: count * len(queries) for value, count in wanted.items()}
+
+
+NESTED = "ROW<t TIMESTAMP(0), f FLOAT, d DECIMAL(5, 2), l ARRAY<TIMESTAMP(1)>, m MAP<STRING, TIMESTAMP_LTZ(3)>>"
+DECIMALS = st.sampled_from([Decimal(each) for each in ("1.005", "1.01", "2", "-0.00")])
+PARTS = st.fixed_dictionaries({
+    "t": st.none() | MOMENTS, "f": st.none() | FLOATS, "d": st.none() | DECIMALS,
+    "l": st.none() | st.lists(st.none() | MOMENTS, max_size=3),
+    "m": st.none() | st.dictionaries(st.sampled_from("ab"), MOMENTS.map(lambda value: value.replace(tzinfo=UTC))),
+})  # fmt: skip
+
+
+def _nested(value: dict[str, Any] | None) -> Any:
+    """By the definition of the types."""
+    if value is None:
+        return (None,) * 5
+
+    def each(name: str, convert: Callable[[Any], Any]) -> Any:
+        return None if value[name] is None else convert(value[name])
+
+    def of_list(parts: Any) -> Any:
+        return tuple(None if part is None else _floor(1)(part) for part in parts)
+
+    def of_map(parts: Any) -> Any:
+        return tuple(sorted((key, _floor(3)(part)) for key, part in parts.items()))
+
+    return (
+        each("t", _floor(0)), each("f", lambda number: printed(_float(number))), each("d", _quantized(2)),
+        each("l", of_list), each("m", of_map),
+    )  # fmt: skip
+
+
+def _hashable(row: Sequence[Any]) -> Any:
+    t, f, d, many, m = row
+    return (
+        t, printed(f), d, None if many is None else tuple(many), None if m is None else tuple(sorted(dict(m).items()))
+    )  # fmt: skip
+
+
+def _json_of(value: Any) -> str:
+    """With all the digits that there are."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{_json_of(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json_of, value)) + "]"
+    if isinstance(value, dt.datetime):
+        text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+        return json.dumps(text if value.tzinfo is None else f"{text}Z")
+    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value)
+
+
+ARROW_OF_NESTED = pa.struct([
+    ("t", pa.timestamp("us")), ("f", pa.float32()), ("d", pa.decimal128(5, 2)), ("l", pa.list_(pa.timestamp("us"))),
+    ("m", pa.map_(pa.string(), pa.timestamp("us", "UTC"))),
+])  # fmt: skip
+
+
+def _stored_nested(value: Any) -> Any:
+    if value is None:
+        return None
+    made = {**value, "d": None if value["d"] is None else _quantized(2)(value["d"])}
+    return {**made, "m": None if value["m"] is None else list(value["m"].items())}
+
+
+def _avro_nested() -> Any:
+    def nullable(kind: Any) -> list[Any]:
+        return ["null", kind]
+
+    moment = {"type": "long", "logicalType": "local-timestamp-micros"}
+    instant = {"type": "long", "logicalType": "timestamp-micros"}
+    number = {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 6}
+    kinds = {
+        "t": moment, "f": "float", "d": number, "l": {"type": "array", "items": nullable(moment)},
+        "m": {"type": "map", "values": instant},
+    }  # fmt: skip
+    fields = [{"name": name, "type": nullable(kind)} for name, kind in kinds.items()]
+    inner = {"type": "record", "name": "inner", "fields": fields}
+    return {"type": "record", "name": "r", "fields": [{"name": "a", "type": nullable(inner)}]}
+
+
+def _nested_doors(room: Room) -> Iterator[tuple[str, str]]:
+    import fastavro
+
+    name = f"t{next(_numbers)}"
+    register_values(name, [(each,) for each in room.values])
+    yield "values", room.table({"connector": "values", "data-id": name})
+    texts = list(map(_json_of, room.values))
+    lines = {
+        "json": '{{"a":{}}}', "debezium-json": '{{"after":{{"a":{}}},"op":"c"}}',
+        "canal-json": '{{"data":[{{"a":{}}}],"type":"INSERT"}}',
+        "maxwell-json": '{{"data":{{"a":{}}},"type":"insert"}}',
+        "ogg-json": '{{"after":{{"a":{}}},"op_type":"I"}}',
+    }  # fmt: skip
+    for format, line in lines.items():
+        yield format, room.lines(format, (line.format(each) for each in texts))
+    table = pa.table({"a": pa.array(list(map(_stored_nested, room.values)), ARROW_OF_NESTED)})
+    for format, write in (("parquet", pq.write_table), ("orc", pyarrow.orc.write_table)):
+        (room.folder / format).mkdir()
+        write(table, room.folder / format / "x")
+        yield format, room.files(format)
+    (room.folder / "avro").mkdir()
+    with (room.folder / "avro" / "x").open("wb") as file:
+        fastavro.writer(file, _avro_nested(), [{"a": each} for each in room.values])
+    options = {"path": str(room.folder / "avro"), "format": "avro", "avro.timestamp_mapping.legacy": "false"}
+    yield "avro", room.table({"connector": "filesystem", **options})
+
+
+@settings(
+    max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(values=st.lists(st.none() | PARTS, min_size=1, max_size=5))
+def test_values_within_others_are_one(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
+    sort = Sort(NESTED, st.nothing(), _same, str)
+    room = Room(MessageTables(), tmp_path_factory.mktemp("nested"), sort, values, 0)
+    wanted = Counter(map(_nested, values))
+    parts = "a.t, a.f, a.d, a.l, a.m"
+    queries = []
+    for name, query in _nested_doors(room):
+        queries.append(query)
+        assert Counter(map(_hashable, room.query(f"SELECT {parts} FROM ({query})"))) == wanted, name
+    grouped = f"SELECT {parts}, COUNT(*) FROM ({' UNION ALL '.join(queries)}) GROUP BY {parts}"
+    found = {_hashable(row[:-1]): row[-1] for row in room.query(grouped)}
+    assert found == {value: count * len(queries) for value, count in wanted.items()}

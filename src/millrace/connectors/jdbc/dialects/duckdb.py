@@ -82,7 +82,13 @@ class DuckDbDialect(Dialect):
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         labels = [f"millrace k{number}" for number in range(len(keys))]
         asked = pa.table([*values, pa.array(range(len(values[0])))], [*labels, "millrace at"])
-        equal = " AND ".join(f"{self.name(name)} = {self.name(label)}" for (name, _), label in zip(keys, labels))
+        equal = " AND ".join(
+            # What is read is filled up with blanks; the file has it as it was written.
+            f"rtrim({self.name(name)}, ' ') = rtrim({self.name(label)}, ' ')"
+            if isinstance(kind, CharType)
+            else f"{self.name(name)} = {self.name(label)}"
+            for (name, kind), label in zip(keys, labels)
+        )
         query = f"SELECT {_AT}, {wanted} FROM {table} JOIN {self.name(_ROWS)} ON {equal}"
         with _registered(connection, asked):
             return [(row[0], tuple(row[1:])) for row in connection.raw.execute(query).fetchall()]
