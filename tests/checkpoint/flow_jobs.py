@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -58,8 +59,7 @@ class _Mortal(FlowWorker):
 
 
 class _Engine(FlowEngine):
-    def __init__(self, life: FlowJob, draw: Random) -> None:
-        end = draw.choice([0.005, 0.02])
+    def __init__(self, life: FlowJob, draw: Random, end: float) -> None:
         super().__init__(life.job, lambda: life.now, draw, draw.choice([1, 3, 16_384]), end, aligned=False)
         self.coordinator.close()
         self.coordinator, self.storage, self.snapshots = life.coordinator, life.storage, FolderSnapshots()
@@ -76,14 +76,30 @@ class FlowJob(SavedJob):
     """One life of a job in flow.
 
     :param draw: says whose turn it is.
+    :param end: how likely an epoch ends at a turn.
     """
 
     def __init__(
-        self, job: JobGraph, directory: Path, draw: Random, fate: Fate | None = None, checkpoint_every: int | None = 1
+        self, job: JobGraph, directory: Path, draw: Random, fate: Fate | None = None, end: float | None = None
     ) -> None:
-        super().__init__(job, directory, checkpoint_every)
+        super().__init__(job, directory, checkpoint_every=1)
         self.fate = fate or Fate()
-        self._engine = _Engine(self, draw)
+        self._engine = _Engine(self, draw, draw.choice([0.005, 0.02]) if end is None else end)
+
+    def live(self, begin: Callable[[], object] | None = None) -> list[Any]:
+        """From its last checkpoint to its end or its death: what it gives in epochs that are complete.
+
+        :param begin: how it begins if there is no checkpoint.
+        """
+        try:
+            if self.directory.listing().usable:
+                self.go_on()
+            elif begin is not None:
+                begin()
+            self.finish()
+        except KilledError:
+            pass
+        return self.collected
 
     def tasks(self, plan: EpochPlan) -> list[TaskAck]:
         acks = self._engine.run_tasks(pickle.loads(pickle.dumps(plan)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -96,7 +97,8 @@ def begins_once_more_in_flow(what: str, parallelism: int, disk: Path | None, dir
         torn, found = directory / f"dies at {dies_at}", given(first, places)
         same = replace(job, job_id=f"{dies_at:032x}")
         for fate in (Fate(dies_at), Fate(dies_at), Fate()):  # twice at the same point, of a second life, too
-            found += life(FlowJob(same, torn, draw, fate), path)
+            flowing = FlowJob(same, torn, draw, fate)
+            found += flowing.live(partial(flowing.restore, path))
         assert table(found) == expected, dies_at
 
 
