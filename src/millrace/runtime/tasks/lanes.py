@@ -111,6 +111,8 @@ class GateLane(Lane):
         """(where the packet came from that the gate is at, its elements, its bytes)"""
         self.news: list[Inbox] = []
         """where there is more room now"""
+        self._is_put_off = False
+        """whether what waits does so for the next epoch"""
 
     def fitting(self, elements: int) -> int:
         return super().fitting(self.gate.operator.fitting(elements))
@@ -126,7 +128,7 @@ class GateLane(Lane):
 
     def ready(self, now: int) -> bool:
         operator = self.gate.operator
-        if operator.has_calls_in_flight and not operator.fitting(1):
+        if self._is_put_off or (operator.has_calls_in_flight and not operator.fitting(1)):
             return False
         if self._going_on is not None or self.gate.waiting or self._filled:
             return True
@@ -196,6 +198,30 @@ class GateLane(Lane):
         for inbox in self._inboxes:
             inbox.next_epoch()
         self.lead.end()
+        self._is_put_off = False
+
+    def put_off(self) -> None:
+        """What has come and is not done waits at the gate for the next epoch. Nothing more is handed on in this one."""
+        self._is_put_off = True
+        if self._going_on is not None:
+            deque(self._going_on, maxlen=0)  # no piece follows: the task's time is over
+            self._going_on = None
+        if self._taken is not None:
+            inbox, elements, _ = self._taken
+            self._taken = None
+            self._leave(inbox, elements)
+        self.gate.waiting.extend(self.lead.take_back())
+        while self._filled:
+            inbox = self._filled.popleft()
+            while inbox:
+                items, elements = self.gate.decoded(inbox.channel, inbox.take().payload)
+                self.gate.waiting.extend(items)
+                self._leave(inbox, elements)
+
+    def _leave(self, inbox: Inbox, elements: int) -> None:
+        inbox.room.left(elements)
+        if inbox.room.news() and inbox not in self.news:
+            self.news.append(inbox)
 
     @property
     def fill(self) -> float:
@@ -203,9 +229,9 @@ class GateLane(Lane):
         return sum(inbox.fill for inbox in self._filled)
 
     @property
-    def has_all(self) -> bool:
-        """Whether the epoch has ended in all tasks before, and everything of it was taken."""
-        return not self._filled and all(inbox.ended for inbox in self._inboxes)
+    def has_work(self) -> bool:
+        """Whether something has come that is not done."""
+        return self.busy or bool(self._filled)
 
     def _done(self, now: int) -> None:
         if self._taken is not None:
