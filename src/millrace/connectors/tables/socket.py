@@ -11,12 +11,8 @@ from millrace.common.files.limits import record_limit, too_large
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
-<<<<<<< HEAD
-from millrace.formats.tables.dead_letters import DEAD_LETTERS, set_aside, sets_aside, with_dead_letters
-=======
 from millrace.connectors.tables.metadata import check_readable
-from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
->>>>>>> main
+from millrace.formats.tables.dead_letters import DEAD_LETTERS, set_aside, sets_aside, with_dead_letters
 from millrace.formats.tables.registry import format_factory, format_names, format_options
 from millrace.relational.formats import DecodingFormat, FormatContext
 from millrace.relational.rex import Rex
