@@ -18,7 +18,8 @@ ENTRIES = (
         "there (of the partitions that are written). `SET 'table.dml-sync' = 'true'` waits for the end of each. "
         "ON CONFLICT is for tables with a PRIMARY KEY that take upserts, where the query has another key: DEDUPLICATE, as "
         "without the clause, writes the last row of a key; NOTHING keeps the first, and ERROR fails at the second. Both "
-        "are for rows that do not change, in streaming mode, from tables with a watermark.",
+        "are for streaming mode, from tables with a watermark: of rows that change those count that there are at a "
+        "watermark, and what NOTHING has left out does not come back when the first row goes.",
         _PRINT + "INSERT INTO shown (name) SELECT name FROM orders WHERE amount > 2;",
     ),
     Entry(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.files.alive import Heartbeat, is_left_alone
+from millrace.checkpoint.files.alive import Heartbeat, left_alone
 from millrace.checkpoint.files.folder import Folder, LocalFolder, open_folder
 from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.common.files.file_systems import absolute
@@ -125,8 +125,6 @@ def _sweep(own: str) -> None:
     parent = os.path.dirname(own)
     if not os.path.isdir(parent):
         return  # another kind of file system, of which nobody knows how to list directories
-    for entry in os.scandir(parent):
-        if entry.name.startswith("job-") and entry.path != own:
-            folder = open_folder(entry.path)
-            if is_left_alone(folder):
-                folder.delete_tree()
+    others = [each.path for each in os.scandir(parent) if each.name.startswith("job-") and each.path != own]
+    for folder in left_alone(map(open_folder, others)):
+        folder.delete_tree()

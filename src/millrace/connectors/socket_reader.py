@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from millrace.common.files.limits import record_limit, too_large
+from millrace.common.files.limits import BEGINNING, record_limit, too_large
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
-from millrace.connectors.file_system.lines import BEGINNING, RecordError
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
@@ -67,9 +66,9 @@ class SocketSource(Source[T, SocketSplit], ABC, Generic[T]):
     def check_large(self) -> None:
         """A message is larger than a record may be.
 
-        :raises RecordError: it is not left out.
+        :raises ValueError: it is not left out.
         """
-        raise RecordError(f"{self.server.hostname}:{self.server.port}: {too_large('a message', record_limit())}")
+        raise ValueError(f"{self.server.hostname}:{self.server.port}: {too_large('a message', record_limit())}")
 
     def set_aside(self, beginning: bytes, length: int) -> None:
         """The beginning of a message that is too large, and how many bytes it has; called at its end."""

@@ -16,6 +16,13 @@ from millrace.checkpoint.files import alive
 from millrace.checkpoint.files.alive import Heartbeat, is_left_alone, living_driver
 from millrace.checkpoint.files.folder import RemoteFolder, open_folder
 
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers on other machines that seem to be dead are waited for only shortly."""
+    monkeypatch.setattr(alive, "CONFIRM_SECONDS", 0.05)
+
+
 DRIVE = """
 import sys
 from millrace.checkpoint.files.alive import Heartbeat

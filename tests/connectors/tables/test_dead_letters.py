@@ -157,7 +157,7 @@ def test_records_that_are_too_large_are_set_aside_by_their_beginning(
     small = [at for at, each in enumerate(records) if len(each) < LIMIT]
     assert found == small
     large = {at: each for at, each in enumerate(records) if len(each) >= 3000}
-    there = letters(folder)
+    there = sorted(letters(folder), key=lambda each: int(each["message"].split(",")[0]))
     assert [(each["message"], each["length"]) for each in there] == [
         (text[: 1 << 10], len(text.encode())) for text in large.values()
     ]

@@ -16,7 +16,7 @@ from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import EPOCH_RECORDS, EPOCHS, LEFT, ROWS, table
 
 from millrace.checkpoint.files.errors import RestoreError
-from millrace.common import Row, Types, WatermarkStrategy
+from millrace.common import Row, RowKind, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.relational.rules.meaning import Meanings
 from millrace.runtime.jobs.job import JobGraph
@@ -307,7 +307,19 @@ REFUSED = {
         "dropped: .*GroupAggregate"),
     "another table": (GROUP.format("SUM(x)"), GROUP.replace("t GROUP", "r GROUP").format("SUM(x)"), "dropped: "),
 }  # fmt: skip
-MAPPED = {**FEWER, **AGGREGATES, **SEEN}
+OF_SETS = "SELECT {0} FROM t {1} SELECT {0} FROM r WHERE x > 3"
+# Rows that differ in a column alone are one row without it: what was given so far is not what is given now.
+REFUSED |= {
+    f"fewer columns of {kind}": (OF_SETS.format("g, x", kind), OF_SETS.format("g", kind), "its query has changed")
+    for kind in ("INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL", "UNION")
+}
+LIMITS = {
+    "LIMIT over changes": (f"SELECT g, c, m FROM {COUNTED} LIMIT 90", f"SELECT g, c FROM {COUNTED} LIMIT 90", (0, 1)),
+    "LIMIT over changes, rows that become equal": (
+        f"SELECT g, h, c FROM {COUNTED} LIMIT 90", f"SELECT g FROM {COUNTED} LIMIT 90", (0,)),
+    "LIMIT of insertions": ("SELECT g, x FROM t LIMIT 90", "SELECT g FROM t LIMIT 90", (0,)),
+}  # fmt: skip
+MAPPED = {**FEWER, **AGGREGATES, **SEEN, **LIMITS}
 
 
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
@@ -336,6 +348,19 @@ def test_it_may_be_computed_in_other_phases(what: str, source: str, disk: Path |
         assert found <= expected and found.total() == expected.total() - len(first)
     else:
         assert found == expected  # every group has changed since
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_never_more_rows_than_a_limit(what: str, disk: Path | None, tmp_path: Path) -> None:
+    """Which ones they are is a matter of arrival."""
+    before, after, places = LIMITS[what]
+    first, path = saved(tmp_path, job_of(before.replace("90", "4"), disk), "savepoint")
+    second = SavedJob(job_of(after.replace("90", "4"), disk), tmp_path / "second")
+    second.restore(path)
+    found: Counter[Any] = Counter()
+    for row in [*given(first, places), *second.finish()]:
+        found[tuple(row)] += 1 if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
+    assert min(found.values()) >= 0 and found.total() == 4
 
 
 RESCALED = [

@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from millrace.checkpoint.files.folder import Folder
@@ -20,7 +21,10 @@ DRIVER = "driver"
 BEAT_SECONDS = 10.0
 SILENT_SECONDS = 60.0
 """A driver on another machine that has said nothing for so long is dead, by the clock of the store where it says so;
-where that is not known by those of the machines, which may differ by most of that."""
+where that is not known by those of the machines, which may differ by most of that. Any of these may be set meanwhile,
+so it is waited for once more, by a clock that cannot be set."""
+CONFIRM_SECONDS = 1.5 * BEAT_SECONDS
+"""how long a driver on another machine is waited for that seems to be dead"""
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,17 @@ class LivingDriver:
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
-    def lives(self, folder: Folder) -> bool:
-        """:param folder: where its file lies."""
-        if self.machine == this_machine():
+    @property
+    def is_here(self) -> bool:
+        """Whether it is known at once that it is dead: it was on this machine."""
+        return self.machine == this_machine()
+
+    def seems_to_live(self, folder: Folder) -> bool:
+        """By the clocks, if it is on another machine.
+
+        :param folder: where its file lies.
+        """
+        if self.is_here:
             return is_alive(self.process, self.started)
         silent = folder.age(DRIVER)
         return (time.time() - self.beat if silent is None else silent) < SILENT_SECONDS
@@ -79,13 +91,21 @@ class Heartbeat:
 def living_driver(folder: Folder) -> LivingDriver | None:
     """Who drives the job of a folder; None if no process does any more, or never said so."""
     driver = _read(folder)
-    return driver if driver is not None and driver.lives(folder) else None
+    return None if driver is None or left_alone([folder]) else driver
 
 
 def is_left_alone(folder: Folder) -> bool:
     """Whether a driver has been here, and is dead."""
-    driver = _read(folder)
-    return driver is not None and not driver.lives(folder)
+    return bool(left_alone([folder]))
+
+
+def left_alone(folders: Iterable[Folder]) -> list[Folder]:
+    """Those in which a driver has been that is dead. Of drivers on other machines it takes a while to say so: one may
+    only seem to be dead since a clock was set."""
+    silent = [(folder, driver) for folder in folders if (driver := _read(folder)) and not driver.seems_to_live(folder)]
+    if any(not driver.is_here for _, driver in silent):
+        time.sleep(CONFIRM_SECONDS)
+    return [folder for folder, driver in silent if driver.is_here or _read(folder) == driver]
 
 
 def _read(folder: Folder) -> LivingDriver | None:

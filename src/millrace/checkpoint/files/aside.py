@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import time
 import uuid
+from collections.abc import Callable
 
 from millrace.util.processes import is_alive, this_machine
 
@@ -21,12 +21,13 @@ def name_aside(target: str) -> str:
     return f"{target}.{this_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}{TEMPORARY}"
 
 
-def is_left_over(name: str, modified: float) -> bool:
+def is_left_over(name: str, age: Callable[[], float | None]) -> bool:
     """Whether a file is not written any more.
 
-    :param modified: when it was written last (s since 1970).
+    :param age: how long ago it was written (s), by the clock that gives the files there their times, if that is known.
     """
     writer = _WRITER.search(name)
     if writer is not None and writer[1] == this_machine():
         return not is_alive(int(writer[2]))
-    return time.time() - modified > ABANDONED_SECONDS
+    silent = age()
+    return silent is not None and silent > ABANDONED_SECONDS

@@ -8,11 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import IO, Any, Protocol
 
 from pyarrow import fs
@@ -210,8 +209,8 @@ class LocalFolder:
         return found
 
     def sweep(self) -> None:
-        for name, entry in self._walk(""):
-            if name.endswith(TEMPORARY) and is_left_over(name, entry.stat().st_mtime):
+        for name, _ in list(self._walk("")):
+            if name.endswith(TEMPORARY) and is_left_over(name, partial(self.age, name)):
                 _unlink(self._path(name))
 
     def delete(self, path: str) -> None:
@@ -309,9 +308,8 @@ class RemoteFolder:
         """What is closed there stays."""
 
     def sweep(self) -> None:
-        for name, info in self._walk(""):
-            modified = time.time() if info.mtime is None else info.mtime.timestamp()
-            if name.endswith(TEMPORARY) and is_left_over(name, modified):
+        for name, _ in list(self._walk("")):
+            if name.endswith(TEMPORARY) and is_left_over(name, partial(self.age, name)):
                 self.delete(name)
 
     def delete(self, path: str) -> None:

@@ -6,11 +6,13 @@ import os
 
 from millrace.common.config_values import to_bytes_count
 
-__all__ = ["VARIABLE", "record_limit", "too_large"]
+__all__ = ["BEGINNING", "VARIABLE", "record_limit", "too_large"]
 
 VARIABLE = "MILLRACE_MAX_RECORD_SIZE"
 """The environment variable of workers that says it, as Flink writes sizes: ``512 mb``."""
 DEFAULT = 256 << 20
+BEGINNING = 1 << 10
+"""bytes that are told of a record that is too large"""
 
 
 def record_limit() -> int:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from millrace.common.files.limits import record_limit, too_large
+from millrace.common.files.limits import BEGINNING, record_limit, too_large
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.text_stream import RecordError, open_stream, open_text
 
-__all__ = ["BEGINNING", "LargeLine", "LineBlocks", "RecordError", "open_stream", "where"]
+__all__ = ["LargeLine", "LineBlocks", "RecordError", "open_stream", "where"]
 
 FETCH_SIZE = 1 << 18
 """Bytes a read. A block becomes one batch of records, so this also bounds how far an epoch overshoots its budget."""
 
-BEGINNING = 1 << 10
-"""bytes that are told of a line that is too large"""
 
 
 class LargeLine(NamedTuple):

@@ -25,7 +25,7 @@ Adapt = Callable[[str, Entries, Callable[[Any], Any]], Entries]
 WAITING, ROW, VERSIONS, NEAR, NUMBERED, RANKED, TIMED, SIDE, WITH_RESULTS = (
     "waiting", "row", "versions", "near", "numbered", "ranked", "timed", "side", "with results"
 )  # fmt: skip
-PLACED, PLACED_BY_KEY = "placed", "placed by key"
+PLACED, PLACED_BY_KEY, ARRIVALS = "placed", "placed by key", "arrivals"
 """the forms that states with rows have"""
 
 
@@ -86,8 +86,9 @@ class KeptRows:
                 end: (fresh, {key: change(self, kept) for key, kept in rows.items()})
                 for end, (fresh, rows) in entries.items()
             }
-        if self.now.form in (SIDE, PLACED, PLACED_BY_KEY) and kind in (MapTable.kind, TtlMapTable.kind):
-            merged, stamped = self._side if self.now.form == SIDE else self._placed, kind == TtlMapTable.kind
+        if self.now.form in (SIDE, PLACED, PLACED_BY_KEY, ARRIVALS) and kind in (MapTable.kind, TtlMapTable.kind):
+            merged = {SIDE: self._side, ARRIVALS: self._arrivals}.get(self.now.form, self._placed)
+            stamped = kind == TtlMapTable.kind
             return {at: (fresh, merged(rows, stamped), *more) for at, (fresh, rows, *more) in entries.items()}
         return adapt(kind, entries, lambda value: _FORMS[self.now.form](self, value))
 
@@ -123,6 +124,18 @@ class KeptRows:
                 old_stamp, (others, _) = made[name] if stamped else (0, made[name])
                 stamp, places = max(stamp, old_stamp), tuple(sorted((*others, *places)))
             made[name] = (stamp, (places, row)) if stamped else (places, row)
+        return made
+
+    def _arrivals(self, entries: Entries, stamped: bool) -> Entries:
+        """Row -> the numbers with which it arrived."""
+        made: Entries = {}
+        for name, value in entries.items():
+            stamp, numbers = value if stamped else (0, value)
+            row = self.cut(name)
+            if row in made:
+                old_stamp, others = made[row] if stamped else (0, made[row])
+                stamp, numbers = max(stamp, old_stamp), tuple(sorted((*others, *numbers)))
+            made[row] = (stamp, numbers) if stamped else numbers
         return made
 
 

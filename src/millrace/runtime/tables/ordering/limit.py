@@ -14,6 +14,10 @@ from millrace.relational.rows import DELETE, INSERT, Rows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.ordering.temporal_sort import ONLY_KEY
+from millrace.runtime.tables.stored_calls import StoredCalls
+from millrace.runtime.tables.stored_rows import ARRIVALS, NUMBERED
+
+ROWS, NUMBERS = "rows", "numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,12 @@ class Limit(TableConfig):
 
     def operator(self) -> KeyedTableOperator[Limit]:
         return UpdatingLimitOperator(self) if self.updating else FirstRowsOperator(self)
+
+    def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+        if not self.updating:
+            return self.only_rows()
+        types = [column.type for column in self.input]
+        return self.only_rows(self.rows_in(ROWS, NUMBERED, 0, types), self.rows_in(NUMBERS, ARRIVALS, 0, types))
 
 
 class FirstRowsOperator(KeyedTableOperator[Limit]):
@@ -53,9 +63,9 @@ class UpdatingLimitOperator(KeyedTableOperator[Limit]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._rows = self.keyed_map("rows")
+        self._rows = self.keyed_map(ROWS)
         """number of arrival -> row"""
-        self._numbers = self.keyed_map("numbers")
+        self._numbers = self.keyed_map(NUMBERS)
         """row -> numbers of arrival"""
         self._next = self.keyed_value("next")
         self._codec = RowCodec([arrow_type(column.type) for column in self.config.input])

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.common.config_values import to_boolean
-from millrace.common.files.limits import record_limit, too_large
+from millrace.common.files.limits import BEGINNING, record_limit, too_large
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords
-from millrace.connectors.file_system.lines import BEGINNING, LargeLine, LineBlocks, RecordError, where
+from millrace.connectors.file_system.lines import LargeLine, LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, lines_of, records_of
