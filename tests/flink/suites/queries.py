@@ -6,12 +6,12 @@ import datetime as dt
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tests.flink.asking import Asked, same, sorted_rows, streamed, table_of
+from tests.flink.asking import Asked, same, sorted_rows, streamed_together, table_of
 from tests.flink.suites.reading import lines, plain, short, type_of
 from tests.flink.suites.tables import DECLARED
 
@@ -23,6 +23,8 @@ ROWS, MARK = " rows", " mark"
 """what is added to the name of a table, and the column of its watermarks"""
 OF_TIME = re.compile(r"\b(TUMBLE|HOP|SESSION|CUMULATE)\s*\(|MATCH_RECOGNIZE|\bOVER\b", re.IGNORECASE)
 WITH_TIME = re.compile(r"\bWATERMARK\b|\bPROCTIME\s*\(", re.IGNORECASE)
+TOGETHER = 16
+"""queries of one job at most"""
 IN_PARTS = {"stream": 3, "batch": 2}
 """parts of a table whose rows have no time"""
 PLANNING = ("table.optimizer.", "table.generated-code.")
@@ -50,6 +52,12 @@ class Query:
         """Whether it is asked in streaming mode: all queries of streams, and those of batch mode that have a meaning
         there. Columns of time without watermarks have none."""
         return not self.suite.startswith("batch/") or not any(map(OF_TIME.search, self._texts()))
+
+    @property
+    def fails(self) -> str | None:
+        """When Flink refuses it: "plan" or "run"; None: it does not."""
+        when: str | None = self.found.get("fails")
+        return when
 
     def _texts(self) -> Iterator[str]:
         yield self.found.get("sql", "")
@@ -142,12 +150,17 @@ class Made:
 
     tables: TableEnvironment
     definitions: dict[str, Any] = field(default_factory=dict)
+    dropped: int = 0
+    """how often a table was dropped as another of its name was needed"""
 
 
-def asked(query: Query, settings: EnvironmentSettings) -> Asked:
+def _environment(query: Query, streaming: bool) -> Made:
+    return _made(query.suite, query.batches, streaming, tuple(query.found["config"].items()))
+
+
+def asked(query: Query, streaming: bool) -> Asked:
     """Its plan, over the tables of its test."""
-    config = tuple(query.found["config"].items())
-    made = _made(query.suite, query.batches, settings.is_streaming_mode(), config)
+    made = _environment(query, streaming)
     for name in query.names:
         definition = _definition(query, name)
         if made.definitions.get(name) != definition:
@@ -174,6 +187,7 @@ def _definition(query: Query, name: str) -> Any:
 
 def _drop(made: Made, name: str) -> None:
     if name in made.definitions:
+        made.dropped += 1
         kind = "VIEW" if _is_view(made.definitions.pop(name)[0]) else "TABLE"
         made.tables.execute_sql(f"DROP TEMPORARY {kind} `{name}`")
 
@@ -246,27 +260,45 @@ def _cells(cell: Any, time: str, mark: Any) -> list[Any]:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def difference(query: Query) -> str:
-    """What is not as with Flink in streaming mode; empty if nothing is."""
-    return _difference(query, EnvironmentSettings.in_streaming_mode(), lambda one: _table(streamed(one)))
+def differences(found: Iterable[Query]) -> dict[str, str]:
+    """What is not as with Flink in streaming mode, by key; empty where nothing is. Queries over the same tables run in
+    one job, but those that Flink fails for."""
+    told: dict[str, str] = {}
+    groups: dict[Any, list[tuple[Query, Asked]]] = {}
+    for query in found:
+        try:
+            planned = asked(query, True)
+        except Exception as error:
+            told[query.key] = "" if query.fails else f"is refused: {type(error).__name__}: {error}"
+            continue
+        made = _environment(query, True)
+        place = query.key if query.fails else (id(made), made.dropped)
+        groups.setdefault(place, []).append((query, planned))
+    for group in groups.values():
+        for at in range(0, len(group), TOGETHER):
+            some = group[at : at + TOGETHER]
+            for (query, planned), changes in zip(some, streamed_together([planned for _, planned in some])):
+                rows = changes if isinstance(changes, Exception) else _table(changes)
+                told[query.key] = _compared(query, planned, rows)
+    return told
 
 
 def batch_difference(query: Query, run: Callable[[Asked], list[list[Any]]]) -> str:
-    """The same in batch mode."""
-    return _difference(query, EnvironmentSettings.in_batch_mode(), lambda one: sorted_rows(run(one)))
+    """The same of one query in batch mode."""
+    try:
+        planned = asked(query, False)
+    except Exception as error:
+        return "" if query.fails else f"is refused: {type(error).__name__}: {error}"
+    try:
+        return _compared(query, planned, sorted_rows(run(planned)))
+    except Exception as error:
+        return _compared(query, planned, error)
 
 
-def _difference(query: Query, settings: EnvironmentSettings, run: Callable[[Asked], list[Any]]) -> str:
-    fails = query.found.get("fails")
-    try:
-        planned = asked(query, settings)
-    except Exception as error:
-        return "" if fails else f"is refused: {type(error).__name__}: {error}"
-    try:
-        rows = run(planned)
-    except Exception as error:
-        return "" if fails else f"fails: {type(error).__name__}: {error}"
-    if fails:
+def _compared(query: Query, planned: Asked, rows: list[Any] | Exception) -> str:
+    if isinstance(rows, Exception):
+        return "" if query.fails else f"fails: {type(rows).__name__}: {rows}"
+    if query.fails:
         return f"gives {_cut(rows)}, with Flink it fails: {query.found.get('message')}"
     types: Sequence[t.DataType] = [column.type for column in planned.plan.schema]
     theirs = _table([(kind, plain(cells)) for kind, cells in query.found["rows"]])
