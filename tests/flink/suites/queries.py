@@ -144,56 +144,47 @@ def _config(recorded: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in found.items() if not key.startswith(PLANNING)}
 
 
-@dataclass
+@dataclass(eq=False)
 class Made:
     """An environment with tables, which the queries of a suite share as long as they are the same."""
 
     tables: TableEnvironment
     definitions: dict[str, Any] = field(default_factory=dict)
-    dropped: int = 0
-    """how often a table was dropped as another of its name was needed"""
 
 
-def _environment(query: Query, streaming: bool) -> Made:
-    return _made(query.suite, query.batches, streaming, tuple(query.found["config"].items()))
-
-
-def asked(query: Query, streaming: bool) -> Asked:
-    """Its plan, over the tables of its test."""
-    made = _environment(query, streaming)
-    for name in query.names:
-        definition = _definition(query, name)
-        if made.definitions.get(name) != definition:
-            _drop(made, name)
+def asked(query: Query, streaming: bool) -> tuple[Made, Asked]:
+    """Its plan, over the tables of its test, and the environment with these."""
+    wanted = {name: _definition(query, name) for name in query.names}
+    made = _made(query, streaming, wanted)
+    for name, definition in wanted.items():
+        if name not in made.definitions:
             _create(made.tables, name, query)
             made.definitions[name] = definition
-    return Asked(made.tables, made.tables.sql_query(query.found["sql"])._plan)
+    return made, Asked(made.tables, made.tables.sql_query(query.found["sql"])._plan)
 
 
-@lru_cache(maxsize=4)  # a suite has tests with few settings
-def _made(suite: str, batches: int, streaming: bool, config: tuple[tuple[str, str], ...]) -> Made:
+def _made(query: Query, streaming: bool, wanted: Mapping[str, Any]) -> Made:
+    """An environment in which no name stands for another table."""
+    found = _all_made(query.suite, query.batches, streaming, tuple(query.found["config"].items()))
+    for made in found:
+        if all(made.definitions.get(name, definition) == definition for name, definition in wanted.items()):
+            return made
     settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
-    tables = TableEnvironment.create(settings)
-    tables.get_config().set_local_timezone(ZONE)
-    for key, value in config:
-        tables.get_config().set(key, value)
-    return Made(tables)
+    found.append(Made(TableEnvironment.create(settings)))
+    found[-1].tables.get_config().set_local_timezone(ZONE)
+    for key, value in query.found["config"].items():
+        found[-1].tables.get_config().set(key, value)
+    return found[-1]
+
+
+@lru_cache(maxsize=8)  # a suite has tests with few settings
+def _all_made(suite: str, batches: int, streaming: bool, config: tuple[tuple[str, str], ...]) -> list[Made]:
+    return []
 
 
 def _definition(query: Query, name: str) -> Any:
     """What a table is, with what a view is made of."""
     return query.tables[name], [_definition(query, each) for each in query.tables[name].get("from", ())]
-
-
-def _drop(made: Made, name: str) -> None:
-    if name in made.definitions:
-        made.dropped += 1
-        kind = "VIEW" if _is_view(made.definitions.pop(name)[0]) else "TABLE"
-        made.tables.execute_sql(f"DROP TEMPORARY {kind} `{name}`")
-
-
-def _is_view(table: Mapping[str, Any]) -> bool:
-    return "view" in table or ("ddl" not in table and _has_times(table))
 
 
 def _has_times(table: Mapping[str, Any]) -> bool:
@@ -206,7 +197,7 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         columns = ", ".join(f"`{each}`" for each in table["names"])
         tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` ({columns}) AS {table['view']}")
         return
-    place = f"{query.test}/{name}"
+    place = f"{query.test}/{name} {len(DECLARED)}"
     DECLARED[place] = table["rows"]
     options = f"'connector' = 'flink-values', 'id' = '{place}', 'batches' = '{query.batches}'"
     mode = table.get("changelog-mode")
@@ -223,7 +214,6 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         return
     DECLARED[place] = _with_marks(table)
     rows = f"{name}{ROWS}"
-    tables.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS `{rows}`")
     tables.execute_sql(f"CREATE TEMPORARY TABLE `{rows}` ({', '.join(_columns(table))}) WITH ({options})")
     names = ", ".join(f"`{column}`" for column, _, _ in table["columns"])
     tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` AS SELECT {names} FROM `{rows}`")
@@ -267,13 +257,11 @@ def differences(found: Iterable[Query]) -> dict[str, str]:
     groups: dict[Any, list[tuple[Query, Asked]]] = {}
     for query in found:
         try:
-            planned = asked(query, True)
+            made, planned = asked(query, True)
         except Exception as error:
             told[query.key] = "" if query.fails else f"is refused: {type(error).__name__}: {error}"
             continue
-        made = _environment(query, True)
-        place = query.key if query.fails else (id(made), made.dropped)
-        groups.setdefault(place, []).append((query, planned))
+        groups.setdefault(query.key if query.fails else made, []).append((query, planned))
     for group in groups.values():
         for at in range(0, len(group), TOGETHER):
             some = group[at : at + TOGETHER]
@@ -286,7 +274,7 @@ def differences(found: Iterable[Query]) -> dict[str, str]:
 def batch_difference(query: Query, run: Callable[[Asked], list[list[Any]]]) -> str:
     """The same of one query in batch mode."""
     try:
-        planned = asked(query, False)
+        _, planned = asked(query, False)
     except Exception as error:
         return "" if query.fails else f"is refused: {type(error).__name__}: {error}"
     try:
