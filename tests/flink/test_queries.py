@@ -69,11 +69,11 @@ def streaming_differences(texts: Sequence[str]) -> dict[str, str]:
             asked[sql] = ask(corpus.STREAMING, sql, 1 if _on_the_way(sql) else AT_ONCE)
         except Exception as error:
             told[sql] = _refused(sql, error)
-    for together in (True, False):
-        group = [sql for sql in asked if _on_the_way(sql) == together and "fails" not in answer_of(sql, corpus.STREAMING)]
-        if group:
-            for sql, epochs in zip(group, _epochs([asked[sql] for sql in group])):
-                told[sql] = _refused(sql, epochs) if isinstance(epochs, Exception) else _told(sql, asked[sql], epochs)
+    answered = [sql for sql in asked if "fails" not in answer_of(sql, corpus.STREAMING)]
+    for on_the_way in (True, False):
+        group = [sql for sql in answered if _on_the_way(sql) == on_the_way]
+        for sql, epochs in zip(group, _epochs([asked[sql] for sql in group]) if group else ()):
+            told[sql] = _refused(sql, epochs) if isinstance(epochs, Exception) else _told(sql, asked[sql], epochs)
     for sql in asked.keys() - told.keys():
         ((epochs),) = _epochs([asked[sql]])
         told[sql] = "" if isinstance(epochs, Exception) else f"gives {epochs}, with Flink it fails"

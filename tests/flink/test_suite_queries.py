@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 QUERIES = queries()
 SUITES = sorted({query.suite for query in QUERIES})
-EXECUTED, AS_FLINK, IN_BATCH = 840, 770, 45
+EXECUTED, AS_FLINK, IN_BATCH = 1_740, 1_645, 90
 LEFT = {
-    "functions in Java": 175,
-    "the recorder could not read it": 117,
-    "values of Java's classes": 25,
+    "functions in Java": 221,
+    "the recorder could not read it": 110,
+    "what Flink writes of the Table API in SQL is not what it reads": 28,
+    "too many rows": 20,
     "metadata of a connector that is there for Flink's tests only": 16,
-    "too many rows": 16,
+    "values of Java's classes": 11,
 }
 """why a query cannot be asked, and how many at most"""
 
