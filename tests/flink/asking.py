@@ -21,12 +21,11 @@ from tests.flink.plain import plain_python, plain_time
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational.rex import Literal, Ref
-from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import DataType, IntType
 from millrace.relational.values import to_python
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.run import optimised, options_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.testing.local import LocalEngine
 
@@ -112,7 +111,7 @@ def epochs_together(asked: Sequence[Asked]) -> list[list[list[Change]]]:
     session = asked[0].environment._session
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
-    plans = [optimise(_marked(one.plan, at), surroundings_of(session)) for at, one in enumerate(asked)]
+    plans = optimised([_marked(one.plan, at) for at, one in enumerate(asked)], session)
     add_to_program(plans, streams._program, options_of(session))
     now = [0]
     engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])

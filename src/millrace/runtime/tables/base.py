@@ -15,6 +15,7 @@ from millrace.relational.rows import Kinds, Rows, concat, record_batch
 from millrace.relational.types import DataType
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.bases.keyed import keyed_backend
+from millrace.runtime.bases.named_frames import named_frame
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
@@ -47,6 +48,9 @@ class TableConfig(ABC):
     environment: Environment = Environment()
     timely: bool = True
     """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
+    in_step: bool = False
+    """whether no result may follow a watermark, even without event time: something behind the operator puts together
+    what all tasks had given at one"""
     state_ttl: int = 0
     """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
     least_slice: int = 0
@@ -108,7 +112,7 @@ class TableOperator(Operator, Generic[C]):
 
     flushes_before_watermarks = True
     """False: results that are held back may follow a watermark, since their rows have no event time. So they do where
-    nothing goes by watermarks (``TableConfig.timely``)"""
+    nothing goes by watermarks (``TableConfig.timely``); not where tasks are to be in step (``TableConfig.in_step``)"""
 
     looks_up = False
     """whether it asks another system about rows"""
@@ -118,6 +122,7 @@ class TableOperator(Operator, Generic[C]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
+        self._under_its_name = named_frame(f"operator {context.name!r}, made at {context.origin}")
         config = self.config
         self.least_slice = config.least_slice
         self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
@@ -148,17 +153,17 @@ class TableOperator(Operator, Generic[C]):
         if not len(rows):
             return
         try:
-            self.receive(rows, input)
+            self._under_its_name(self.receive, rows, input)
         except Exception as error:
             raise self.context.error(error) from error
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
         try:
-            self.advance(watermark)
+            self._under_its_name(self.advance, watermark)
             in_time = self.flushes_before_watermarks and self.config.timely
-            if in_time or watermark == MAX_WATERMARK:
-                self.flush()
+            if in_time or self.config.in_step or watermark == MAX_WATERMARK:
+                self._under_its_name(self.flush)
         except Exception as error:
             raise self.context.error(error) from error
         self.output.mark(self.passed_on(watermark))
@@ -171,7 +176,7 @@ class TableOperator(Operator, Generic[C]):
 
     def _flush(self) -> None:
         try:
-            self.flush()
+            self._under_its_name(self.flush)
         except Exception as error:
             raise self.context.error(error) from error
 
