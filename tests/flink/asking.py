@@ -20,7 +20,8 @@ from tests.flink.plain import plain_python, plain_time
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
-from millrace.relational.types import DataType
+from millrace.relational.rex import Literal, Ref
+from millrace.relational.types import DataType, IntType
 from millrace.relational.values import to_python
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
@@ -102,22 +103,48 @@ def ask(mode: str, sql: str, records: int = 1) -> Asked:
 
 def epochs_of(asked: Asked) -> list[list[Change]]:
     """The changelog of a query in streaming mode, by epochs of one record, or of one file with more."""
+    return epochs_together([asked])[0]
+
+
+def epochs_together(asked: Sequence[Asked]) -> list[list[list[Change]]]:
+    """The same of several queries over the same tables, in one job: what a job costs is paid once."""
+    session = asked[0].environment._session
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
-    plans = optimised([asked.plan], asked.environment._session)
-    add_to_program(plans, streams._program, options_of(asked.environment._session))
+    plans = optimised([_marked(one.plan, at) for at, one in enumerate(asked)], session)
+    add_to_program(plans, streams._program, options_of(session))
     now = [0]
     engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])
-    epochs = []
+    epochs: list[list[list[Change]]] = [[] for _ in asked]
     for result in engine.epochs():
         now[0] += SECOND
-        changes: list[Change] = []
+        for each in epochs:
+            each.append([])
         for part in result.collected:
             for rows in pickle.loads(part):
-                kinds = [KINDS[kind] for kind in rows.kind_values().tolist()]
-                changes += zip(kinds, _plain_rows(rows.columns, asked.plan, len(rows)))
-        epochs.append(changes)
+                if len(rows):
+                    at = rows.columns[-1][0].as_py()
+                    kinds = [KINDS[kind] for kind in rows.kind_values().tolist()]
+                    epochs[at][-1] += zip(kinds, _plain_rows(rows.columns[:-1], asked[at].plan, len(rows)))
     return epochs
+
+
+def _marked(plan: n.Rel, number: int) -> n.Rel:
+    """With the number of the query in a last column."""
+    refs = tuple(Ref(column.type, at) for at, column in enumerate(plan.schema))
+    kind = IntType(False)
+    return n.Project(plan, (*refs, Literal(kind, number)), (*plan.schema, n.Field(" query", kind)))
+
+
+def streamed_together(asked: Sequence[Asked]) -> list[list[Change] | Exception]:
+    """What each of several queries over the same tables gives, or why it fails."""
+    try:
+        return [[change for epoch in epochs for change in epoch] for epochs in epochs_together(asked)]
+    except Exception as error:
+        if len(asked) == 1:
+            return [error]
+        middle = len(asked) // 2
+        return [*streamed_together(asked[:middle]), *streamed_together(asked[middle:])]
 
 
 def streamed(asked: Asked) -> list[Change]:

@@ -6,12 +6,12 @@ import datetime as dt
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tests.flink.asking import Asked, same, sorted_rows, streamed, table_of
+from tests.flink.asking import Asked, same, sorted_rows, streamed_together, table_of
 from tests.flink.suites.reading import lines, plain, short, type_of
 from tests.flink.suites.tables import DECLARED
 
@@ -23,6 +23,8 @@ ROWS, MARK = " rows", " mark"
 """what is added to the name of a table, and the column of its watermarks"""
 OF_TIME = re.compile(r"\b(TUMBLE|HOP|SESSION|CUMULATE)\s*\(|MATCH_RECOGNIZE|\bOVER\b", re.IGNORECASE)
 WITH_TIME = re.compile(r"\bWATERMARK\b|\bPROCTIME\s*\(", re.IGNORECASE)
+TOGETHER = 16
+"""queries of one job at most"""
 IN_PARTS = {"stream": 3, "batch": 2}
 """parts of a table whose rows have no time"""
 PLANNING = ("table.optimizer.", "table.generated-code.")
@@ -50,6 +52,12 @@ class Query:
         """Whether it is asked in streaming mode: all queries of streams, and those of batch mode that have a meaning
         there. Columns of time without watermarks have none."""
         return not self.suite.startswith("batch/") or not any(map(OF_TIME.search, self._texts()))
+
+    @property
+    def fails(self) -> str | None:
+        """When Flink refuses it: "plan" or "run"; None: it does not."""
+        when: str | None = self.found.get("fails")
+        return when
 
     def _texts(self) -> Iterator[str]:
         yield self.found.get("sql", "")
@@ -136,7 +144,7 @@ def _config(recorded: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in found.items() if not key.startswith(PLANNING)}
 
 
-@dataclass
+@dataclass(eq=False)
 class Made:
     """An environment with tables, which the queries of a suite share as long as they are the same."""
 
@@ -144,42 +152,39 @@ class Made:
     definitions: dict[str, Any] = field(default_factory=dict)
 
 
-def asked(query: Query, settings: EnvironmentSettings) -> Asked:
-    """Its plan, over the tables of its test."""
-    config = tuple(query.found["config"].items())
-    made = _made(query.suite, query.batches, settings.is_streaming_mode(), config)
-    for name in query.names:
-        definition = _definition(query, name)
-        if made.definitions.get(name) != definition:
-            _drop(made, name)
+def asked(query: Query, streaming: bool) -> tuple[Made, Asked]:
+    """Its plan, over the tables of its test, and the environment with these."""
+    wanted = {name: _definition(query, name) for name in query.names}
+    made = _made(query, streaming, wanted)
+    for name, definition in wanted.items():
+        if name not in made.definitions:
             _create(made.tables, name, query)
             made.definitions[name] = definition
-    return Asked(made.tables, made.tables.sql_query(query.found["sql"])._plan)
+    return made, Asked(made.tables, made.tables.sql_query(query.found["sql"])._plan)
 
 
-@lru_cache(maxsize=4)  # a suite has tests with few settings
-def _made(suite: str, batches: int, streaming: bool, config: tuple[tuple[str, str], ...]) -> Made:
+def _made(query: Query, streaming: bool, wanted: Mapping[str, Any]) -> Made:
+    """An environment in which no name stands for another table."""
+    found = _all_made(query.suite, query.batches, streaming, tuple(query.found["config"].items()))
+    for made in found:
+        if all(made.definitions.get(name, definition) == definition for name, definition in wanted.items()):
+            return made
     settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
-    tables = TableEnvironment.create(settings)
-    tables.get_config().set_local_timezone(ZONE)
-    for key, value in config:
-        tables.get_config().set(key, value)
-    return Made(tables)
+    found.append(Made(TableEnvironment.create(settings)))
+    found[-1].tables.get_config().set_local_timezone(ZONE)
+    for key, value in query.found["config"].items():
+        found[-1].tables.get_config().set(key, value)
+    return found[-1]
+
+
+@lru_cache(maxsize=8)  # a suite has tests with few settings
+def _all_made(suite: str, batches: int, streaming: bool, config: tuple[tuple[str, str], ...]) -> list[Made]:
+    return []
 
 
 def _definition(query: Query, name: str) -> Any:
     """What a table is, with what a view is made of."""
     return query.tables[name], [_definition(query, each) for each in query.tables[name].get("from", ())]
-
-
-def _drop(made: Made, name: str) -> None:
-    if name in made.definitions:
-        kind = "VIEW" if _is_view(made.definitions.pop(name)[0]) else "TABLE"
-        made.tables.execute_sql(f"DROP TEMPORARY {kind} `{name}`")
-
-
-def _is_view(table: Mapping[str, Any]) -> bool:
-    return "view" in table or ("ddl" not in table and _has_times(table))
 
 
 def _has_times(table: Mapping[str, Any]) -> bool:
@@ -192,7 +197,7 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         columns = ", ".join(f"`{each}`" for each in table["names"])
         tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` ({columns}) AS {table['view']}")
         return
-    place = f"{query.test}/{name}"
+    place = f"{query.test}/{name} {len(DECLARED)}"
     DECLARED[place] = table["rows"]
     options = f"'connector' = 'flink-values', 'id' = '{place}', 'batches' = '{query.batches}'"
     mode = table.get("changelog-mode")
@@ -209,7 +214,6 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         return
     DECLARED[place] = _with_marks(table)
     rows = f"{name}{ROWS}"
-    tables.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS `{rows}`")
     tables.execute_sql(f"CREATE TEMPORARY TABLE `{rows}` ({', '.join(_columns(table))}) WITH ({options})")
     names = ", ".join(f"`{column}`" for column, _, _ in table["columns"])
     tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` AS SELECT {names} FROM `{rows}`")
@@ -246,27 +250,43 @@ def _cells(cell: Any, time: str, mark: Any) -> list[Any]:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def difference(query: Query) -> str:
-    """What is not as with Flink in streaming mode; empty if nothing is."""
-    return _difference(query, EnvironmentSettings.in_streaming_mode(), lambda one: _table(streamed(one)))
+def differences(found: Iterable[Query]) -> dict[str, str]:
+    """What is not as with Flink in streaming mode, by key; empty where nothing is. Queries over the same tables run in
+    one job, but those that Flink fails for."""
+    told: dict[str, str] = {}
+    groups: dict[Any, list[tuple[Query, Asked]]] = {}
+    for query in found:
+        try:
+            made, planned = asked(query, True)
+        except Exception as error:
+            told[query.key] = "" if query.fails else f"is refused: {type(error).__name__}: {error}"
+            continue
+        groups.setdefault(query.key if query.fails else made, []).append((query, planned))
+    for group in groups.values():
+        for at in range(0, len(group), TOGETHER):
+            some = group[at : at + TOGETHER]
+            for (query, planned), changes in zip(some, streamed_together([planned for _, planned in some])):
+                rows = changes if isinstance(changes, Exception) else _table(changes)
+                told[query.key] = _compared(query, planned, rows)
+    return told
 
 
 def batch_difference(query: Query, run: Callable[[Asked], list[list[Any]]]) -> str:
-    """The same in batch mode."""
-    return _difference(query, EnvironmentSettings.in_batch_mode(), lambda one: sorted_rows(run(one)))
+    """The same of one query in batch mode."""
+    try:
+        _, planned = asked(query, False)
+    except Exception as error:
+        return "" if query.fails else f"is refused: {type(error).__name__}: {error}"
+    try:
+        return _compared(query, planned, sorted_rows(run(planned)))
+    except Exception as error:
+        return _compared(query, planned, error)
 
 
-def _difference(query: Query, settings: EnvironmentSettings, run: Callable[[Asked], list[Any]]) -> str:
-    fails = query.found.get("fails")
-    try:
-        planned = asked(query, settings)
-    except Exception as error:
-        return "" if fails else f"is refused: {type(error).__name__}: {error}"
-    try:
-        rows = run(planned)
-    except Exception as error:
-        return "" if fails else f"fails: {type(error).__name__}: {error}"
-    if fails:
+def _compared(query: Query, planned: Asked, rows: list[Any] | Exception) -> str:
+    if isinstance(rows, Exception):
+        return "" if query.fails else f"fails: {type(rows).__name__}: {rows}"
+    if query.fails:
         return f"gives {_cut(rows)}, with Flink it fails: {query.found.get('message')}"
     types: Sequence[t.DataType] = [column.type for column in planned.plan.schema]
     theirs = _table([(kind, plain(cells)) for kind, cells in query.found["rows"]])
