@@ -69,6 +69,11 @@ def test_set_and_reset(run: Callable[[str], str], client: Client) -> None:
     assert ["sql-client.execution.result-mode", "tableau"] in cells
     run("RESET 'pipeline.name'")
     assert "pipeline.name" not in run("SET")
+    run("SET pipeline.name = plain")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run("SET").splitlines()]
+    assert ["pipeline.name", "plain"] in cells
+    run("RESET pipeline.name")
+    assert "pipeline.name" not in run("SET")
     run("RESET")
     assert "parallelism.default" not in run("SET")
     assert "table.local-time-zone" in run("SET"), "what the client began with stays"
@@ -92,7 +97,7 @@ def test_the_mode_can_be_changed(run: Callable[[str], str], client: Client) -> N
         ("SET 'sql-client.verbose' = 'yes'", "is 'true' or 'false', not 'yes'"),
         ("SET 'table.local-time-zone' = 'Nowhere'", "there is no time zone 'Nowhere'"),
         ("SET 'table.exec.state.ttl' = 'long'", "table.exec.state.ttl"),
-        ("SET sql-client.verbose = 'true'", "SET 'sql-client.verbose' = '..'"),
+        ("SET sql-client.verbose = file://x", "stands in single quotes"),
     ],
 )
 def test_settings_that_cannot_be(run: Callable[[str], str], client: Client, statement: str, message: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connectors.jdbc.databases import JdbcTables, Place
+from tests.connectors.jdbc.databases import JdbcTables, Place, of_sqlite
+
+from millrace.relational.python_rows import python_rows
 
 UTC = dt.timezone.utc
 NAMES = "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP_LTZ(6)"
@@ -36,6 +39,42 @@ def test_infinite_times_are_before_and_after_all_others(tables: JdbcTables, infi
         assert tables.rows(f"SELECT id FROM ({top}) WHERE n = 1") == [(0,)]
         later = tables.rows(f"SELECT id FROM {name} WHERE {column} > (SELECT MAX(TIMESTAMP '2000-01-01 00:00:00'))")
         assert sorted(later) == [(0,), (1,)]
+
+
+FAR = [("a DATE", "a DATE"), ("a TIMESTAMP", "a TIMESTAMP(6)"), ("a TIMESTAMPTZ", "a TIMESTAMP_LTZ(6)")]
+
+
+@pytest.mark.parametrize(("native", "declared"), FAR)
+@pytest.mark.parametrize("year", ["-0043", "12345"])
+def test_years_that_python_has_not(tables: JdbcTables, infinite: Place, native: str, declared: str, year: str) -> None:
+    """Plans read them and compute with them; where Python's values are needed, the column and the value are named."""
+    table = infinite.create(f"id INT PRIMARY KEY, {native}")
+    is_duckdb = infinite.url.startswith("jdbc:duckdb")
+    day = "12345-01-02" if year == "12345" else "0044-01-02 (BC)" if is_duckdb else "0044-01-02"
+    clock = "" if "DATE" in native else " 03:04:05.123456" + ("+00" if "TZ" in native else "")
+    end = " BC" if year != "12345" and not is_duckdb else ""
+    infinite.run(f"INSERT INTO {table} VALUES (1, '{day}{clock}{end}')")
+    name = tables.over(infinite, table, f"id INT, {declared}")
+    shown = f"{year}-01-02" + ("" if "DATE" in native else " 03:04:05.123456")
+    assert tables.rows(f"SELECT CAST(a AS STRING) FROM {name}") == [(shown,)]
+    assert tables.rows(f"SELECT id FROM {name} WHERE a IS NOT NULL") == [(1,)]
+    plan = tables.environment.sql_query(f"SELECT id, a FROM {name}")._plan
+    (rows,) = tables._run([plan], 1).collected
+    with pytest.raises(OverflowError, match=rf"column 'a': .*{year.replace('-0', '-')}.*CAST it to STRING"):
+        python_rows(rows, plan.schema)
+    asked = "(SELECT id, PROCTIME() AS p FROM (VALUES (1)) AS v(id)) AS v"
+    query = f"SELECT t.a FROM {asked} JOIN {name} FOR SYSTEM_TIME AS OF v.p AS t ON v.id = t.id"
+    with pytest.raises(Exception, match=r"column 'a': it has '\d+-01-02.*Python has the years 1 to 9999"):
+        tables.rows(query)
+
+
+def test_years_that_python_has_not_in_sqlite(tables: JdbcTables, tmp_path: Path) -> None:
+    place = of_sqlite(str(tmp_path / "x.db"))
+    table = place.create("id INT PRIMARY KEY, a DATE")
+    place.run(f"INSERT INTO {table} VALUES (1, '12345-01-02')")
+    name = tables.over(place, table, "id INT, a DATE")
+    with pytest.raises(Exception, match=r"column 'a' has '12345-01-02'.*Python has the years 1 to 9999"):
+        tables.rows(f"SELECT a FROM {name}")
 
 
 def test_looked_up_infinite_times(tables: JdbcTables, infinite: Place) -> None:

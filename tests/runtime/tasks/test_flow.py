@@ -722,6 +722,30 @@ def test_who_is_still_behind_in_the_next_epoch_does_not_hold_that_up() -> None:
     assert (SEEN, waiting(flow)) == ([0, 1, 2, 3], 1)
 
 
+def test_who_has_caught_up_has_his_time_again() -> None:
+    flow, plan = slow_task()
+    flow.step(0)
+    settle(flow, LATE_NANOSECONDS)
+    next_epoch(flow, plan)
+    settle(flow, LATE_NANOSECONDS)
+    assert (len(SEEN), waiting(flow)) == (5, 0)
+    for number in range(3):
+        flow.deliver(packet(number, number, run=2))
+    flow.deliver(mark(3, run=2))
+    assert settle(flow, LATE_NANOSECONDS + 1).ended
+    assert (len(SEEN), waiting(flow)) == (8, 0)
+
+
+def test_in_an_epoch_in_which_nothing_may_wait_nothing_is_put_off() -> None:
+    """As of a job that is drained."""
+    flow, _ = slow_task()
+    assert flow._order is not None
+    flow._order = replace(flow._order, work_millis=None)
+    for now in range(20):
+        flow.step(now * LATE_NANOSECONDS)
+    assert (len(SEEN), waiting(flow)) == (5, 0)
+
+
 def test_what_is_put_off_gives_credit_for_one_element() -> None:
     flow, _ = slow_task()
     flow.step(0)

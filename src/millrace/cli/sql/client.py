@@ -135,7 +135,9 @@ def _writes(statement: s.Statement) -> bool:
     """Whether it fills tables."""
     if isinstance(statement, s.CreateTable):
         return statement.query is not None
-    return isinstance(statement, (s.Insert, s.StatementSet))
+    if isinstance(statement, s.StatementSet):
+        return bool(statement.inserts)
+    return isinstance(statement, s.Insert)
 
 
 def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:

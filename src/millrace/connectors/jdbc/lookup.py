@@ -39,11 +39,27 @@ class JdbcLookup(StoreLookup):
 
     def ask(self, connection: Any, keys: Sequence[tuple[Any, ...]]) -> Sequence[Found]:
         pairs = self._pairs(connection, keys)
-        columns = self._database.dialect.columns_of([row for _, row in pairs], [each.type for each in self._columns])
+        columns = self._values([row for _, row in pairs])
         answers: list[list[tuple[Any, ...]]] = [[] for _ in keys]
         for (place, _), row in zip(pairs, zip(*columns)):
             answers[place].append(row)
         return answers
+
+    def _values(self, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+        """The rows as columns of Python values.
+
+        :raises ValueError: one that there is none for; says in which column.
+        """
+        dialect = self._database.dialect
+        try:
+            return dialect.columns_of(rows, [each.type for each in self._columns])
+        except ValueError:
+            for place, column in enumerate(self._columns):
+                try:
+                    dialect.columns_of([(row[place],) for row in rows], [column.type])
+                except ValueError as error:
+                    raise ValueError(f"table {self._name}, column '{column.name}': {error}") from None
+            raise
 
     def _pairs(self, connection: Any, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
         dialect = self._database.dialect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.tables.metadata import check_writable
 from millrace.relational.rows import Rows
 from millrace.relational.sources import ALL_KINDS, TableContext, TableFactory, TableSink
 
@@ -29,4 +30,5 @@ class BlackholeFactory(TableFactory):
     identifier = "blackhole"
 
     def sink(self, table: TableContext) -> TableSink:
+        check_writable(table)
         return BlackholeSink()

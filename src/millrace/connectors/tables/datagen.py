@@ -11,6 +11,7 @@ from millrace.common.source import Source
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction
 from millrace.connectors.rate import RateLimiterStrategy
 from millrace.connectors.tables.generators import Generator, SequenceGenerator, generator
+from millrace.connectors.tables.metadata import check_readable
 from millrace.relational.option_types import whole_number
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
@@ -70,6 +71,7 @@ class DatagenFactory(TableFactory):
     optional = ("number-of-rows", "rows-per-second", "seed", "fields.", "scan.parallelism")
 
     def source(self, table: TableContext) -> TableSource:
+        check_readable(table)
         names = [column.name for column in table.columns]
         fields: dict[str, dict[str, str]] = {}
         for key, value in table.options.items():

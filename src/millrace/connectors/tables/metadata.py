@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,32 @@ from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.canonical import canonical
 from millrace.relational.functions.times.zones import local_times
+from millrace.relational.sources import TableContext
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
+from millrace.util.exceptions import TableException
+from millrace.util.similar import did_you_mean
+
+
+def check_readable(table: TableContext, readable: Collection[str] = ()) -> None:
+    """:raises TableException: a metadata column that messages of the connector don't have."""
+    _check(table, readable, "has no metadata", "")
+
+
+def check_writable(table: TableContext, writable: Collection[str] = ()) -> None:
+    """:raises TableException: a metadata column that the sink does not write; its table says which are not VIRTUAL."""
+    _check(table, writable, "does not write metadata", ". Declare the column as VIRTUAL")
+
+
+def _check(table: TableContext, known: Collection[str], what: str, advice: str) -> None:
+    for name, key, _ in table.metadata:
+        if key not in known:
+            there = f"; there are {', '.join(known)}" if known else ""
+            raise TableException(
+                f"table {table.summary}, column '{name}': connector '{table.options.get('connector')}' {what} "
+                f"'{key}'{did_you_mean(key, list(known))}{there}{advice}"
+            )
+
 
 TIME = t.LocalZonedTimestampType(3)
 """of what messages tell as ms since the epoch"""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.tables.metadata import check_writable
 from millrace.connectors.tables.row_text import row_text
 from millrace.relational.nodes import Schema
 from millrace.relational.python_rows import python_rows
@@ -83,4 +84,5 @@ class PrintFactory(TableFactory):
     optional = ("print-identifier", "standard-error")
 
     def sink(self, table: TableContext) -> TableSink:
+        check_writable(table)
         return PrintSink(table)

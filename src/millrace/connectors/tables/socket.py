@@ -10,6 +10,7 @@ import pyarrow as pa
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.connectors.tables.metadata import check_readable
 from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
 from millrace.formats.tables.registry import format_factory, format_names, format_options
 from millrace.relational.formats import DecodingFormat, FormatContext
@@ -73,6 +74,7 @@ class SocketFactory(TableFactory):
         return ("byte-delimiter", "max-retry", DEAD_LETTERS, *(f"{name}." for name in format_names()))
 
     def source(self, table: TableContext) -> TableSource:
+        check_readable(table)
         options = TableOptions(table)
         delimiter = options.number("byte-delimiter")
         delimiter = LINE_FEED if delimiter is None else delimiter

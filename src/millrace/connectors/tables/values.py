@@ -12,7 +12,7 @@ from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext,
 from millrace.common.source import Source
 from millrace.common.types import Row, RowKind
 from millrace.connectors.collection import CollectionSource
-from millrace.relational.nodes import Schema
+from millrace.relational.nodes import Field, Schema
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
@@ -34,15 +34,16 @@ _results: dict[str, list[Row]] = {}
 
 
 def register_values(data_id: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Rows for tables WITH ('connector' = 'values', 'data-id' = ...): sequences in the order of the columns, or ``Row``
-    with kinds."""
+    """Rows for tables WITH ('connector' = 'values', 'data-id' = ...): sequences in the order of the physical columns,
+    then of the metadata columns, or ``Row`` with kinds."""
     made = [row if isinstance(row, Row) else Row(*row) for row in rows]
     with _lock:
         _data[data_id] = made
 
 
 def results_of(table: str) -> list[Row]:
-    """What was written into a table of this process, in order: ``catalog.database.table``."""
+    """What was written into a table of this process, in order: ``catalog.database.table``. Metadata columns that are
+    not VIRTUAL come last."""
     with _lock:
         return list(_results.get(table, ()))
 
@@ -108,7 +109,7 @@ class _Keeper(Committer[list[Row]]):
 class _Sink(Sink[Rows]):
     def __init__(self, table: TableContext) -> None:
         self._table = table.summary
-        self._columns = table.columns
+        self._columns = _all_columns(table)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Rows]:
         return _Writer(self._columns)
@@ -143,11 +144,17 @@ class ValuesFactory(TableFactory):
         if rows is None:
             raise ValueError(f"table {table.summary}: there are no values '{data_id}': register_values() comes first")
         size = int(table.options.get("batch-size", "8192"))
-        parts = [rows_of(rows[start : start + size], table.columns) for start in range(0, len(rows), size)]
+        columns = _all_columns(table)
+        parts = [rows_of(rows[start : start + size], columns) for start in range(0, len(rows), size)]
         return ValuesSource(parts, _mode(table, "changelog-mode", "I"))
 
     def sink(self, table: TableContext) -> TableSink:
         return ValuesSink(table, _mode(table, "sink-changelog-mode", "I,UB,UA,D"))
+
+
+def _all_columns(table: TableContext) -> Schema:
+    """Physical columns, then those of metadata: rows have a value for each, whatever its key says."""
+    return (*table.columns, *(Field(name, kind) for name, _, kind in table.metadata))
 
 
 def _mode(table: TableContext, option: str, default: str) -> frozenset[RowKind]:

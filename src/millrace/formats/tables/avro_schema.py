@@ -15,7 +15,7 @@ import pyarrow as pa
 from millrace.formats.tables.problems import NoForm
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
-from millrace.relational.canonical import cut_digits
+from millrace.relational.canonical import canonical
 from millrace.relational.decimals import fit
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows
@@ -27,7 +27,7 @@ RECORD = "org.apache.flink.avro.generated.record"
 """the name of the record; readers in Java look at it"""
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _MOMENTS = (Family.TIMESTAMP, Family.INSTANT)
-_AS_IT_IS = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.BYTES, Family.DATE}
+_AS_IT_IS = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.BYTES, Family.DATE, *_MOMENTS}
 _UTC = dt.timezone.utc
 
 Convert = Callable[[Any], Any]
@@ -176,11 +176,10 @@ def avro_columns(records: Iterable[Mapping[str, Any]], columns: Schema) -> list[
 
 def _column(values: list[Any], kind: DataType) -> pa.Array:
     family = family_of(kind)
-    if family in _AS_IT_IS or (family is Family.TEXT and set(map(type, values)) <= {str, type(None)}):
-        return pa.array(values, arrow_type(kind))
-    if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
-        return cut_digits(pa.array(values, arrow_type(kind)), kind.precision)  # Arrow brings what has a zone to UTC
-    return pa.array(list(map(_inner(_reader(kind)), values)), arrow_type(kind))
+    # Arrow brings what has a zone to UTC.
+    plain = family in _AS_IT_IS or (family is Family.TEXT and set(map(type, values)) <= {str, type(None)})
+    found = values if plain else list(map(_inner(_reader(kind)), values))
+    return canonical(pa.array(found, arrow_type(kind)), kind)
 
 
 def _reader(kind: DataType) -> Convert:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from millrace.formats.tables.options import Options
 from millrace.formats.tables.problems import malformed
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.functions.strings.encodings import decoded_text, encoded_text
 from millrace.relational.rows import Rows, record_batch
@@ -117,7 +118,8 @@ class RawNumbers(DecodingFormat):
         if family_of(self._kind) is Family.BOOLEAN:
             values = values != 0
         mask = np.asarray(messages.is_null()) if messages.null_count else None
-        return Decoded(Rows(record_batch([pa.array(values, mask=mask)], len(messages))), None)
+        column = canonical(pa.array(values, mask=mask), self._kind)
+        return Decoded(Rows(record_batch([column], len(messages))), None)
 
 
 class RawEncoding(EncodingFormat):

@@ -15,6 +15,7 @@ from millrace.relational.rows import Kinds, Rows, concat, record_batch
 from millrace.relational.types import DataType
 from millrace.runtime.bases.base import Operator
 from millrace.runtime.bases.keyed import keyed_backend
+from millrace.runtime.bases.named_frames import named_frame
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
@@ -118,6 +119,7 @@ class TableOperator(Operator, Generic[C]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
+        self._under_its_name = named_frame(f"operator {context.name!r}, made at {context.origin}")
         config = self.config
         self.least_slice = config.least_slice
         self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
@@ -148,17 +150,17 @@ class TableOperator(Operator, Generic[C]):
         if not len(rows):
             return
         try:
-            self.receive(rows, input)
+            self._under_its_name(self.receive, rows, input)
         except Exception as error:
             raise self.context.error(error) from error
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
         try:
-            self.advance(watermark)
+            self._under_its_name(self.advance, watermark)
             in_time = self.flushes_before_watermarks and self.config.timely
             if in_time or watermark == MAX_WATERMARK:
-                self.flush()
+                self._under_its_name(self.flush)
         except Exception as error:
             raise self.context.error(error) from error
         self.output.mark(self.passed_on(watermark))
@@ -171,7 +173,7 @@ class TableOperator(Operator, Generic[C]):
 
     def _flush(self) -> None:
         try:
-            self.flush()
+            self._under_its_name(self.flush)
         except Exception as error:
             raise self.context.error(error) from error
 

@@ -167,8 +167,6 @@ class FlowTask:
         """whether there was nothing more to come when the epoch began"""
         self._open = 0
         """channels over which the mark has not come"""
-        self._carries = False
-        """whether something had been put off when the epoch began"""
         self._late_at: int | None = None
         """when what is not done by then is put off (ns)"""
         self._is_put_off = False
@@ -232,7 +230,8 @@ class FlowTask:
         if order.aligned:
             return
         self.task.begin_flow(order, results)
-        self._carries = any(lane.gate.waiting for lane in self._gates.values())
+        for gate_lane in self._gates.values():
+            gate_lane.carries = bool(gate_lane.gate.waiting)
         self._changed.begin()
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
@@ -320,7 +319,9 @@ class FlowTask:
         """Whether a source has read something in this epoch, or something was put off until it."""
         if self._order is None:
             return False
-        return self._carries or any(lane.member.fork.records for lane in self._sources.values())
+        return any(lane.member.fork.records for lane in self._sources.values()) or any(
+            lane.carries for lane in self._gates.values()
+        )
 
     def take_printed(self) -> tuple[str, ...]:
         """What has been printed since the last time, unless the epoch is aligned: that shows all of it at its end."""
@@ -373,7 +374,7 @@ class FlowTask:
         if self._has_all and not self._in_flight:
             self._closing = True
             self.out += self.manifest.sending(self.task.end())
-            self._late_at = now + self._late
+            self._late_at = None if self._nothing_waits else now + self._late
             return self._close(now)
         tight = [lane for lane in self._lanes if not lane.clear]
         self.task.watch.switch(PRESSED if any(lane.ready(now) for lane in tight) else READING)
@@ -504,12 +505,18 @@ class FlowTask:
         """Whether everything of the epoch is here, and done or put off."""
         return self._has_ended and (self._is_put_off or not any(lane.has_work for lane in self._gates.values()))
 
+    @property
+    def _nothing_waits(self) -> bool:
+        """Whether all of the epoch is to be done, however long that takes."""
+        return self._order is None or not self._order.keep_state or self._order.work_millis is None
+
     def _is_late(self, now: int) -> bool:
         """Whether what there is to do shall be put off."""
-        if self._is_put_off or self._order is None or not self._order.keep_state or not self._has_ended:
+        if self._is_put_off or self._nothing_waits or not self._has_ended:
             return False
         if self._late_at is None:
-            self._late_at = now if self._carries else now + self._late
+            behind = any(lane.carries for lane in self._gates.values())
+            self._late_at = now if behind else now + self._late
         return now >= self._late_at and any(lane.has_work for lane in self._gates.values())
 
     def _put_off(self) -> None:
@@ -572,7 +579,7 @@ class FlowTask:
 
 
 def _is_slow(gate: Gate) -> bool:
-    each = gate.each_nanoseconds
+    each = max(gate.each_nanoseconds, gate.operator.calls_ahead(1)[1] * _MILLISECOND)
     return each >= LONG_NANOSECONDS or (each >= SLOW_NANOSECONDS and gate.records >= SLOW_ELEMENTS)
 
 

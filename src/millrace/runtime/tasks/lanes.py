@@ -63,7 +63,7 @@ class Lane(ABC):
     def fitting(self, elements: int) -> int:
         """For how many of so many elements there is room, if as much comes of them as of the last ones."""
         for writer, share in zip(self._writers, self._shares):
-            elements = min(elements, int(writer.room / share))
+            elements = min(elements, max(0, int(writer.room / share)))
         return elements
 
     def _learn(self, elements: int, written: Sequence[int]) -> None:
@@ -113,6 +113,8 @@ class GateLane(Lane):
         """where there is more room now"""
         self._is_put_off = False
         """whether what waits does so for the next epoch"""
+        self.carries = False
+        """whether something waits that was put off in an earlier epoch"""
 
     def fitting(self, elements: int) -> int:
         return super().fitting(self.gate.operator.fitting(elements))
@@ -143,6 +145,7 @@ class GateLane(Lane):
     def _hand_on(self, now: int) -> None:
         if self._going_on is None:
             if not self.gate.waiting:
+                self.carries = False
                 self._take()
             self._going_on = self.gate.resume()
         going_on = next(self._going_on, _END) is not _END
@@ -151,6 +154,7 @@ class GateLane(Lane):
             going_on = next(self._going_on, _END) is not _END
         if not going_on:
             self._going_on = None
+            self.carries = self.carries and bool(self.gate.waiting)
             self._done(now)
 
     def _take(self) -> None:

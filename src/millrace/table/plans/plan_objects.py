@@ -63,7 +63,7 @@ class PlanObjects:
             if found is None:
                 raise problem(f"the compiled plan calls function {value['name']}, which is not in the catalog")
             return found[0]
-        table = self._current(value["table"])
+        table = self._current(value["table"], kind == "sink")
         factory = self._session.connectors.factory_of(table.options, table.summary)
         made: TableSource | TableSink | LookupTableSource
         if kind == "lookup":
@@ -79,9 +79,9 @@ class PlanObjects:
         made.table = table
         return made
 
-    def _current(self, value: dict[str, Any]) -> TableContext:
+    def _current(self, value: dict[str, Any], is_sink: bool) -> TableContext:
         """The table as the plan has it. If the catalog has one of its name, too, its columns must be the same."""
-        from millrace.table.sessions.table_info import table_context
+        from millrace.table.sessions.table_info import table_context, written
 
         settings = self._session.config.to_map()
         path = tuple(value["path"])
@@ -91,8 +91,10 @@ class PlanObjects:
             now = table_context(ObjectIdentifier(*path), found.table, {}, self._session)
         options = _with_secrets(value, {} if now is None else now.options)
         table = _read({**value, "options": options}, settings, self._session.streaming)
-        if now is None:
+        if now is None or found is None:
             return table
+        if is_sink:
+            now, table = written(now, found.table), written(table, found.table)
         for what in ("columns", "metadata", "primary_key", "partition_keys"):
             if getattr(now, what) != getattr(table, what):
                 raise problem(

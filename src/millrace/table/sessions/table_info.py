@@ -282,17 +282,25 @@ def sink_info(
             f"{identifier} is {table.distribution}, and the connector '{context.options.get('connector')}' has no "
             "buckets: ALTER TABLE ... DROP DISTRIBUTION"
         )
+    schema = table.get_unresolved_schema()
+    context = written(context, table)
     sink = session.connectors.factory_of(context.options, context.summary).sink(context)
     sink.table = context
-    schema = table.get_unresolved_schema()
-    written = [column for column in schema.columns if column.expression is None and not column.virtual]
+    filled = [column for column in schema.columns if column.expression is None and not column.virtual]
     physical = {column.name: column for column in context.columns}
-    fields = [physical.get(column.name) or Field(column.name, _type(column)) for column in written]
-    names = [column.name for column in written]
+    fields = [physical.get(column.name) or Field(column.name, _type(column)) for column in filled]
+    names = [column.name for column in filled]
     rest = tuple(column.name for column in schema.columns if column.name not in names)
     # Metadata columns come behind the physical ones, as the connector has them.
     ordered = sorted(fields, key=lambda field: field.name not in physical)
-    return SinkInfo(context.path, tuple(ordered), sink, context.partition_keys, rest)
+    return SinkInfo(context.path, tuple(ordered), sink, context.partition_keys, rest, tuple(names))
+
+
+def written(context: TableContext, table: CatalogBaseTable) -> TableContext:
+    """A table for its sink, which finds what it writes by its place among the metadata columns: those that are only
+    read are none of them."""
+    virtual = {column.name for column in table.get_unresolved_schema().columns if column.virtual}
+    return replace(context, metadata=tuple(each for each in context.metadata if each[0] not in virtual))
 
 
 def _type(column: Declared) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Rel, Sink
 from millrace.table.not_yet import not_yet
 from millrace.table.plans.explaining import explain
-from millrace.table.sessions.table_result import TableResult, plain
+from millrace.table.sessions.table_result import TableResult, done, plain
 from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
@@ -95,7 +95,8 @@ def _query(statement: s.Query, session: Session) -> TableResult:
 
 
 def _insert(statement: s.Insert | s.StatementSet, session: Session) -> TableResult:
-    return session.engine.execute(plans_of(statement, session), session)
+    plans = plans_of(statement, session)
+    return session.engine.execute(plans, session) if plans else done()
 
 
 def _explain(statement: s.Explain, session: Session) -> TableResult:

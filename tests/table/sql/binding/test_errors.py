@@ -131,6 +131,7 @@ WRONG = [
         "SELECT * FROM TABLE(»HOP(TABLE bids, DESCRIPTOR(ts), INTERVAL '7' MINUTE, INTERVAL '1' HOUR)«)",
         "the size of HOP (3600000 ms) must be a multiple of its slide (420000 ms)",
     ),
+    ("SELECT »CURRENT_WATERMARK(ts)« FROM asks", "CURRENT_WATERMARK takes an event time attribute"),
     ("SELECT COUNT(*) FROM asks GROUP BY TUMBLE(»ts«, INTERVAL '1' HOUR)", "TUMBLE needs a time attribute"),
     (
         "SELECT »TUMBLE_START(ts, INTERVAL '2' HOUR)« FROM bids GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)",

@@ -78,8 +78,8 @@ def next_bound(connection: Any, table: TableId, column: str, start: Any, greates
 def selected(schema: TableSchema) -> str:
     """The columns of a table in a SELECT, so that values are as exact as in the log."""
     return ", ".join(
-        # Servers write a FLOAT with six digits.
-        f"({name(column.name)} + 0e0)" if base(column.native) == "float" else name(column.name)
+        # Servers write a FLOAT with six digits. Where 0 were added to it, -0.0 would lose its sign.
+        f"({name(column.name)} * 1e0)" if base(column.native) == "float" else name(column.name)
         for column in schema.columns
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
@@ -16,7 +17,7 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection, is_taken, library, opened
 from millrace.connectors.jdbc.dialects.literals import constant
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
-from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
+from millrace.connectors.jdbc.dialects.values import FETCH, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, YEARS
 from millrace.relational.arrow import arrow_type
 from millrace.relational.canonical import canonical
 from millrace.relational.rows import record_batch
@@ -24,6 +25,8 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import CharType, DataType, DecimalType
 from millrace.relational.values import to_arrow, to_python
 
+_FAR = re.compile(r"^\d{5,}-|\(BC\)")
+"""times that the driver leaves texts"""
 _ROWS, _AT = "millrace rows", '"millrace at"'
 _PUSHED = (Family.INTEGER, Family.TEXT, Family.DATE, Family.DECIMAL)
 
@@ -79,14 +82,20 @@ class DuckDbDialect(Dialect):
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         labels = [f"millrace k{number}" for number in range(len(keys))]
         asked = pa.table([*values, pa.array(range(len(values[0])))], [*labels, "millrace at"])
-        equal = " AND ".join(f"{self.name(name)} = {self.name(label)}" for (name, _), label in zip(keys, labels))
+        equal = " AND ".join(
+            # What is read is filled up with blanks; the file has it as it was written.
+            f"rtrim({self.name(name)}, ' ') = rtrim({self.name(label)}, ' ')"
+            if isinstance(kind, CharType)
+            else f"{self.name(name)} = {self.name(label)}"
+            for (name, kind), label in zip(keys, labels)
+        )
         query = f"SELECT {_AT}, {wanted} FROM {table} JOIN {self.name(_ROWS)} ON {equal}"
         with _registered(connection, asked):
             return [(row[0], tuple(row[1:])) for row in connection.raw.execute(query).fetchall()]
 
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         columns = zip(*rows) if rows else [()] * len(kinds)
-        return [to_python(_read(pa.array(column), kind), kind) for column, kind in zip(columns, kinds)]
+        return [to_python(_read(_column(column), kind), kind) for column, kind in zip(columns, kinds)]
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -139,6 +148,13 @@ def _check(target: Target) -> None:
         raise ValueError("a database in memory is seen by no other process: name a file")
 
 
+def _column(values: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:  # UBIGINT and HUGEINT
+        return pa.array([None if value is None else Decimal(value) for value in values])
+
+
 def _read(column: pa.Array, kind: DataType) -> pa.Array:
     """A column of a query in the form that plans have for its type.
 
@@ -148,10 +164,17 @@ def _read(column: pa.Array, kind: DataType) -> pa.Array:
     try:
         if isinstance(kind, DecimalType) and pa.types.is_floating(column.type):
             return to_arrow([None if value is None else _decimal(value) for value in column.to_pylist()], kind)
+        if isinstance(kind, DecimalType) and pa.types.is_decimal(column.type):
+            # Digits after the point that are too many are rounded, as they are of all databases.
+            column = pc.round(column, min(kind.scale, column.type.scale), "half_towards_infinity")
         if pa.types.is_temporal(wanted) != pa.types.is_temporal(column.type) and not _says_it(column.type):
             raise pa.ArrowInvalid("one of them is a time")
         made = _finite(column, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if pa.types.is_temporal(wanted) and pa.types.is_string(column.type):
+            far = next((value for value in column.to_pylist() if value and _FAR.search(value)), None)
+            if far is not None:
+                raise ValueError(f"it has {far!r}, which is no {kind} here{YEARS}") from None
         raise ValueError(f"it has {column.type}, which cannot be read as {kind}: {error}") from None
     if isinstance(kind, CharType):
         return pc.utf8_rpad(made, kind.length)

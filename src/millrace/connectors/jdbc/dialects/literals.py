@@ -113,12 +113,21 @@ def sql(column: pa.Array, kind: DataType, escape: Callable[[pa.Array], pa.Array]
         texts = pc.if_else(column, "1", "0")
     elif family is Family.BYTES:
         texts = pa.array([None if value is None else f"x'{value.hex()}'" for value in column.to_pylist()], pa.string())
-    elif family in (Family.INTEGER, Family.DECIMAL, Family.APPROXIMATE):
+    elif family is Family.APPROXIMATE:
+        texts = _approximate(column)
+    elif family in (Family.INTEGER, Family.DECIMAL):
         texts = pc.cast(column, pa.string())
     else:
         bare = _naive(column) if family in (Family.INSTANT, Family.TIMESTAMP) else pc.cast(column, pa.string())
         texts = pc.binary_join_element_wise(pa.scalar("'"), escape(bare), pa.scalar("'"), "")
     return pc.fill_null(texts, "NULL")
+
+
+def _approximate(column: pa.Array) -> pa.Array:
+    """Numbers as DOUBLEs with all their digits, FLOATs too: databases compare these with what a FLOAT is exactly, and
+    the largest one with fewer digits would be too large. The exponent keeps the sign of -0.0."""
+    texts = pc.cast(pc.cast(column, pa.float64()), pa.string())
+    return pc.if_else(pc.match_substring(texts, "e"), texts, pc.binary_join_element_wise(texts, "e0", ""))
 
 
 def _naive(column: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ from millrace.connectors.jdbc.dialects.literals import constant, pieces, rows_of
 from millrace.connectors.jdbc.dialects.matching import by_value
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
 from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, columns_of, fetched
-from millrace.relational.type_table import Family
+from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
 _MISSING = "pymysql can't be imported, which MySQL and MariaDB need: pip install 'millrace-streaming[mysql]' ({})"
@@ -102,6 +102,11 @@ class MySqlDialect(Dialect):
         if isinstance(value, str) and "\\" in value:
             return None
         return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
+
+    def selected(self, name: str, kind: DataType) -> str:
+        # Servers write a FLOAT with six digits, a DOUBLE with all; a text stays what it is.
+        read = self.name(name)
+        return f"IF(TRUE, {read}, 0e0) AS {read}" if family_of(kind) is Family.APPROXIMATE else read
 
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
         with (

@@ -14,7 +14,7 @@ from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.libpq import arguments, uri
 from millrace.connectors.jdbc.dialects.literals import constant, joined, plain
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
-from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
+from millrace.connectors.jdbc.dialects.values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, YEARS
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.canonical import canonical
@@ -40,6 +40,8 @@ _ENDS = {
     )
 }
 """type -> what its infinite values are here: a driver would make any time of them"""
+_MOST_DIGITS = 1_000
+"""of a numeric that is rounded by its type"""
 _CHUNK = 50_000
 _PASSING = ("08", "40", "53", "55P03", "57P")
 """beginnings of SQLSTATEs: no connection, a conflict of transactions, no room, a lock, shutting down"""
@@ -64,6 +66,7 @@ class PostgreSqlDialect(Dialect):
     def open(self, target: Target) -> Any:
         connection = psycopg().connect(**arguments(target))
         connection.prepare_threshold = None  # poolers between us and the database do not know such statements
+        _read_far_times_as_texts(connection)
         return connection
 
     def is_passing(self, error: BaseException) -> bool:
@@ -205,7 +208,9 @@ def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
         return _in_type(expression, kind.element_type, depth + "[]")
     if isinstance(kind, t.DecimalType):
         # As text: Arrow has no numbers with any number of digits.
-        return f"{expression}::text{depth}" if depth else f"round({expression}::numeric, {kind.scale})::text"
+        if depth:
+            return f"{expression}::numeric({_MOST_DIGITS}, {kind.scale}){depth}::text{depth}"
+        return f"round({expression}::numeric, {kind.scale})::text"
     cast = f"{expression}::{_READ[type(kind)]}{depth}"
     ends = _ENDS.get(_READ[type(kind)])
     if ends is None:
@@ -242,13 +247,50 @@ def _padded(column: pa.Array, kind: DataType) -> pa.Array:
     return pc.utf8_rpad(column, kind.length) if isinstance(kind, t.CharType) else column
 
 
+def _read_far_times_as_texts(connection: Any) -> None:
+    """The driver's own error for a time that Python does not have names no column."""
+    from psycopg import DataError
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+
+    def lenient(base: Any) -> type[Loader]:
+        class Lenient(Loader):
+            def __init__(self, oid: int, context: Any = None) -> None:
+                super().__init__(oid, context)
+                self._own = base(oid, context)
+
+            def load(self, data: Any) -> Any:
+                try:
+                    return self._own.load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return Lenient
+
+    for name in ("date", "timestamp", "timestamptz"):
+        oid = connection.adapters.types[name].oid
+        connection.adapters.register_loader(oid, lenient(connection.adapters.get_loader(oid, Format.TEXT)))
+
+
 def _python(values: list[Any], kind: DataType) -> list[Any]:
     """What psycopg gives, which ``_in_type`` has brought near."""
+    if family_of(kind) in (Family.DATE, Family.TIMESTAMP, Family.INSTANT, Family.ARRAY):
+        for value in values:
+            _refuse_far(value, kind)
     if isinstance(kind, t.DecimalType):
         return to_python(pa.array(values, pa.string()).cast(arrow_type(kind)), kind)
     if isinstance(kind, t.CharType):
         return [None if value is None else value.ljust(kind.length) for value in values]
     return values
+
+
+def _refuse_far(value: Any, kind: DataType) -> None:
+    """:raises ValueError: a time that the driver has left a text."""
+    if isinstance(kind, t.ArrayType):
+        for each in value or ():
+            _refuse_far(each, kind.element_type)
+    elif isinstance(value, str) and family_of(kind) is not Family.TEXT:
+        raise ValueError(f"it has {value!r}, which is no {kind} here{YEARS}")
 
 
 def _e(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -17,8 +18,9 @@ from millrace.connectors.jdbc.dialects.literals import constant
 from millrace.connectors.jdbc.dialects.matching import by_value
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
 from millrace.connectors.jdbc.dialects.values import columns_of, fetched
+from millrace.relational.decimals import EXACT
 from millrace.relational.type_table import ByFamily, Family, conversion, family_of
-from millrace.relational.types import DataType
+from millrace.relational.types import CharType, DataType
 from millrace.relational.values import to_python
 
 _MOST = 30_000
@@ -80,7 +82,12 @@ class SqliteDialect(Dialect):
         values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         names = ", ".join(self.name(name) for name, _ in keys)
-        asked = self._rows(values, [kind for _, kind in keys])
+        kinds = [kind for _, kind in keys]
+        spelled = [conversion(kind, _SPELLINGS) for kind in kinds]
+        asked: list[tuple[Any, ...]] = []
+        for plain, written in zip(zip(*map(to_python, values, kinds)), self._rows(values, kinds)):
+            ways = [{each, *more(value)} for value, each, more in zip(plain, written, spelled)]
+            asked += itertools.product(*ways)
         found: list[Any] = []
         step = _MOST // len(keys)
         with closing(connection.cursor()) as cursor:
@@ -123,6 +130,43 @@ class SqliteDialect(Dialect):
         return list(zip(*made))
 
 
+
+
+def _decimal_spellings(value: Decimal) -> set[str]:
+    return {format(value.normalize(EXACT), "f")}
+
+
+def _clock_spellings(value: dt.time) -> set[str]:
+    """With as many digits as others may have written."""
+    text = value.isoformat("microseconds")
+    found = {text, text.rstrip("0").rstrip(".")}
+    if not value.microsecond % 1000:
+        found.add(value.isoformat("milliseconds"))
+    if not value.microsecond:
+        found.add(value.isoformat("seconds"))
+    if not value.microsecond and not value.second:
+        found.add(value.isoformat("minutes"))
+    return found
+
+
+def _moment_spellings(value: dt.datetime) -> set[str]:
+    ends = [""]
+    if value.tzinfo is not None:
+        value, ends = value.astimezone(dt.timezone.utc), ["", "Z", "+00:00"]
+    day, clocks = value.date().isoformat(), _clock_spellings(value.time())
+    return {f"{day}{between}{clock}{end}" for between in " T" for clock in clocks for end in ends}
+
+
+_SPELLINGS: ByFamily = {
+    **dict.fromkeys(
+        (Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.BYTES, Family.DATE), lambda kind: lambda value: ()
+    ),
+    Family.TEXT: lambda kind: lambda value: {value.rstrip(" ")} if isinstance(kind, CharType) else (),
+    Family.DECIMAL: lambda kind: _decimal_spellings,
+    Family.TIME: lambda kind: _clock_spellings,
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: _moment_spellings),
+}
+"""how else a value of a key may be written in a column, which may have texts of any form"""
 _TO_DRIVER: ByFamily = {
     Family.BOOLEAN: lambda kind: int,
     Family.DECIMAL: lambda kind: lambda value: format(value, "f"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -10,23 +11,31 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.relational.rows import record_batch
-from millrace.relational.type_table import ByFamily, Family, conversion
+from millrace.relational.type_table import ByFamily, Family, conversion, family_of
 from millrace.relational.types import CharType, DataType
 from millrace.relational.values import to_arrow
 
 FETCH = 10_000
+YEARS = ": Python has the years 1 to 9999. Declare the column as STRING"
+"""what to do about a time of another year"""
+_FAR = re.compile(r"-\d|\d{5,}-|\d+-\d+-\d+.*BC")
+_DATED = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
 FIRST_DAY, LAST_DAY = dt.date.min, dt.date.max
 FIRST_MOMENT, LAST_MOMENT = dt.datetime.min, dt.datetime.max
 """what ``-infinity`` and ``infinity`` of a database are, which are before and after all times that Python has"""
 
 
-def columns_of(rows: Sequence[Sequence[Any]], kinds: Sequence[DataType]) -> list[list[Any]]:
+def columns_of(
+    rows: Sequence[Sequence[Any]], kinds: Sequence[DataType], names: Sequence[str] = ()
+) -> list[list[Any]]:
     """Rows as columns.
 
+    :param names: of the columns, for errors.
     :raises ValueError: a value is not of the type that is declared.
     """
     columns = zip(*rows) if rows else [()] * len(kinds)
-    return [_converted(column, kind, place) for place, (column, kind) in enumerate(zip(columns, kinds))]
+    titles = [f"'{name}'" for name in names] or [f"{place} of the query" for place in range(1, len(kinds) + 1)]
+    return [_converted(column, kind, title) for column, kind, title in zip(columns, kinds, titles)]
 
 
 def from_driver(kind: DataType) -> Callable[[Any], Any]:
@@ -34,13 +43,18 @@ def from_driver(kind: DataType) -> Callable[[Any], Any]:
     return conversion(kind, _FROM_DRIVER)
 
 
-def _converted(column: Sequence[Any], kind: DataType, place: int) -> list[Any]:
+def _converted(column: Sequence[Any], kind: DataType, title: str) -> list[Any]:
     convert = from_driver(kind)
     try:
         return [convert(value) for value in column]
     except (ValueError, TypeError, ArithmeticError) as error:
         wrong = next(value for value in column if _fails(convert, value))
-        raise ValueError(f"column {place + 1} of the query has {wrong!r}, which is no {kind}: {error}") from None
+        raise ValueError(f"column {title} has {wrong!r}, which is no {kind}: {error}{_advice(wrong, kind)}") from None
+
+
+def _advice(value: Any, kind: DataType) -> str:
+    far = isinstance(value, str) and _FAR.match(value) and family_of(kind) in _DATED
+    return YEARS if far else ""
 
 
 def _fails(convert: Callable[[Any], Any], value: Any) -> bool:
@@ -53,8 +67,9 @@ def _fails(convert: Callable[[Any], Any], value: Any) -> bool:
 
 def fetched(cursor: Any, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
     """The rows of a cursor as batches."""
+    names = [each[0] for each in cursor.description]
     while rows := cursor.fetchmany(fetch or FETCH):
-        columns = columns_of(rows, kinds)
+        columns = columns_of(rows, kinds, names)
         yield record_batch([to_arrow(column, kind) for column, kind in zip(columns, kinds)], len(rows))
 
 

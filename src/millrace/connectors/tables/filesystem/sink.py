@@ -61,7 +61,8 @@ class FileSystemSink(TableSink):
         folders = None
         if len(fixed) == len(self._layout.partition_keys):
             # Without partitions the whole table, "".
-            folders = (folder_of(fixed, [text_of(partition[key], default_name) for key in fixed]),)
+            kinds = {column.name: column.type for column in self._layout.columns}
+            folders = (folder_of(fixed, [text_of(partition[key], kinds[key], default_name) for key in fixed]),)
         return self._replacing(Replaced(folders, self._success_name()))
 
     def _replacing(self, replaced: Replaced) -> FileSystemSink:

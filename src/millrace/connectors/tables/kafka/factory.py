@@ -24,6 +24,7 @@ from millrace.connectors.tables.kafka.options import (
 )
 from millrace.connectors.tables.kafka.sink import KafkaTableSink
 from millrace.connectors.tables.kafka.source import KafkaTableSource, Topic
+from millrace.connectors.tables.metadata import check_writable
 from millrace.formats.tables.registry import format_names
 from millrace.relational.sources import UPSERT, TableContext, TableFactory, TableSink, TableSource
 from millrace.util.exceptions import TableException
@@ -181,8 +182,8 @@ def _target(options: KafkaOptions, table: TableContext) -> str | None:
 
 def _written(table: TableContext) -> dict[str, int]:
     """The metadata columns of what is written, behind the physical ones."""
-    names = [key for _, key, _ in table.metadata if key in WRITABLE]
-    return {key: len(table.columns) + place for place, key in enumerate(names)}
+    check_writable(table, WRITABLE)
+    return {key: len(table.columns) + place for place, (_, key, _) in enumerate(table.metadata)}
 
 
 def _sink(serializer: RowsSerializer, options: KafkaOptions, table: TableContext) -> KafkaSink:  # type: ignore[type-arg]

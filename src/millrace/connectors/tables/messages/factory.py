@@ -13,6 +13,7 @@ from millrace.connectors.messages.sending import MessageEncoder
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.messages.rows import MessageMetadata, RowsDecoder, RowsEncoder
+from millrace.connectors.tables.metadata import check_writable
 from millrace.connectors.tables.watermark_options import WATERMARK_OPTIONS, source_watermarks
 from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
 from millrace.formats.tables.registry import format_names
@@ -109,7 +110,8 @@ class MessageTableFactory(TableFactory):
 
     def sink(self, table: TableContext) -> TableSink:
         options = TableOptions(table)
-        written = tuple(key for _, key, _ in table.metadata if key in self.writable)
+        check_writable(table, self.writable)
+        written = tuple(key for _, key, _ in table.metadata)
         encoding = self._format(table).encoding(table.columns, table)
         encoder = self.encoder(table, RowsEncoder(encoding, len(table.columns), written, self.to))
         sink = _told(table, self.make_sink, options, encoder)

@@ -38,7 +38,7 @@ class BadValue(ValueError):
 class CsvColumn:
     """Reads the fields of one column.
 
-    :param null: the text of NULL; for what is not text an empty field is NULL as well.
+    :param null: the text of NULL; for what is neither text nor bytes an empty field is NULL as well.
     :param separator: between the elements of arrays and rows.
     :param lenient: what does not fit is NULL.
     :raises NoForm: for a type that CSV cannot hold.
@@ -50,6 +50,7 @@ class CsvColumn:
         self._separator = separator
         self._lenient = lenient
         self._family = family_of(kind)
+        self._empty_is_value = self._family is Family.BYTES
         parts = parts_of(kind) if self._family in _WITH_PARTS else ()
         if any(family_of(part) in _WITH_PARTS for part in parts):
             raise NoForm(f"CSV has no form for arrays and rows inside of {kind}")
@@ -68,9 +69,10 @@ class CsvColumn:
         if self._family in _WITH_PARTS:
             return self._array(texts) if self._family is Family.ARRAY else self._row(texts)
         if is_few(len(texts)):
-            return self._one_by_one([each and (each.strip() or None) for each in texts.to_pylist()])
+            return self._one_by_one([each and each.strip() for each in texts.to_pylist()])
         texts = pc.utf8_trim_whitespace(texts)
-        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        if not self._empty_is_value:
+            texts = pc.if_else(pc.equal(texts, ""), None, texts)
         try:
             return values_of_texts(texts, self._kind, SQL)
         except (pa.ArrowException, ValueError):
@@ -81,7 +83,10 @@ class CsvColumn:
         values: list[Any] = []
         for row, text in enumerate(texts):
             try:
-                values.append(None if not text else self._parse(text))
+                if text is None or (not text and not self._empty_is_value):
+                    values.append(None)
+                else:
+                    values.append(self._parse(text))
             except ValueError as error:
                 if not self._lenient:
                     raise BadValue(row, error) from error

@@ -11,6 +11,7 @@ from millrace.formats.tables.options import IGNORE, Options
 from millrace.formats.tables.problems import NoForm, malformed
 from millrace.formats.tables.protobuf.fields import Field, fields_of
 from millrace.relational.arrow import arrow_type
+from millrace.relational.canonical import canonical
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
@@ -104,7 +105,7 @@ class ProtobufDecoding(DecodingFormat):
             for field, column in zip(fields, values):
                 column.append(field.read(parsed))
             numbers.append(number)
-        columns = [pa.array(each, arrow_type(field.type)) for each, field in zip(values, fields)]
+        columns = [canonical(pa.array(each, arrow_type(field.type)), field.type) for each, field in zip(values, fields)]
         return Decoded(Rows(record_batch(columns, len(numbers))), np.array(numbers, np.int64), skipped)
 
 

@@ -66,9 +66,10 @@ def _to_text(source: DataType, target: DataType, zone: str) -> Kernel | None:
     if isinstance(source, t.BooleanType):
         return lambda column: pc.if_else(column, pa.scalar("TRUE"), pa.scalar("FALSE"))
     if isinstance(source, _TIMESTAMPS) and source.precision <= 6:
-        width = 20 + source.precision if source.precision else 19
+        # Counted from the end: years before 0 and after 9999 have five digits and more.
+        end = source.precision - 6 if source.precision else -len(".000000")
         local = _local(source, zone)
-        return lambda column: pc.utf8_slice_codeunits(local(column).cast(pa.string()), 0, width)
+        return lambda column: pc.utf8_slice_codeunits(local(column).cast(pa.string()), 0, end or None)
     return None
 
 

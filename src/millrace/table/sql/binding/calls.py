@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from millrace.relational.casting import cast_to
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
-from millrace.relational.rex import Call, Literal, Rex, UdfCall
+from millrace.relational.nodes import ROWTIME
+from millrace.relational.rex import Call, Literal, OuterRef, Ref, Rex, UdfCall
 from millrace.relational.types import DecimalType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
@@ -26,6 +28,9 @@ from millrace.table.sql.text.errors import did_you_mean
 
 _WORD_OPTIONS = {"TRIM": "side", "IS JSON": "kind"}
 """Functions with a fixed word that is not a unit of time, and the option that it becomes."""
+_WATERMARK = "CURRENT_WATERMARK"
+_TYPED_BY_FIRST = ("+", "-", "COALESCE", "IFNULL", "MAX", "MIN")
+"""whose result Flink takes for an event time attribute where the first argument is one"""
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST")
 
 
@@ -64,7 +69,29 @@ def bind_call(tree: nodes.Node, block: Block) -> Rex:
     if find_scalar(name) is None:
         fail(tree, f"unknown function {path[-1]}(){did_you_mean(path[-1], _known(block))}")
     args, options = bound_arguments(name, arguments, block)
+    check_time_argument(tree, name, arguments, block)
     return built_in(tree, name, args, options)
+
+
+def check_time_argument(tree: nodes.Node, name: str, arguments: Sequence[nodes.Node], block: Block) -> None:
+    """Refuse CURRENT_WATERMARK of what is no event time attribute; batch mode has none."""
+    if name == _WATERMARK and len(arguments) == 1 and block.environment.resolver.streaming:
+        if not _is_event_time(arguments[0], block):
+            fail(
+                tree,
+                f"{name} takes an event time attribute: a column with a WATERMARK that no cast, no other computation "
+                "and no regular join has changed",
+            )
+
+
+def _is_event_time(tree: nodes.Node, block: Block) -> bool:
+    """Whether it is an event time attribute, or a function that has its type from one."""
+    if isinstance(tree, nodes.Call) and tree.this.upper() in _TYPED_BY_FIRST and tree.expressions:
+        return _is_event_time(tree.expressions[0], block)
+    if not isinstance(tree, nodes.Column):
+        return False
+    found = bind(tree, replace(block, intercept=None))
+    return isinstance(found, OuterRef) or (isinstance(found, Ref) and block.columns[found.index].time == ROWTIME)
 
 
 def path_of(tree: nodes.Node) -> tuple[str, ...]:

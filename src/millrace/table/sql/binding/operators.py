@@ -9,7 +9,13 @@ from millrace.relational.casting import cast_to, is_text
 from millrace.relational.rex import Call, Literal, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced, taken_by_user
+from millrace.table.sql.binding.calls import (
+    bound_arguments,
+    built_in,
+    check_time_argument,
+    refuse_misplaced,
+    taken_by_user,
+)
 from millrace.table.sql.binding.constants import constant, fold
 from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
@@ -28,6 +34,7 @@ def _built_in(tree: nodes.BuiltIn, block: Block) -> Rex:
         return special(tree, block)
     refuse_misplaced(tree, tree.this, block)
     args, options = bound_arguments(tree.this, tree.expressions, block)
+    check_time_argument(tree, tree.this, tree.expressions, block)
     if tree.this == "ROW":
         # The Table API counts the fields of row(..) from f0, SQL those of ROW(..) from EXPR$0.
         options = {**(options or {}), "names": tuple(f"f{at}" for at in range(len(args)))}

@@ -40,12 +40,20 @@ class SinkInfo:
 
     path: tuple[str, str, str]
     columns: Schema
-    """the columns that are written, in order: physical ones and metadata that is not VIRTUAL"""
+    """the columns that are written, in the order of the sink: physical ones, then metadata that is not VIRTUAL"""
     sink: Any
     """a ``TableSink``"""
     partition_keys: tuple[str, ...] = ()
     not_written: tuple[str, ...] = ()
     """computed and virtual columns: they cannot be named in an INSERT"""
+    declared: tuple[str, ...] = ()
+    """the columns that are written as the table declares them, which an INSERT goes by; empty: in the order of the
+    sink"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What an INSERT without names of columns fills, in its order."""
+        return self.declared or tuple(column.name for column in self.columns)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 
@@ -15,6 +16,7 @@ from millrace.table.sql.text.tokens import Kind, Token
 N = TypeVar("N", bound=nodes.Node)
 T = TypeVar("T")
 
+_COMMENT = re.compile(r"--|//|/\*")
 _BEGINNINGS = ("SELECT", "INSERT", "CREATE", "DROP", "ALTER", "SHOW", "USE", "DESCRIBE", "EXPLAIN", "EXECUTE", "BEGIN")
 """first words of statements, where no statement goes on with them"""
 
@@ -147,6 +149,21 @@ class Cursor:
         if self.token.kind is not Kind.STRING:
             self.fail_expecting(what)
         return self._named(self.advance())
+
+    def unbroken(self, pattern: re.Pattern[str], what: str) -> Name:
+        """The text that begins with the next token and matches a pattern, as it is written.
+
+        :raises SqlParseError: a comment would begin in it.
+        """
+        if self.token.kind is Kind.END:
+            self.fail_expecting(what)
+        start = self.token.start
+        match = pattern.match(self.source.text, start)
+        if match is None or _COMMENT.search(match.group()):
+            self.fail("what has blanks, quotes or the beginning of a comment in it stands in single quotes")
+        while self.token.start < match.end():
+            self.advance()
+        return Name(match.group(), Position(self.source, start, match.end()))
 
     def _named(self, token: Token) -> Name:
         return Name(token.text, Position(self.source, token.start, token.end))

@@ -32,6 +32,7 @@ VALUES = [
     (D.INT(), -7, "-7"),
     (D.BIGINT(), 2**62, "4611686018427387904"),
     (D.DOUBLE(), 1e10, "1.0E10"),
+    (D.DOUBLE(), 0.10000000149011612, "0.10000000149011612"),
     (D.DECIMAL(8, 2), Decimal("10.50"), "10.50"),
     (D.DATE(), dt.date(2024, 5, 6), "2024-05-06"),
     (D.TIME(3), dt.time(10, 0), "10:00"),
@@ -44,12 +45,16 @@ VALUES = [
 
 @pytest.mark.parametrize(("kind", "value", "text"), VALUES, ids=[str(each[2]) for each in VALUES])
 def test_values_and_their_texts(kind: Any, value: Any, text: str) -> None:
-    assert text_of(value, DEFAULT_NAME) == text
+    assert text_of(value, kind, DEFAULT_NAME) == text
     assert value_of(text, kind, DEFAULT_NAME) == value
 
 
+def test_a_float_has_the_digits_that_tell_it_apart() -> None:
+    assert text_of(0.10000000149011612, D.FLOAT(), DEFAULT_NAME) == "0.1"
+
+
 def test_the_empty_text_is_written_as_null_as_in_flink() -> None:
-    assert text_of("", DEFAULT_NAME) == DEFAULT_NAME
+    assert text_of("", D.STRING(), DEFAULT_NAME) == DEFAULT_NAME
 
 
 def test_characters_that_paths_cannot_have() -> None:

@@ -65,7 +65,8 @@ class Partitioner:
         key = (*values, *map(type, values))
         found = self._folders.get(key)
         if found is None:
-            found = folder_of(self._keys, [text_of(value, self._default_name) for value in values])
+            texts = [text_of(value, kind, self._default_name) for value, kind in zip(values, self._types)]
+            found = folder_of(self._keys, texts)
             self._folders[key] = found
         return found
 

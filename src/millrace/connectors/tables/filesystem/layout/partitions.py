@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
-from millrace.common.text import double_text
+from millrace.common.text import double_text, float_text
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.parsing import CastError, parser
@@ -62,14 +62,14 @@ def texts_of(folder: str) -> dict[str, str]:
     return {unquote(key): unquote(value) for key, equals, value in parts if equals}
 
 
-def text_of(value: Any, default_name: str) -> str:
-    """A value (in its Python form) as Java shows it."""
+def text_of(value: Any, kind: DataType, default_name: str) -> str:
+    """A value (in the Python form of its type) as Java shows it."""
     if value is None:
         return default_name
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return double_text(value)
+        return float_text(value) if isinstance(kind, t.FloatType) else double_text(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, dt.datetime):

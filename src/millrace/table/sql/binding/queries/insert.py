@@ -52,7 +52,7 @@ def insert_plan(
     table = {column.name: column for column in sink.columns}
     for name in columns or ():
         _check_column(name if isinstance(name, Name) else tree, name, table, sink, static)
-    wanted = list(columns) if columns is not None else [each.name for each in sink.columns if each.name not in static]
+    wanted = list(columns) if columns is not None else [name for name in sink.names if name not in static]
     if len(wanted) != len(plan.schema):
         given = ", ".join(f"{each.name} {each.type}" for each in plan.schema)
         fail(

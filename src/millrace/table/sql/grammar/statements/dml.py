@@ -49,7 +49,12 @@ def insert(cursor: Cursor) -> Insert:
     return Insert(path, found, columns, spec, overwrite, options, on_conflict, position=cursor.span(begin))
 
 
-def statement_set(cursor: Cursor) -> StatementSet:
+def statement_block(cursor: Cursor) -> StatementSet:
+    """BEGIN STATEMENT SET; .. END as a statement of its own: nothing may be in it, as in Flink's client."""
+    return statement_set(cursor, may_be_empty=True)
+
+
+def statement_set(cursor: Cursor, may_be_empty: bool = False) -> StatementSet:
     """BEGIN STATEMENT SET; .. END, or STATEMENT SET BEGIN .. END.
 
     :raises SqlParseError: something else than INSERT in it, or nothing.
@@ -68,7 +73,7 @@ def statement_set(cursor: Cursor) -> StatementSet:
             cursor.fail_expecting("INSERT, or END of the statement set")
         inserts.append(insert(cursor))
         cursor.expect(";")
-    if not inserts:
+    if not inserts and not may_be_empty:
         cursor.fail("a statement set needs an INSERT at least", begin)
     return StatementSet(tuple(inserts), position=cursor.span(begin))
 

@@ -18,7 +18,7 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "DROP": create.drop,
     "ALTER": alter.alter,
     "INSERT": dml.insert,
-    "BEGIN": dml.statement_set,
+    "BEGIN": dml.statement_block,
     "STATEMENT": dml.statement_set,
     "EXECUTE": utility.run,
     "COMPILE": utility.compile_plan,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from millrace.table.sql.grammar.common import names, partition, with_options
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements.create import create
@@ -22,9 +24,11 @@ from millrace.table.sql.statements import (
     StopJob,
     UnloadModule,
 )
+from millrace.table.sql.text.names import Name
 from millrace.table.sql.text.tokens import Kind
 
 DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+_PLAIN_KEY, _PLAIN_VALUE = re.compile(r"[^\s'\"`;=]+"), re.compile(r"[^\s'\"`;]+")
 
 
 def explain(cursor: Cursor) -> Explain:
@@ -47,30 +51,23 @@ def set_option(cursor: Cursor) -> Set:
     cursor.expect("SET")
     if cursor.token.kind is Kind.END:
         return Set()
-    if cursor.token.kind is Kind.WORD:
-        key = _plain_key(cursor)
-        cursor.fail(f"keys and values of SET stand in single quotes: SET '{key}' = '..'")
-    key = cursor.string("a key in single quotes")
+    key = _key(cursor)
     cursor.expect("=")
-    return Set(key, cursor.string("a value in single quotes"))
+    if cursor.token.kind is Kind.STRING:
+        return Set(key, cursor.string())
+    return Set(key, cursor.unbroken(_PLAIN_VALUE, "a value"))
 
 
 def reset(cursor: Cursor) -> Reset:
     cursor.expect("RESET")
     if cursor.token.kind is Kind.END:
         return Reset()
-    if cursor.token.kind is Kind.WORD:
-        cursor.fail(f"the key of RESET stands in single quotes: RESET '{_plain_key(cursor)}'")
-    return Reset(cursor.string("a key in single quotes"))
+    return Reset(_key(cursor))
 
 
-def _plain_key(cursor: Cursor) -> str:
-    """The words, dots and dashes that come next; nothing is read."""
-    distance = 0
-    while cursor.peek(distance + 1).word in (".", "-"):
-        distance += 2
-    start, end = cursor.token.start, cursor.peek(distance).end
-    return cursor.source.text[start:end]
+def _key(cursor: Cursor) -> Name:
+    """A key of the configuration, in single quotes or without."""
+    return cursor.unbroken(_PLAIN_KEY, "a key") if cursor.token.kind is Kind.WORD else cursor.string("a key")
 
 
 def load(cursor: Cursor) -> LoadModule:
