@@ -76,7 +76,8 @@ class _AvroRecords(SplitRecords[dict[str, Any]]):
             records.extend(islice(self._left, _RECORDS))
         except BROKEN as error:
             read = self._position + len(records)
-            raise RecordError(f"{self._path}, after record {read}: {reason(error)}") from error
+            place = f", after record {read}" if read else ""
+            raise RecordError(f"{self._path}{place}: not an Avro file: {reason(error)}") from error
         self._position += len(records)
         return records or None
 
