@@ -20,12 +20,11 @@ from tests.flink.plain import plain_python, plain_time
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
-from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.run import optimised, options_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.testing.local import LocalEngine
 
@@ -105,8 +104,8 @@ def epochs_of(asked: Asked) -> list[list[Change]]:
     """The changelog of a query in streaming mode, by epochs of one record, or of one file with more."""
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
-    plan = optimise(asked.plan, surroundings_of(asked.environment._session))
-    add_to_program([plan], streams._program, options_of(asked.environment._session))
+    plans = optimised([asked.plan], asked.environment._session)
+    add_to_program(plans, streams._program, options_of(asked.environment._session))
     now = [0]
     engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])
     epochs = []

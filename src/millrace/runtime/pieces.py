@@ -131,11 +131,11 @@ class PieceSize:
         "_nanoseconds",
         "_pace",
         "_pieces",
-        "_steady",
         "each_nanoseconds",
         "has_fallen",
         "most",
         "size",
+        "steady",
     )
 
     def __init__(
@@ -151,7 +151,7 @@ class PieceSize:
         """slow ones of a single element, since more was tried"""
         self._largest = 0
         """elements of the largest one since the size has fallen"""
-        self._steady = steady
+        self.steady = steady
         self._pace = 0
         """elements that a piece of the right length would have, by the last one"""
         self.each_nanoseconds = 0
@@ -169,7 +169,7 @@ class PieceSize:
         self._largest = max(self._largest, elements)
         self.each_nanoseconds = nanoseconds // max(elements, 1)
         longest = self._nanoseconds
-        if self._steady:
+        if self.steady:
             self._pace = elements * longest // max(nanoseconds, 1)
         if nanoseconds > longest // 4:
             longest = max(longest, int(MUCH_MORE * self._costs.fixed))

@@ -3,8 +3,8 @@
     python -m tests.flink.suites.record           # are the cases still those that are kept?
     python -m tests.flink.suites.record --keep    # keep them
 
-It takes an hour or two. With ``--folder`` each part, and the queries of each test, stay there as soon as they are whole,
-and a run that is begun once more reads only what is missing.
+It takes an hour or two. With ``--folder`` each part, and the queries of each test, stay there as soon as they are
+whole, and a run that is begun once more reads only what is missing.
 
 Only facts are kept: inputs, texts of SQL, values, types and messages that the tests expect.
 """

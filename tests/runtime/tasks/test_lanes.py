@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import FlowWriter
-from millrace.runtime.tasks.lanes import LEAST_SHARE, Lane
+from millrace.runtime.pieces import PieceSize, piece_size
+from millrace.runtime.tasks.inbox import Inbox
+from millrace.runtime.tasks.lanes import LEAST_SHARE, GateLane, Lane
+from millrace.runtime.tasks.leading import Lead
+from millrace.runtime.tasks.waiting import Channel, Waiting
 
 
 class Edge:
@@ -74,3 +82,75 @@ def test_there_is_room_for_one_where_the_edge_has_some(turns: list[tuple[int, in
         lane.hand_on(elements, made)
     assert (lane.fitting(1) >= 1) == (room >= 1)
     assert lane.fitting(7) >= min(7, room)
+
+
+# -- how much comes at once -------------------------------------------------------------------------------------------
+
+
+class Columns:
+    """A gate whose operator takes some ms for a batch, however large."""
+
+    open_channels: frozenset[Channel] = frozenset()
+    cut = 0
+
+    def __init__(self, fixed_ms: int) -> None:
+        self.size: PieceSize = piece_size(calls_for_each=False)
+        self.size.size = 16  # as after a bad time
+        self.waiting: deque[Waiting] = deque()
+        self.records = 0
+        self.now = 0
+        self.pieces: list[int] = []
+        self._fixed = fixed_ms * 1_000_000
+        self.operator = self
+        self.has_calls_in_flight = False
+
+    @property
+    def piece(self) -> int:
+        return self.size.size
+
+    @property
+    def wanted(self) -> int:
+        return self.size.wanted
+
+    def decoded(self, channel: Channel, payload: bytes) -> tuple[list[Waiting], int]:
+        return [Waiting(0, channel, Chunk([None] * len(payload)))], len(payload)
+
+    def resume(self) -> Iterator[None]:
+        while self.waiting:
+            content = self.waiting.popleft().content
+            assert isinstance(content, Chunk)
+            left = len(content)
+            while left:
+                elements = min(left, self.size.size)
+                took = self._fixed + 1_000 * elements
+                self.now += took
+                self.size.took(elements, took)
+                self.pieces.append(elements)
+                self.records += elements
+                left -= elements
+                yield
+
+
+@pytest.mark.parametrize("fixed_ms", [1, 20, 60])
+@pytest.mark.parametrize("active", [[0], [0, 1], [0, 1, 2, 3], [3]])
+def test_pieces_grow_whatever_channels_bring_something(active: list[int], fixed_ms: int) -> None:
+    """There is more than enough to do, and a piece costs mostly what one of few elements does."""
+    gate = Columns(fixed_ms)
+    inboxes = [Inbox((0, channel)) for channel in range(4)]
+    lane = GateLane(cast(Any, Member(gate)), inboxes, Lead())
+    sent, numbers = [0] * 4, [0] * 4
+    for _ in range(400):
+        for channel in active:
+            inbox = inboxes[channel]
+            if fitting := inbox.room.granted - sent[channel]:
+                lane.came(inbox, Packet(0, 0, channel, numbers[channel], b"x" * fitting, 1))
+                sent[channel] += fitting
+                numbers[channel] += 1
+        while lane.ready(gate.now):
+            lane.turn(gate.now)
+    assert max(gate.pieces[-20:]) >= 4_096
+
+
+class Member:
+    def __init__(self, gate: Columns) -> None:
+        self.gate = gate

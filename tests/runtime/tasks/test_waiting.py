@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -14,7 +15,7 @@ from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Broadcast, Custom, Forward, Global, Hash, Partitioner, Rebalance
 from millrace.runtime.state.restoring.saved import EarlierState
-from millrace.runtime.tasks.waiting import Waiting, WithWaiting, joined, parted, share, without_waiting
+from millrace.runtime.tasks.waiting import Channel, Waiting, WithWaiting, joined, parted, share, without_waiting
 
 MAX_PARALLELISM = 8
 KEYED, SPREAD, TO_ALL, TO_FIRST, CHOSEN = range(5)
@@ -164,7 +165,7 @@ def test_what_waits_stands_beside_the_small_state() -> None:
 
 
 @st.composite
-def from_a_channel(draw: st.DrawFn) -> list[Waiting]:
+def from_a_channel(draw: st.DrawFn, channel: Channel = (0, 0)) -> list[Waiting]:
     """Elements and marks, as a packet has them."""
     found: list[Waiting] = []
     for _ in range(draw(st.integers(0, 4))):
@@ -172,7 +173,7 @@ def from_a_channel(draw: st.DrawFn) -> list[Waiting]:
         times = draw(st.none() | st.lists(st.none() | st.integers(), min_size=len(values), max_size=len(values)))
         keys = draw(st.none() | st.just([half(value) for value in values]))
         content = draw(st.just(Chunk(values, times, keys)) | MARKS)
-        found.append(Waiting(0, (0, 0), content))
+        found.append(Waiting(0, channel, content))
     return found
 
 
@@ -189,11 +190,20 @@ def told(items: list[Waiting]) -> list[Any]:
     return found
 
 
-@given(from_a_channel(), from_a_channel())
-def test_packets_of_a_channel_become_one(first: list[Waiting], then: list[Waiting]) -> None:
+@given(from_a_channel(), from_a_channel() | from_a_channel((0, 1)))
+def test_packets_become_one(first: list[Waiting], then: list[Waiting]) -> None:
     before = told(first), told(then)
-    both = joined(first, then)
+    both = joined([*first, *then])
     assert told(both) == [*before[0], *before[1]]
     assert (told(first), told(then)) == before, "what was sent may go elsewhere, too"
-    if first and then and isinstance(first[-1].content, Chunk) and isinstance(then[0].content, Chunk):
-        assert len(both) == len(first) + len(then) - 1
+    assert not any(isinstance(one.content, Chunk) and isinstance(two.content, Chunk) for one, two in pairwise(both))
+    marks = [each for each in [*first, *then] if not isinstance(each.content, Chunk)]
+    assert [each for each in both if not isinstance(each.content, Chunk)] == marks, "with their channels"
+
+
+@given(from_a_channel(), from_a_channel())
+def test_elements_of_two_inputs_stay_apart(first: list[Waiting], then: list[Waiting]) -> None:
+    others = [each._replace(input=1) for each in then]
+    both = joined([*first, *others])
+    for input, before in enumerate((first, others)):
+        assert told([each for each in both if each.input == input]) == told(before)

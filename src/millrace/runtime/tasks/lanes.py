@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from millrace.runtime.bases.base import Operator, ReadingOperator
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import FlowWriter
-from millrace.runtime.tasks.inbox import Inbox
+from millrace.runtime.tasks.inbox import SPAN_NANOSECONDS, Inbox
 from millrace.runtime.tasks.leading import Lead
 from millrace.runtime.tasks.member import Member
 from millrace.runtime.tasks.slices import COST_FACTOR, LONGEST_NANOSECONDS
-from millrace.runtime.tasks.waiting import joined
+from millrace.runtime.tasks.waiting import Channel, Waiting, joined
 from millrace.runtime.tasks.wiring import Gate
 
 DRY_NANOSECONDS = 5_000_000
@@ -107,8 +107,12 @@ class GateLane(Lane):
         self._filled: deque[Inbox] = deque()
         """those in which something waits; the first one has its turn"""
         self._going_on: Iterator[None] | None = None
-        self._taken: tuple[Inbox, int, int] | None = None
-        """(where the packet came from that the gate is at, its elements, its bytes)"""
+        self._taken: list[tuple[Inbox, int, int]] = []
+        """(where packets came from that the gate is at, their elements, their bytes)"""
+        self._recent: deque[tuple[int, Channel]] = deque()
+        """when (ns) it was done with something of which channel, within the span of its room"""
+        self._active: Counter[Channel] = Counter()
+        """the channels of these"""
         self.news: list[Inbox] = []
         """where there is more room now"""
         self._is_put_off = False
@@ -158,36 +162,50 @@ class GateLane(Lane):
             self._done(now)
 
     def _take(self) -> None:
-        """The next packet: the channels take turns."""
+        """The next packets, as many as make a piece: the channels take turns."""
         leads = self.leads
         if self.lead.aside and not leads:
             self.gate.waiting.extend(self.lead.take_back())
             return
-        inbox = self._next_inbox(leads)
+        if leads:
+            self._take_leading()
+            return
+        items: list[Waiting] = []
+        elements = 0
+        while self._filled and elements < self.gate.piece:
+            inbox = self._filled.popleft()
+            own = size = 0
+            while inbox and elements + own < self.gate.piece:
+                payload = inbox.take().payload
+                more, added = self.gate.decoded(inbox.channel, payload)
+                items += more
+                own, size = own + added, size + len(payload)
+            elements += own
+            self._taken.append((inbox, own, size))
+            if inbox:
+                self._filled.append(inbox)
+        self.gate.waiting.extend(joined(items) if len(self._taken) > 1 or len(items) > 1 else items)
+
+    def _take_leading(self) -> None:
+        """One packet: of the broadcast side, if there is one."""
+        inbox = self._next_inbox()
         if inbox is None:
             return
-        packet = inbox.take()
-        size = len(packet.payload)
-        items, elements = self.gate.decoded(inbox.channel, packet.payload)
-        while inbox and elements < self.gate.piece and not leads:
-            payload = inbox.take().payload
-            more, added = self.gate.decoded(inbox.channel, payload)
-            items = joined(items, more)
-            elements, size = elements + added, size + len(payload)
+        payload = inbox.take().payload
+        items, elements = self.gate.decoded(inbox.channel, payload)
         if inbox:
             self._filled.append(inbox)
-        if leads and inbox.channel not in self.lead.channels:
-            self.lead.put_aside(items, size)
+        if inbox.channel not in self.lead.channels:
+            self.lead.put_aside(items, len(payload))
         else:
             self.gate.waiting.extend(items)
-        self._taken = inbox, elements, size
+        self._taken.append((inbox, elements, len(payload)))
 
-    def _next_inbox(self, leads: bool) -> Inbox | None:
-        if leads:
-            for inbox in self._filled:
-                if inbox.channel in self.lead.channels:
-                    self._filled.remove(inbox)
-                    return inbox
+    def _next_inbox(self) -> Inbox | None:
+        for inbox in self._filled:
+            if inbox.channel in self.lead.channels:
+                self._filled.remove(inbox)
+                return inbox
         return self._filled.popleft() if self._filled else None
 
     def came(self, inbox: Inbox, packet: Packet) -> None:
@@ -210,10 +228,9 @@ class GateLane(Lane):
         if self._going_on is not None:
             deque(self._going_on, maxlen=0)  # no piece follows: the task's time is over
             self._going_on = None
-        if self._taken is not None:
-            inbox, elements, _ = self._taken
-            self._taken = None
+        for inbox, elements, _ in self._taken:
             self._leave(inbox, elements)
+        self._taken.clear()
         self.gate.waiting.extend(self.lead.take_back())
         while self._filled:
             inbox = self._filled.popleft()
@@ -238,12 +255,24 @@ class GateLane(Lane):
         return self.busy or bool(self._filled)
 
     def _done(self, now: int) -> None:
-        if self._taken is not None:
-            inbox, elements, size = self._taken
-            self._taken = None
-            inbox.room.took(now, elements, size, self.gate.wanted // len(self._inboxes))
+        if not self._taken:
+            return
+        recent, active = self._recent, self._active
+        for inbox, _, _ in self._taken:
+            recent.append((now, inbox.channel))
+            active[inbox.channel] += 1
+        while recent[0][0] < now - SPAN_NANOSECONDS:
+            channel = recent.popleft()[1]
+            active[channel] -= 1
+            if not active[channel]:
+                del active[channel]
+        # Together the channels over which something comes have room for a piece, or there would never be a full one.
+        least = -(-self.gate.wanted // len(active))
+        for inbox, elements, size in self._taken:
+            inbox.room.took(now, elements, size, least)
             if inbox.room.news():
                 self.news.append(inbox)
+        self._taken.clear()
 
 
 class SourceLane(Lane):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from millrace.runtime.bases.ahead import Times, times_of_groups
@@ -45,19 +46,24 @@ class Waiting(NamedTuple):
             yield self.content
 
 
-def joined(first: list[Waiting], then: list[Waiting]) -> list[Waiting]:
-    """What has come over one channel, one after the other: neighbouring elements become one chunk."""
-    if not first or not then:
-        return first or then
-    left, right = first[-1].content, then[0].content
-    if not isinstance(left, Chunk) or not isinstance(right, Chunk):
-        return [*first, *then]
-    both = Chunk([*left.values, *right.values], _both(left, right, "timestamps"), _both(left, right, "keys"))
-    return [*first[:-1], first[-1]._replace(content=both), *then[1:]]
+def joined(items: Iterable[Waiting]) -> list[Waiting]:
+    """The same in the same order, with one chunk of elements that follow each other, whatever channels of an input
+    they came over."""
+    found: list[Waiting] = []
+    for (input, has_elements), some in groupby(items, lambda each: (each.input, isinstance(each.content, Chunk))):
+        run = list(some)
+        if has_elements and len(run) > 1:
+            chunks = [each.content for each in run if isinstance(each.content, Chunk)]
+            values = list(chain.from_iterable(chunk.values for chunk in chunks))
+            whole = Chunk(values, _all_of(chunks, "timestamps"), _all_of(chunks, "keys"))
+            found.append(Waiting(input, run[0].channel, whole))
+        else:
+            found += run
+    return found
 
 
-def _both(left: Chunk, right: Chunk, name: str) -> list[Any] | None:
-    parts = [(getattr(chunk, name), len(chunk)) for chunk in (left, right)]
+def _all_of(chunks: Sequence[Chunk], name: str) -> list[Any] | None:
+    parts = [(getattr(chunk, name), len(chunk)) for chunk in chunks]
     if all(each is None for each, _ in parts):
         return None
     return [value for each, count in parts for value in (each if each is not None else [None] * count)]

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from operator import methodcaller
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 from millrace.relational.rows import count
 from millrace.runtime.bases.ahead import Ahead, Times
@@ -178,8 +178,10 @@ class Gate:
         before = watch.switch(self._slot)
         began = perf_counter_ns()
         outer = progress.begin(self, elements, left, began)
+        used = thread_time_ns() if self._size.steady else began
         self._hand_on(piece, input)
-        self._size.took(elements, perf_counter_ns() - began)
+        # What only computes is as long as its processor time: small pieces do not make a busy machine faster.
+        self._size.took(elements, (thread_time_ns() if self._size.steady else perf_counter_ns()) - used)
         keyed = self.operator.keyed_state()
         if keyed is not None:
             keyed.after_records(len(piece.values))

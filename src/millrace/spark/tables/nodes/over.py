@@ -25,7 +25,6 @@ from millrace.spark.tables.texts.aggregate_texts import (
     shifted_text,
 )
 
-
 MOST_ROWS = 1 << 30
 """rows of a partition at most: Spark counts them, and adds the distance of a bound, in 32 bits"""
 
