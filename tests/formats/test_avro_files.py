@@ -19,11 +19,14 @@ from millrace.common import WatermarkStrategy
 from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
+from millrace.connectors.tables.filesystem.formats.avro import AvroTableFormat
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSource
 from millrace.datastream.formats.avro import AvroBulkWriters, AvroInputFormat, AvroSchema, GenericRecordAvroTypeInfo
 from millrace.datastream.formats.parquet import AvroParquetReaders, AvroParquetWriters
 from millrace.formats.avro_files import AvroFileFormat
+from millrace.relational.nodes import Field
+from millrace.relational.types import IntType
 from millrace.testing import run_locally
 
 
@@ -109,6 +112,25 @@ def test_what_is_no_avro_file_is_named(tmp_path: Path) -> None:
     split = FileSplit(str(tmp_path / "a.avro"), 0, 19)
     with pytest.raises(RecordError, match=r"a\.avro: not an Avro file"):
         AvroFileFormat(WHOLE).open(split)
+
+
+@pytest.mark.parametrize("is_table", [False, True])
+def test_a_block_whose_records_are_cut_says_where_and_why(tmp_path: Path, is_table: bool) -> None:
+    """The sizes of the second block are right, but it says that it has one record more."""
+    schema, path = schema_of(n="int"), tmp_path / "a.avro"
+    with path.open("wb") as out:
+        fastavro.writer(out, schema.parsed, [{"n": 1}] * 50, sync_marker=b"s" * 16, sync_interval=25)
+    content = path.read_bytes()
+    assert content.count(bytes([50, 50])) == 2, "25 records in 25 bytes"
+    at = content.rindex(bytes([50, 50]))
+    path.write_bytes(content[:at] + bytes([52]) + content[at + 1 :])
+    split = FileSplit(str(path), 0, len(content))
+    columns = (Field("n", IntType()),)
+    table, records = AvroTableFormat(columns, {}, "t"), AvroFileFormat(schema)
+    opened: Any = table.open(split, columns) if is_table else records.open(split)
+    with pytest.raises(RecordError, match=r"a\.avro, after record 50: (not an Avro file: )?its bytes end in the middle of a record"):
+        opened.read_batch()
+    opened.close()
 
 
 def test_parquet_files_are_what_pyarrow_reads() -> None:

@@ -53,6 +53,16 @@ def test_whatever_goes_wrong_every_record_counts_once(first: int) -> None:
         assert happened.keys() >= KINDS
 
 
+SHOWN = {21765: "a driver dies behind an epoch that has changed nothing: its number was used once more"}
+"""seeds that have shown a mistake"""
+
+
+@pytest.mark.parametrize("seed", SHOWN)
+def test_what_was_found_once(seed: int) -> None:
+    report = simulate_flow(seed)
+    assert report.problem is None, report.render()
+
+
 _snapshot, _restore = SourceOperator.snapshot, SourceOperator.restore
 _deliver, _add = FlowTask.deliver, Backlog.add
 

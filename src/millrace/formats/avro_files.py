@@ -16,6 +16,7 @@ from millrace.connectors.file_system.source import FileSource
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.avro_blocks import BROKEN, avro_blocks
 from millrace.formats.avro_generic import AvroSchema, GenericRecordAvroTypeInfo
+from millrace.formats.avro_safe import reason
 
 __all__ = ["AvroBulkWriters", "AvroFileFormat", "AvroInputFormat"]
 
@@ -66,14 +67,17 @@ class _AvroRecords(SplitRecords[dict[str, Any]]):
             self._blocks: Iterator[Any] = iter(avro_blocks(self._stream))
         except BROKEN as error:
             self._stream.close()
-            raise self._problem(error) from error
+            raise RecordError(f"{self._path}: not an Avro file: {reason(error)}") from error
         self._left = self._records()
 
     def read_batch(self) -> list[dict[str, Any]] | None:
+        records: list[dict[str, Any]] = []
         try:
-            records = list(islice(self._left, _RECORDS))
+            records.extend(islice(self._left, _RECORDS))
         except BROKEN as error:
-            raise self._problem(error) from error
+            read = self._position + len(records)
+            place = f", after record {read}" if read else ""
+            raise RecordError(f"{self._path}{place}: not an Avro file: {reason(error)}") from error
         self._position += len(records)
         return records or None
 
@@ -83,10 +87,6 @@ class _AvroRecords(SplitRecords[dict[str, Any]]):
             if skip < block.num_records:
                 yield from islice(block, skip, None)
             skip = max(skip - block.num_records, 0)
-
-    def _problem(self, error: Exception) -> RecordError:
-        place = f", after record {self._position}" if self._position else ""
-        return RecordError(f"{self._path}{place}: not an Avro file: {str(error) or type(error).__name__}")
 
     def position(self) -> int:
         return self._position

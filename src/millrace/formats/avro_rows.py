@@ -10,7 +10,7 @@ from typing import Any
 from millrace.common import Row, Types
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.typeinfo import TypeInformation
-from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message
+from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message, reason
 
 __all__ = ["AvroRowDeserializationSchema", "AvroRowSerializationSchema"]
 
@@ -163,7 +163,7 @@ class AvroRowDeserializationSchema(DeserializationSchema):
         try:
             record = read_message(stream, self._schema.parsed, self._recursive)
         except UNREADABLE as error:
-            raise ValueError(f"no record of the Avro schema: {error or type(error).__name__}") from error
+            raise ValueError(f"no record of the Avro schema: {reason(error)}") from error
         if stream.tell() != len(message):
             raise ValueError(f"no record of the Avro schema: {len(message) - stream.tell()} bytes are left over")
         row: Row = self._convert(record)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["UNREADABLE", "is_recursive", "read_message"]
+__all__ = ["UNREADABLE", "is_recursive", "read_message", "reason"]
 
 UNREADABLE = (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError, RecursionError)
 """what is raised for bytes that are no record of a schema"""
+
+
+def reason(error: Exception) -> str:
+    """What is wrong with bytes, in words: of some errors fastavro has none that say it."""
+    if isinstance(error, EOFError):
+        return "its bytes end in the middle of a record"
+    if isinstance(error, IndexError):
+        return "a record has a branch of a union, or a symbol of an enum, that the schema does not have"
+    return str(error) or type(error).__name__
 
 
 def read_message(stream: Any, schema: Any, recursive: bool) -> Any:

@@ -17,7 +17,7 @@ from tests.cluster.running import Hit, Run
 from tests.cluster.test_cluster import SEED
 from tests.cluster.victims import Victim, kill
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 EXECUTORS = "local-cluster[3,1,700]"
 HITS = [Hit(Victim.EXECUTOR, kill, 1.0), Hit(Victim.OWNER, kill, 4.0)]
@@ -47,7 +47,7 @@ class Statements(Run):
 
     def survives(self, hits: Sequence[Hit] = HITS) -> None:
         """Run to the end, with these hits."""
-        self.hit(hits, random.Random(SEED), timeout=400)
+        self.hit(hits, random.Random(SEED), timeout=700)
 
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = '{}', 'format' = '{}'{})"

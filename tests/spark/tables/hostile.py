@@ -18,7 +18,7 @@ from millrace.table import EnvironmentSettings, StreamTableEnvironment, TableEnv
 
 ROOT = Path(__file__).parents[3]
 LIMIT = "8 mb"
-QUERIES = ("SELECT SUM(a) FROM {}", "SELECT COUNT(*) FROM {}", "SELECT a FROM {} WHERE a > 5 LIMIT 3")
+QUERIES = ("SELECT SUM(a) FROM {}", "SELECT COUNT(*) FROM {}")
 
 
 def settings(master: str) -> Configuration:

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.spark.tables.hostile import LIMIT, QUERIES
 
 from millrace.common.files.limits import VARIABLE
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 ROWS = 4_000
 AVRO = fastavro.parse_schema({"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]})
@@ -55,14 +56,27 @@ def empty(path: Path) -> None:
 
 
 def large_stripe(path: Path) -> None:
-    numbers = np.zeros(64 * MEGA, dtype="int64")
+    numbers = np.zeros(16 * MEGA, dtype="int64")
     orc.write_table(pa.table({"a": numbers}), path, compression="zlib", stripe_size=1 << 40)
 
 
 def large_block(path: Path) -> None:
     """64 MB of zeros in a block of some kB."""
     with path.open("wb") as file:
-        fastavro.writer(file, AVRO, ({"a": 0} for _ in range(64 * MEGA // 2)), codec="deflate", sync_interval=1 << 30)
+        fastavro.writer(file, AVRO, [], codec="deflate", sync_marker=b"s" * 16)
+        packed = zlib.compress(bytes(64 * MEGA), wbits=-15)
+        for number in (64 * MEGA, len(packed)):
+            file.write(varint(2 * number))
+        file.write(packed + b"s" * 16)
+
+
+def varint(number: int) -> bytes:
+    """As Avro writes it."""
+    found = bytearray()
+    while number >= 128:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def lying(path: Path) -> None:
@@ -78,8 +92,8 @@ def torn_block(path: Path) -> None:
 
 HOSTILE: dict[str, Callable[[Path], Any]] = {
     "parquet_truncated": truncated, "parquet_no_file": no_such_file, "parquet_zeros": zeros, "parquet_lie": lying,
-    "parquet_empty": empty, "orc_truncated": truncated, "orc_no_file": no_such_file, "orc_stripe": large_stripe,
-    "avro_truncated": truncated, "avro_no_file": no_such_file, "avro_block": large_block, "avro_torn": torn_block,
+    "orc_truncated": truncated, "orc_empty": empty, "orc_stripe": large_stripe,
+    "avro_truncated": truncated, "avro_block": large_block, "avro_torn": torn_block,
 }  # fmt: skip
 FINE = ("parquet_fine", "orc_fine", "avro_fine")
 
@@ -97,7 +111,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[st
             HOSTILE[name](folder / name / f"bad.{kind}")
     program = [sys.executable, "-m", "tests.spark.tables.hostile", "local-cluster[3,1,700]", str(folder)]
     environment = {**os.environ, VARIABLE: LIMIT}
-    said = subprocess.run(program, capture_output=True, text=True, timeout=580, env=environment)
+    said = subprocess.run(program, capture_output=True, text=True, timeout=880, env=environment)
     assert said.returncode == 0, said.stderr
     found: dict[str, list[dict[str, Any]]] = {}
     for line in said.stdout.splitlines():
@@ -109,15 +123,13 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[st
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_one_error_names_the_file(name: str, outcomes: dict[str, list[dict[str, Any]]]) -> None:
-    sum_, *others = outcomes[name]
+    sum_, count = outcomes[name]
     assert f"bad.{name.split('_')[0]}" in sum_.get("error", ""), sum_
-    for each in others:  # rows that are not looked at may hide it, but nothing else is told
-        assert "error" not in each or f"bad.{name.split('_')[0]}" in each["error"], each
+    assert f"bad.{name.split('_')[0]}" in count.get("error", ""), count
 
 
 @pytest.mark.parametrize("name", FINE)
 def test_good_ones_are_read(name: str, outcomes: dict[str, list[dict[str, Any]]]) -> None:
-    sum_, count, some = outcomes[name]
+    sum_, count = outcomes[name]
     assert sum_["rows"] == [[3 * sum(range(ROWS))]] and count["rows"] == [[3 * ROWS]]
-    assert len(some["rows"]) == 3 and all(a > 5 for (a,) in some["rows"])
     assert len(outcomes[name]) == len(QUERIES)

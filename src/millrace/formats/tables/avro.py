@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from millrace.formats.avro_safe import UNREADABLE, reason
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.options import Options
 from millrace.formats.tables.problems import NoForm, malformed
@@ -71,9 +72,9 @@ class AvroDecoding(_Avro, DecodingFormat):
                 continue
             try:
                 records.append(read(message, schema))
-            except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError) as error:
-                reason = f"not a record of the table's Avro schema: {error or type(error).__name__}"
-                raise malformed(self.table, number, message, reason) from error
+            except UNREADABLE as error:
+                text = f"not a record of the table's Avro schema: {reason(error)}"
+                raise malformed(self.table, number, message, text) from error
             numbers.append(number)
         columns = avro_columns(records, self.columns)
         return Decoded(Rows(record_batch(columns, len(records))), np.array(numbers, np.int64))

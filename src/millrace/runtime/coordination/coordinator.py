@@ -54,6 +54,8 @@ __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 
 _NOTHING: dict[int, SourceOrder] = {}
 
+RESERVED_AHEAD = 64
+"""Numbers of epochs that are recorded at once where epochs leave no other trace."""
 SWEEP_MS = 60_000
 """How often sinks look for what was prepared by runs of tasks that was never acknowledged."""
 SWEEP_AFTER_FAILURE_MS = 5_000
@@ -155,6 +157,10 @@ class Coordinator:
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._restored = RestoredStates()
         self._next_epoch = 1
+        self._reserved = 0
+        """the last number of which is recorded that it is in use"""
+        self._left_no_trace = False
+        """whether the last epoch has changed nothing and is no checkpoint"""
         self._epoch_began = self._epoch_began_steady = -1
         """when the last epoch was planned (ms)"""
         self._last: int | None = None
@@ -294,12 +300,15 @@ class Coordinator:
 
     def _take_number(self) -> int:
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
+        if self._left_no_trace and epoch > self._reserved and self.checkpoints is not None:
+            self._reserved = epoch + RESERVED_AHEAD  # one file for many epochs of a job that has nothing to do
+            self.checkpoints.epochs_begin(self._reserved)
         return epoch
 
     def _number_from(self, epoch: int) -> None:
         """Epochs have numbers from this one on. That is recorded, for the driver that comes after this one: an epoch
         may leave no other trace, and yet its tasks may be at work when its driver is long dead."""
-        self._next_epoch = epoch
+        self._next_epoch = self._reserved = epoch
         if self.checkpoints is not None:
             self.checkpoints.epochs_begin(epoch)
 
@@ -320,6 +329,7 @@ class Coordinator:
         self.figures.take(acks, self._chains.sizes(), self._clock())
         self._last = order.epoch
         path = self._conclude(order)
+        self._left_no_trace = path is None and all(ack.delta_bytes is ack.full_bytes is None for ack in acks)
         result = self._result(order, acks, reports, path)
         self._remember(result)
         return result

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message
+from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message, reason
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.confluent.registry import (
     OPTIONS,
@@ -93,7 +93,7 @@ class RegistryReader:
                 if not isinstance(record, dict):
                     raise ValueError(f"its schema ({schema_id}) is no record")
             except UNREADABLE as error:
-                raise malformed(self._table, number, message, error or type(error).__name__) from error
+                raise malformed(self._table, number, message, reason(error)) from error
             records.append(record)
             numbers.append(number)
         return records, np.array(numbers, np.int64)

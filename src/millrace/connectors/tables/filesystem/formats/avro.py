@@ -16,6 +16,7 @@ from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, GatheredWriter, read_option
 from millrace.formats.avro_blocks import BROKEN, avro_blocks
+from millrace.formats.avro_safe import reason
 from millrace.formats.tables.avro_schema import avro_columns, avro_records, avro_schema
 from millrace.formats.tables.problems import NoForm
 from millrace.relational.nodes import Schema
@@ -99,7 +100,7 @@ class _Records(SplitRecords[Rows]):
             self._blocks = avro_blocks(self._stream)
         except BROKEN as error:
             self._stream.close()
-            raise RecordError(f"{split.path}: not an Avro file: {str(error) or type(error).__name__}") from error
+            raise RecordError(f"{split.path}: not an Avro file: {reason(error)}") from error
         self._records = self._left()
 
     def _left(self) -> Iterator[Any]:
@@ -111,16 +112,22 @@ class _Records(SplitRecords[Rows]):
                 yield from islice(block, begin, None)
 
     def read_batch(self) -> list[Rows] | None:
+        records: list[Any] = []
         try:
-            records = list(islice(self._records, RECORDS))
+            records.extend(islice(self._records, RECORDS))
+        except BROKEN as error:
+            raise self._problem(error, len(records)) from error
+        try:
             columns = avro_columns(records, self._columns)
         except BROKEN as error:
-            text = str(error) or type(error).__name__
-            raise RecordError(f"{self._path}, after record {self._position}: {text}") from error
+            raise self._problem(error) from error
         if not records:
             return None
         self._position += len(records)
         return [Rows(record_batch(columns, len(records)))]
+
+    def _problem(self, error: Exception, read: int = 0) -> RecordError:
+        return RecordError(f"{self._path}, after record {self._position + read}: {reason(error)}")
 
     def position(self) -> int:
         return self._position
