@@ -128,7 +128,8 @@ def test_a_block_whose_records_are_cut_says_where_and_why(tmp_path: Path, is_tab
     columns = (Field("n", IntType()),)
     table, records = AvroTableFormat(columns, {}, "t"), AvroFileFormat(schema)
     opened: Any = table.open(split, columns) if is_table else records.open(split)
-    with pytest.raises(RecordError, match=r"a\.avro, after record 50: (not an Avro file: )?its bytes end in the middle of a record"):
+    text = r"a\.avro, after record 50: (not an Avro file: )?its bytes end in the middle of a record"
+    with pytest.raises(RecordError, match=text):
         opened.read_batch()
     opened.close()
 
