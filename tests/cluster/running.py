@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from tests.cluster.job import KEYS
@@ -51,6 +52,8 @@ class Hit:
 class Run:
     """One run of the job in a directory of its own."""
 
+    job = JOB
+
     def __init__(
         self, directory: Path, master: str, others: Sequence[int] = (), parallelism: int = 6, **properties: str
     ) -> None:
@@ -61,8 +64,11 @@ class Run:
         self._properties = properties
         directory.mkdir(parents=True, exist_ok=True)
 
+    def arguments(self) -> dict[str, Any]:
+        """What the program is given."""
+        return {"out": str(self.directory / "out"), **SIZES}
+
     def start(self) -> subprocess.Popen[bytes]:
-        given = {"out": str(self.directory / "out"), **SIZES}
         configuration = {
             **CONFIGURATION,
             "execution.checkpointing.dir": str(self.directory / "checkpoints"),
@@ -73,7 +79,7 @@ class Run:
             *(sys.executable, "-m", "millrace", "run", "-p", str(self._parallelism)),
             *("--master", self._master, "--no-ship-folder"),
             *(part for key, value in configuration.items() for part in ("-D", f"{key}={value}")),
-            *(str(JOB), json.dumps(given)),
+            *(str(self.job), json.dumps(self.arguments())),
         ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
         with open(self.directory / "said", "ab") as said:
@@ -85,7 +91,7 @@ class Run:
         try:
             root = psutil.Process(process.pid)
             until = time.monotonic() + timeout
-            self._wait(lambda: self._rows() > 0 or process.poll() is not None, until, "the first rows")
+            self._wait(lambda: self.has_begun() or process.poll() is not None, until, "the first rows")
             for hit in hits:
                 time.sleep(hit.after)
                 found = find(hit.victim, root, self._others) if process.poll() is None else []
@@ -105,8 +111,9 @@ class Run:
             assert time.monotonic() < until, f"{what} did not come\n{self.said()}"
             time.sleep(0.1)
 
-    def _rows(self) -> int:
-        return sum(1 for path in (self.directory / "out").glob("**/*") if path.is_file())
+    def has_begun(self) -> bool:
+        """Whether there are rows."""
+        return any(path.is_file() for path in (self.directory / "out").glob("**/*"))
 
     def _say(self, line: str) -> None:
         with open(self.directory / "said", "a") as said:
@@ -129,13 +136,13 @@ class Run:
             assert self.lines(self.directory / "out" / folder) == expected, folder
 
     @staticmethod
-    def lines(folder: Path) -> Counter[tuple[int, ...]]:
-        """The lines of all visible files; one that is torn is no three numbers."""
+    def lines(folder: Path, width: int = 3) -> Counter[tuple[int, ...]]:
+        """The lines of all visible files; one that is torn is not so many numbers."""
         found: Counter[tuple[int, ...]] = Counter()
         for path in folder.rglob("*"):
             if path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
                 for line in path.read_text().splitlines():
                     numbers = tuple(map(int, line.split(",")))
-                    assert len(numbers) == 3, f"{path}: torn line {line!r}"
+                    assert len(numbers) == width, f"{path}: torn line {line!r}"
                     found[numbers] += 1
         return found

@@ -20,12 +20,11 @@ from tests.flink.plain import plain_python, plain_time
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
-from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.run import optimised, options_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.testing.local import LocalEngine
 
@@ -62,47 +61,51 @@ def answers(part: str) -> dict[str, dict[str, Any]]:
 
 
 @cache
-def environment(mode: str) -> TableEnvironment:
+def environment(mode: str, records: int = 1) -> TableEnvironment:
     """An environment with the tables of the corpus, for questions that leave it as it is."""
-    return new_environment(mode)
+    return new_environment(mode, records)
 
 
-def new_environment(mode: str) -> TableEnvironment:
+def new_environment(mode: str, records: int = 1) -> TableEnvironment:
     streaming = mode == corpus.STREAMING
     made = TableEnvironment.create(
         EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
     )
     made.get_config().set_local_timezone(corpus.ZONE)
-    for statement in corpus.create_statements(one_file_a_record() if streaming else corpus.DATA):
+    for statement in corpus.create_statements(small_files(records) if streaming else corpus.DATA):
         made.execute_sql(statement)
     return made
 
 
 @cache
-def one_file_a_record() -> Path:
-    """The data with a folder for each file: an epoch reads whole files, and is to read one record."""
+def small_files(records: int) -> Path:
+    """The data with a folder for each file: an epoch reads whole files, and is to read only so many records."""
     folder = tempfile.TemporaryDirectory(prefix="millrace-corpus-")
     atexit.register(folder.cleanup)
     for file in sorted(corpus.DATA.iterdir()):
         made = Path(folder.name, file.name)
         made.mkdir()
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
-            (made / f"{number:03}").write_text(line + "\n", encoding="utf-8")
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        for at in range(0, len(lines), records):
+            (made / f"{at:03}").write_text("".join(lines[at : at + records]), encoding="utf-8")
     return Path(folder.name)
 
 
-def ask(mode: str, sql: str) -> Asked:
-    """Plan a query; raises what a user would see."""
-    made = environment(mode)
+def ask(mode: str, sql: str, records: int = 1) -> Asked:
+    """Plan a query; raises what a user would see.
+
+    :param records: of a file in streaming mode.
+    """
+    made = environment(mode, records)
     return Asked(made, made.sql_query(sql)._plan)
 
 
 def epochs_of(asked: Asked) -> list[list[Change]]:
-    """The changelog of a query in streaming mode, by epochs of one record."""
+    """The changelog of a query in streaming mode, by epochs of one record, or of one file with more."""
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
-    plan = optimise(asked.plan, surroundings_of(asked.environment._session))
-    add_to_program([plan], streams._program, options_of(asked.environment._session))
+    plans = optimised([asked.plan], asked.environment._session)
+    add_to_program(plans, streams._program, options_of(asked.environment._session))
     now = [0]
     engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])
     epochs = []

@@ -37,14 +37,14 @@ def trees() -> Iterator[tuple[TableEnvironment, bool, Tree]]:
     seen: Counter[str] = Counter()
     for cases in chain.from_iterable(map(sets, PARTS)):
         columns = [each for each in columns_of(cases) if len(each) == 3]
+        tables = environment(())
+        _source(tables, columns)
         for case in cases.cases:
             for tree in case.trees:
                 name = tree.get("call", "")
                 if case.fails or not name or name.startswith("java:") or seen[name] == TREES:
                     continue
                 seen[name] += 1
-                tables = environment(())
-                _source(tables, columns)
                 yield tables, bool(columns), tree
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,15 +11,16 @@ from tests.flink import corpus
 from tests.flink.asking import Asked, answers, ask, batched, same, streamed
 from tests.flink.known import EXPRESSIONS, TYPES
 
+from millrace.relational.nodes import Project
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TEXTS = corpus.expressions()
-SIZE = 40
-
-
-def query(texts: list[str]) -> str:
-    return "SELECT " + ", ".join(f"{text} AS c{at}" for at, text in enumerate(texts)) + " FROM t"
+SIZE, ROWS = 40, 5
+"""expressions of one query, and rows that they are made of"""
+STARTS = range(0, len(TEXTS), SIZE)
+Run = Callable[[Asked], list[list[Any]]]
 
 
 def answer_of(text: str) -> dict[str, Any]:
@@ -26,10 +29,10 @@ def answer_of(text: str) -> dict[str, Any]:
     return found
 
 
-def planned(text: str) -> Asked | None:
+def planned(text: str, mode: str) -> Asked | None:
     """None: it is refused."""
     try:
-        return ask(corpus.BATCH, query([text]))
+        return ask(mode, f"SELECT {text} AS c FROM t", ROWS if mode == corpus.STREAMING else 1)
     except Exception:
         return None
 
@@ -50,58 +53,67 @@ def difference(text: str, values: list[Any] | None, kind: str | None, wanted: di
     return ""
 
 
-def check(text: str, values: list[Any] | None, kind: str | None) -> None:
-    told = difference(text, values, kind, answer_of(text))
-    if text in EXPRESSIONS:
-        assert told, f"{text} is as Flink's: take it out of the list of known differences"
-    else:
-        assert not told, f"{text} {told}"
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_in_streaming(text: str) -> None:
-    try:
-        asked = ask(corpus.STREAMING, query([text]))
-        values = [row[0] for _, row in streamed(asked)]
-    except Exception:
-        check(text, None, None)
-    else:
-        check(text, values, asked.types[0])
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("start", range(0, len(TEXTS), SIZE))
-def test_in_batch(start: int, spark: SparkSession) -> None:
-    texts = [text for text in TEXTS[start : start + SIZE] if planned(text)]
+def check(texts: list[str], asked: dict[str, Asked], run: Run, with_types: bool) -> None:
+    """What is not as Flink has it is listed, and nothing else."""
+    found = values_of(asked, run)
     wrong = []
-    for text, values in values_of(texts, spark).items():
-        told = difference(text, values, None, answer_of(text))
+    for text in texts:
+        kind = asked[text].types[0] if with_types and text in asked else None
+        told = difference(text, found.get(text), kind, answer_of(text))
         if bool(told) != (text in EXPRESSIONS):
-            wrong.append(f"{text} {told or 'is as Flink has it'}")
+            wrong.append(f"{text} {told or 'is as Flink has it: take it out of the list of known differences'}")
     assert not wrong, "\n".join(wrong)
 
 
-def values_of(texts: list[str], spark: SparkSession) -> dict[str, list[Any] | None]:
+@pytest.mark.parametrize("start", STARTS)
+def test_in_streaming(start: int) -> None:
+    texts = TEXTS[start : start + SIZE]
+    asked = {text: plan for text in texts if (plan := planned(text, corpus.STREAMING))}
+    check(texts, asked, lambda one: [row for _, row in streamed(one)], True)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("start", STARTS)
+def test_in_batch(start: int, spark: SparkSession) -> None:
+    texts = TEXTS[start : start + SIZE]
+    asked = {text: plan for text in texts if (plan := planned(text, corpus.BATCH))}
+    check(list(asked), asked, lambda one: batched(one, spark), False)
+
+
+def values_of(asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | None]:
     """The values of each expression, of as many as can be in one query; None where it fails."""
-    failing = [text for text in texts if "fails" in answer_of(text)]
-    together = [text for text in texts if text not in failing]
-    found = _values(together, spark)
+    failing = [text for text in asked if "fails" in answer_of(text)]
+    found = _values([text for text in asked if text not in failing], asked, run)
     for text in failing:  # one by one, so that none is looked for among those that do not
-        found |= _values([text], spark)
+        found |= _values([text], asked, run)
     return found
 
 
-def _values(texts: list[str], spark: SparkSession) -> dict[str, list[Any] | None]:
+def _values(texts: list[str], asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | None]:
     if not texts:
         return {}
     try:
-        rows = batched(ask(corpus.BATCH, query(texts)), spark)
+        together = asked[texts[0]] if len(texts) == 1 else _together([asked[text] for text in texts])
+        rows = run(together)
     except Exception:
         if len(texts) == 1:
             return {texts[0]: None}
         middle = len(texts) // 2
-        return {**_values(texts[:middle], spark), **_values(texts[middle:], spark)}
+        return {**_values(texts[:middle], asked, run), **_values(texts[middle:], asked, run)}
     return {text: [row[at] for row in rows] for at, text in enumerate(texts)}
+
+
+def _together(asked: list[Asked]) -> Asked:
+    """One query with all expressions, without reading them once more.
+
+    :raises ValueError: they are not all made of the same rows.
+    """
+    plans = [one.plan for one in asked if isinstance(one.plan, Project)]
+    if len(plans) < len(asked) or any(plan.input != plans[0].input for plan in plans):
+        raise ValueError("other rows")
+    columns = [replace(plan.columns[0], name=f"c{at}") for at, plan in enumerate(plans)]
+    expressions = tuple(plan.expressions[0] for plan in plans)
+    return Asked(asked[0].environment, Project(plans[0].input, expressions, tuple(columns)))
 
 
 def test_known_differences_are_in_the_corpus() -> None:

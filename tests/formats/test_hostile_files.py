@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import textwrap
@@ -23,6 +24,7 @@ from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.text import TextLineFormat
 from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.formats import parquet_pages
 from millrace.formats.orc_files import reading
 from millrace.formats.orc_files.reading import OrcError, OrcRows
 from millrace.formats.parquet import ParquetColumnarRowInputFormat
@@ -153,6 +155,58 @@ def test_a_number_of_rows_that_is_a_lie(tmp_path: Path, wanted: tuple[Field, ...
     with pytest.raises(RecordError, match=r"a.parquet.* has 200 values, where the file says that the group has 8000"):
         read(path, NUMBER, wanted)
     assert not is_modest(str(path), ["a"])
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd"])
+def test_the_short_way_to_heads_says_what_the_long_one_says(
+    tmp_path: Path, version: str, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all kinds of pages, with and without statistics, checksums and NULL."""
+    rows = 3000
+    table = pa.table(
+        {
+            "n": pa.array([None if at % 7 == 0 else at * 123_456_789 for at in range(rows)], pa.int64()),
+            "i": pa.array(range(rows), pa.int32()),
+            "b": [at % 3 == 0 for at in range(rows)],
+            "s": [f"{'x' * (at % 50)}{at}" for at in range(rows)],
+            "f": pa.array([bytes([at % 256]) * 16 for at in range(rows)], pa.binary(16)),
+            "l": [[at, None] for at in range(rows)],
+        }
+    )
+    path = tmp_path / "a.parquet"
+    options = {"data_page_version": version, "compression": codec, "data_page_size": 1000, "write_batch_size": 100}
+    for others in ({}, {"write_statistics": False}, {"use_dictionary": False, "write_page_checksum": True}):
+        pq.write_table(table, path, **options, **others)
+        with pa.OSFile(str(path)) as stream, pq.ParquetFile(stream) as file:
+            chunks = [
+                (file.metadata.row_group(0).column(at), file.metadata.schema.column(at))
+                for at in range(file.metadata.num_columns)
+            ]
+            short = [list(parquet_pages._pages(stream, *each, 1 << 30, "")) for each in chunks]
+            with monkeypatch.context() as patch:
+                patch.setattr(parquet_pages, "_COMMON_HEAD", re.compile(b"(?!)"))
+                patch.setattr(parquet_pages, "_longest_of_short", lambda content: None)
+                long = [list(parquet_pages._pages(stream, *each, 1 << 30, "")) for each in chunks]
+        assert short == long and sum(map(len, short)) > 50
+        assert sum(page.values for page in short[0]) == rows
+
+
+def test_the_longest_value_of_a_dictionary() -> None:
+    """The short way says what the long one says, or nothing: values may have zeros, or be long."""
+    chance = random.Random(5)
+    said = 0
+    for _ in range(2000):
+        letters = chance.choice([b"ab", b"a\0", bytes(range(256))])
+        sizes = [chance.choice([0, 1, 3, 20, 255, 256, 300]) for _ in range(chance.randrange(12))]
+        sizes = [size or chance.randrange(2) for size in sizes]
+        values = [bytes(chance.choices(letters, k=size)) for size in sizes]
+        content = b"".join(len(each).to_bytes(4, "little") + each for each in values)
+        content = content[: len(content) - chance.choice([0, 0, 1, 5])]
+        found = parquet_pages._longest_of_short(content)
+        assert found in (None, parquet_pages._longest_of(content))
+        said += found is not None
+    assert said > 100
 
 
 def test_a_file_far_away_is_fetched_once(tmp_path: Path) -> None:

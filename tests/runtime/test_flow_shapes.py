@@ -553,6 +553,7 @@ def run_in_flow(world: World, job: JobGraph) -> list[Any]:
         end=draw.choice([0.0, 0.005, 0.05]),
         aligned=draw.random() < 0.3,
         dies=draw.choice([0.0, 0.2]),
+        late=draw.choice([0, 1_000_000, 250_000_000]),
     )
     with small_pieces() if draw.random() < 0.5 else nullcontext():
         return [v for result in engine.epochs() for part in result.collected for v in pickle.loads(part)]

@@ -41,6 +41,8 @@ EPOCH = 1_000_000_000
 FOR_EVER = 100 * EPOCH
 ENDS = (0.0, 0.01, 0.05, 0.2)
 """how likely an epoch ends at a turn"""
+LATE = (0, EPOCH // 4)
+"""ns after which a task puts off what it has not done in an epoch that has ended before it"""
 HAUNTED_STEPS = 40
 
 
@@ -65,6 +67,7 @@ class FlowCluster:
         self._random = random = Random(f"{world.seed}: flow {world.serial()}")
         self._most = random.choice((1, 2, 16_384))
         self._ends = random.choice(ENDS)
+        self._late = random.choice(LATE)
         self._aligned = random.random() < 0.3
         self._names = [(stage, part) for stage, width in enumerate(job.partitions) for part in range(width)]
         self._runs = itertools.count(1)
@@ -144,7 +147,7 @@ class FlowCluster:
 
     def _joined(self) -> Life:
         if self._life is None:
-            make = partial(FlowTask, most=self._most, nanos=lambda: self._now)
+            make = partial(FlowTask, most=self._most, nanos=lambda: self._now, late=self._late)
             self._life = Life(
                 {
                     name: FlowWorker(name, self._load, self._storage, self._world.clock, make)

@@ -98,6 +98,46 @@ def test_the_changelog_of_a_short_job_is_that_of_stages(environment: MakeEnviron
     assert collected("flow") == collected("spark-jobs")
 
 
+SLOW_COUNT = 2_000
+
+
+def slowly(value: int) -> int:
+    time.sleep(0.002)
+    return value
+
+
+def of_a_slow_function(env: StreamExecutionEnvironment) -> None:
+    """All that the source has is in front of the function with the first epoch, and takes it some seconds."""
+    numbers = env.from_sequence(1, SLOW_COUNT).uid("numbers").key_by(lambda value: value % KEYS)
+    numbers.map(slowly, Types.LONG()).uid("slowly").print()
+
+
+def test_a_slow_function_holds_up_no_checkpoint(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
+    settings = {**FLOW, "execution.checkpointing.interval": "200 ms"}
+    env = environment(2, **settings)
+    of_a_slow_function(env)
+    client = env.execute_async("slow")
+    wait_for(lambda: len(watch.epochs) >= 4)
+    path = client.stop_with_savepoint(False, str(tmp_path)).result()
+    client.get_job_execution_result().result()
+    assert 0 < len(watch.lines) < SLOW_COUNT, "it had not done all of it"
+    env = environment(2, **settings, **{"execution.state-recovery.path": path})
+    of_a_slow_function(env)
+    env.execute()
+    assert sorted(map(int, printed(watch))) == list(range(1, SLOW_COUNT + 1))
+
+
+def test_draining_waits_for_a_slow_function(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
+    env = environment(2, **FLOW, **{"execution.checkpointing.interval": "200 ms"})
+    of_a_slow_function(env)
+    client = env.execute_async("drains")
+    wait_for(lambda: len(watch.epochs) >= 2)
+    client.stop_with_savepoint(True, str(tmp_path)).result()
+    client.get_job_execution_result().result()
+    done = sorted(map(int, printed(watch)))
+    assert len(done) == len({*done}) == client.get_accumulators().result()["millrace.records-read"]
+
+
 def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from millrace.common.files.limits import record_limit, too_large
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
+from millrace.connectors.file_system.lines import BEGINNING, RecordError
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
@@ -62,6 +64,16 @@ class SocketSource(Source[T, SocketSplit], ABC, Generic[T]):
     def records(self, messages: list[bytes]) -> list[T]:
         """The elements of messages. Called in a thread of the reader."""
 
+    def check_large(self) -> None:
+        """A message is larger than a record may be.
+
+        :raises RecordError: it is not left out.
+        """
+        raise RecordError(f"{self.server.hostname}:{self.server.port}: {too_large('a message', record_limit())}")
+
+    def set_aside(self, beginning: bytes, length: int) -> None:
+        """The beginning of a message that is too large, and how many bytes it has; called at its end."""
+
     def get_boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -83,6 +95,9 @@ class _Reader(SplitReader[Any, SocketSplit]):
         self._split = SocketSplit()
         self._connection: socket.socket | None = None
         self._rest = b""
+        self._limit = record_limit()
+        self._large: tuple[bytes, int] | None = None
+        """of a message that is too large and goes on: its beginning, and how many bytes of it were dropped"""
         self._attempt = 0
         self._woken, self._wakes = socket.socketpair()
         self._wakes.setblocking(False)
@@ -98,9 +113,28 @@ class _Reader(SplitReader[Any, SocketSplit]):
         content = self._connection.recv(RECEIVE_BYTES)
         if content:
             *messages, self._rest = (self._rest + content).split(self._server.delimiter)
+            if self._large is not None and messages:
+                self._end_large(messages.pop(0))
+            if len(self._rest) > self._limit or self._large is not None:
+                self._drop_rest()
             return [self._batch(messages, self._split)]
         self._disconnect()
         return self._lost()
+
+    def _drop_rest(self) -> None:
+        """The message that has begun is too large: of what is there only what may begin its delimiter stays."""
+        beginning, length = self._large or (self._rest[:BEGINNING], 0)
+        if self._large is None:
+            self._source.check_large()
+        kept = len(self._server.delimiter) - 1
+        dropped = len(self._rest) - kept
+        self._large = beginning, length + max(0, dropped)
+        self._rest = self._rest[max(0, dropped) :]
+
+    def _end_large(self, rest: bytes) -> None:
+        assert self._large is not None
+        (beginning, length), self._large = self._large, None
+        self._source.set_aside(beginning, length + len(rest))
 
     def _connect(self) -> socket.socket:
         host, port = self._server.hostname, self._server.port
@@ -125,6 +159,9 @@ class _Reader(SplitReader[Any, SocketSplit]):
             self._readable(seconds=RETRY_SECONDS)
             return []
         rest, self._rest = self._rest, b""
+        if self._large is not None:
+            self._end_large(rest)
+            rest = b""
         return [self._batch([rest] if rest else [], None)]
 
     def _batch(self, messages: list[bytes], left: SocketSplit | None) -> SplitBatch[Any, SocketSplit]:

@@ -10,7 +10,7 @@ from typing import Any
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, RowDataBulkWriterFactory
 from millrace.common.types import Row, row_of
 from millrace.connectors.file_system.format import SplitRecords, StreamFormat
-from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
+from millrace.connectors.file_system.lines import LargeLine, LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.arrow_rows import values_of_row
 from millrace.formats.csv_messages import CsvRowDeserializationSchema, CsvRowSerializationSchema
@@ -94,7 +94,7 @@ class _CsvRecords(SplitRecords[Row]):
                 self._at_record_start = False
                 yield line.decode("utf-8")
 
-    def _leave_out(self) -> None:
+    def _leave_out(self, line: LargeLine) -> None:
         self.parse_errors += 1
 
     def _skip_head(self) -> None:

@@ -9,7 +9,7 @@ from millrace.common.serialization import DeserializationSchema, Encoder, Serial
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords, StreamFormat
-from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
+from millrace.connectors.file_system.lines import LargeLine, LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.json_schema import type_of_json_schema
 from millrace.formats.json_values import json_decoder, json_formatter, value_parser
@@ -204,7 +204,7 @@ class _JsonLines(SplitRecords[Any]):
         self._decode = json.JSONDecoder().decode if type_info is None else json_decoder()
         self._blocks = LineBlocks(split, left_out=self._leave_out if ignore_parse_errors else None)
 
-    def _leave_out(self) -> None:
+    def _leave_out(self, line: LargeLine) -> None:
         self.parse_errors += 1
 
     def read_batch(self) -> list[Any] | None:

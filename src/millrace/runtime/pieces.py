@@ -28,6 +28,8 @@ MUCH_MORE = 1.5
 """What twice as many elements take, if less than so many times as much, is mostly not for the elements."""
 AGAIN = 64
 """After so many pieces it is tried again whether more elements are better."""
+LONG_NANOSECONDS = 500_000_000
+"""With single elements that take longer nothing is tried."""
 
 INTERVAL_MS = 200
 """Flink's ``pipeline.auto-watermark-interval``."""
@@ -123,7 +125,18 @@ class PieceSize:
     :param steady: whether all elements take about the same: what single ones are called for may be slow at any time.
     """
 
-    __slots__ = ("_costs", "_largest", "_nanoseconds", "_pace", "_pieces", "_steady", "has_fallen", "most", "size")
+    __slots__ = (
+        "_costs",
+        "_largest",
+        "_nanoseconds",
+        "_pace",
+        "_pieces",
+        "_steady",
+        "each_nanoseconds",
+        "has_fallen",
+        "most",
+        "size",
+    )
 
     def __init__(
         self, most: int = MOST, first: int = 1, nanoseconds: int = PIECE_NANOSECONDS, steady: bool = False
@@ -141,6 +154,8 @@ class PieceSize:
         self._steady = steady
         self._pace = 0
         """elements that a piece of the right length would have, by the last one"""
+        self.each_nanoseconds = 0
+        """what an element of the last piece has taken"""
 
     @property
     def wanted(self) -> int:
@@ -152,6 +167,7 @@ class PieceSize:
         much of what it took is the same for both."""
         self._costs.took(elements, nanoseconds)
         self._largest = max(self._largest, elements)
+        self.each_nanoseconds = nanoseconds // max(elements, 1)
         longest = self._nanoseconds
         if self._steady:
             self._pace = elements * longest // max(nanoseconds, 1)
@@ -161,7 +177,8 @@ class PieceSize:
             self.size = max(1, min(self.size, elements * longest // nanoseconds))
             self._largest = min(self._largest, self.size)
             self.has_fallen = True
-            self._try_two()
+            if self.each_nanoseconds < LONG_NANOSECONDS:
+                self._try_two()
         elif elements >= self.size and self.size < self.most:
             fitting = elements * longest // max(nanoseconds, 1)
             if fitting < 2 * self.size and self._costs.is_open(self.size):

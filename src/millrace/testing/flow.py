@@ -3,19 +3,19 @@ and epochs end at any moment."""
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import random
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from itertools import count, product
 
 from millrace.runtime.coordination.flowing import flowing
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.flow import FlowTask, Frame, destination
+from millrace.runtime.tasks.flow import LATE_NANOSECONDS, FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.runtime.tasks.inbox import MOST_ELEMENTS
 from millrace.testing.local import LocalEngine
@@ -42,6 +42,7 @@ class FlowEngine(LocalEngine):
     :param end: how likely an epoch ends at any step; else it does when a source asks for it, or nothing is left to do.
     :param aligned: whether the first epoch is.
     :param dies: how likely all tasks are lost between two epochs.
+    :param late: how long tasks go on with an epoch that has ended before them (ns).
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class FlowEngine(LocalEngine):
         end: float = 0.0,
         aligned: bool = True,
         dies: float = 0.0,
+        late: int = LATE_NANOSECONDS,
     ) -> None:
         super().__init__(job, clock)
         self._draw = draw
@@ -60,8 +62,9 @@ class FlowEngine(LocalEngine):
         self._end = end
         self._aligned = aligned
         self._dies = dies
+        self._late = late
         self._now = 0
-        self._runs = itertools.count(1)
+        self._runs = count(1)
         self._tasks: dict[TaskId, FlowWorker] = {}
         self._network: dict[tuple[TaskId, TaskId], deque[Frame]] = {}
 
@@ -72,7 +75,8 @@ class FlowEngine(LocalEngine):
         if self._tasks and self._draw.random() < self._dies:
             self._drop()
         if not self._tasks:
-            self._tasks = {task: self._make(task) for task in plan.tasks}
+            widths = enumerate(self.job.partitions)  # an order to restore names no tasks
+            self._tasks = {task: self._make(task) for stage, width in widths for task in product([stage], range(width))}
         run = next(self._runs)
         waiting = list(self._tasks)
         self._draw.shuffle(waiting)
@@ -114,7 +118,7 @@ class FlowEngine(LocalEngine):
         return True
 
     def _make(self, task: TaskId) -> FlowWorker:
-        make = partial(FlowTask, most=self._most, nanos=lambda: self._now)
+        make = partial(FlowTask, most=self._most, nanos=lambda: self._now, late=self._late)
         return FlowWorker(task, self._load, self.storage, self._clock, make)
 
     def _step(self, acks: dict[TaskId, TaskAck]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import pyarrow as pa
 import pytest
 from tests.connectors.tables.filesystem.tables import context, read, source
 
+from millrace.common.files.limits import VARIABLE
+from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.messages.message import Message
+from millrace.connectors.tables.filesystem.formats import messages
 from millrace.connectors.tables.messages.rabbitmq import RabbitMQFactory
 from millrace.connectors.tables.messages.redis import RedisStreamFactory
 from millrace.connectors.tables.messages.rows import MessageMetadata, RowsDecoder
@@ -111,3 +116,66 @@ def test_a_table_of_files(tmp_path: Path, format: str) -> None:
     assert {each["origin"] for each in there} == {str(file)}
     with pytest.raises(ValueError, match="line 1"):
         read(context(file.parent, COLUMNS, format=format))
+
+
+PAIRS = (Field("id", t.IntType()), Field("s", t.VarCharType(2**31 - 1)))
+LIMIT, FETCH = 300, 64
+
+
+def quoted(chance: random.Random, size: int) -> str:
+    """A field of about a size: plain, or in quotes with line ends and quotes in it."""
+    letters = chance.choice(["ab", 'a\n"', "a\nb", 'a"', "a,\r\n"])
+    text = "".join(chance.choices(letters, k=size))
+    return '"' + text.replace('"', '""') + '"' if set(text) - set("ab") else text
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_records_that_are_too_large_are_set_aside_by_their_beginning(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of CSV with quotes, also such that go on in the next line. A task may begin again behind each batch."""
+    monkeypatch.setenv(VARIABLE, str(LIMIT))
+    monkeypatch.setattr(messages, "FETCH_BYTES", FETCH)
+    chance = random.Random(seed)
+    sizes = [chance.choice([0, 1, 9, 40, 3000]) for _ in range(25)]
+    records = [f"{at},{quoted(chance, size)}" for at, size in enumerate(sizes)]
+    file = tmp_path / "in" / "file"
+    file.parent.mkdir()
+    file.write_text("".join(f"{each}\n" for each in records), newline="")
+    folder = tmp_path / "letters"
+    format = source(context(file.parent, PAIRS, format="csv", **{DEAD_LETTERS: str(folder)})).format
+    split, restarts = FileSplit(str(file), 0, file.stat().st_size), 0
+    reading = format.open(split, PAIRS)
+    found: list[int] = []
+    while (batch := reading.read_batch()) is not None:
+        found += [row for rows in batch for row in rows.batch.column(0).to_pylist()]
+        if restarts < 10 and chance.random() < 0.3:
+            split, restarts = replace(split, position=reading.position()), restarts + 1
+            reading.close()
+            reading = format.open(split, PAIRS)
+    reading.close()
+    small = [at for at, each in enumerate(records) if len(each) < LIMIT]
+    assert found == small
+    large = {at: each for at, each in enumerate(records) if len(each) >= 3000}
+    there = letters(folder)
+    assert [(each["message"], each["length"]) for each in there] == [
+        (text[: 1 << 10], len(text.encode())) for text in large.values()
+    ]
+    assert all("larger than 300 bytes" in each["error"] for each in there)
+
+
+def test_a_line_of_json_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own encoding it may be cut within a character."""
+    monkeypatch.setenv(VARIABLE, str(LIMIT))
+    monkeypatch.setattr(messages, "FETCH_BYTES", FETCH)
+    large = '{"id": 1, "s": "a' + "\N{SNOWMAN}" * 2000 + '"}'
+    file = tmp_path / "in" / "file"
+    file.parent.mkdir()
+    file.write_text(f'{{"id": 0}}\n{large}\n{{"id": 2}}\n{large}')
+    folder = tmp_path / "letters"
+    assert sorted(read(table(file.parent, str(folder), "json"))) == [(0,), (2,)]
+    there = letters(folder)
+    assert [each["length"] for each in there] == [len(large.encode())] * 2
+    assert all(large.startswith(each["message"]) and len(each["message"]) > 300 for each in there)
+    with pytest.raises(Exception, match="a line is larger than 300 bytes"):
+        read(context(file.parent, COLUMNS, format="json"))

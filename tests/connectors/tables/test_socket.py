@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from tests.connectors.socket_server import server
 from tests.local_jobs import run_jobs_locally
 
+from millrace.common.files.limits import VARIABLE
 from millrace.common.types import RowKind
+from millrace.connectors import socket_reader
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.util.exceptions import TableException
@@ -51,6 +54,24 @@ def test_the_query_of_flinks_documentation() -> None:
         for name, score in result:
             last[name] = score
     assert last == {"Alice": 30, "Bob": 13}
+
+
+@pytest.mark.parametrize("delimiter", [10, 0])
+def test_a_message_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delimiter: int) -> None:
+    """It is never held as a whole."""
+    monkeypatch.setenv(VARIABLE, "2000")
+    monkeypatch.setattr(socket_reader, "RECEIVE_BYTES", 500)
+    end = bytes([delimiter])
+    sent = end.join([b"1,a", b"2," + b"x" * 9000, b"3,b", b"4," + b"y" * 5000])
+    with server([[sent]]) as port:
+        folder = tmp_path / "letters"
+        t_env = table("n INT, s STRING", port=port, byte_delimiter=delimiter, **{"scan.dead-letter.path": folder})
+        assert rows(t_env, "SELECT n, s FROM t") == [(1, "a"), (3, "b")]
+    told = [json.loads(line) for file in sorted(folder.iterdir()) for line in file.read_text().splitlines()]
+    assert [(each["message"][:3], each["length"]) for each in told] == [("2,x", 9002), ("4,y", 5002)]
+    assert all(len(each["message"]) == 1024 and "larger than 2000 bytes" in each["error"] for each in told)
+    with server([[sent]]) as port, pytest.raises(JobFailedError, match="a message is larger than 2000 bytes"):
+        rows(table("n INT, s STRING", port=port, byte_delimiter=delimiter), "SELECT n, s FROM t")
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"), min_size=1)

@@ -102,7 +102,7 @@ def _ask(case: AggregateCase, settings: EnvironmentSettings | None) -> Asked:
     columns = ", ".join(f"`{name}` {kind}" for name, kind in case.cases["columns"])
     tables.execute_sql(
         f"CREATE TABLE {TABLE} ({columns}) WITH ('connector' = 'flink-values', 'id' = '{TABLE}', "
-        f"'changelog-mode' = '{mode}')"
+        f"'changelog-mode' = '{mode}', 'batches' = '4')"
     )
     if "sql" in case.found:
         table = tables.sql_query(case.found["sql"])

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from tests.flink.asking import Asked, same, sorted_rows, streamed, table_of
@@ -22,9 +22,13 @@ ZONE = "UTC"
 ROWS, MARK = " rows", " mark"
 """what is added to the name of a table, and the column of its watermarks"""
 OF_TIME = re.compile(r"\b(TUMBLE|HOP|SESSION|CUMULATE)\s*\(|MATCH_RECOGNIZE|\bOVER\b", re.IGNORECASE)
+WITH_TIME = re.compile(r"\bWATERMARK\b|\bPROCTIME\s*\(", re.IGNORECASE)
+IN_PARTS = {"stream": 3, "batch": 2}
+"""parts of a table whose rows have no time"""
 PLANNING = ("table.optimizer.", "table.generated-code.")
-STREAMED, BATCHED = 3, 40
-"""of so many queries of batch mode one is asked in streaming mode, and one on Spark: that is what there is time for"""
+BATCHED, BATCHED_ONLY = 40, 4
+"""of so many queries of batch mode one is asked on Spark: that is what there is time for; and of so many of those that
+streaming mode has no meaning for"""
 START = dt.datetime(1970, 1, 1)
 
 
@@ -43,11 +47,9 @@ class Query:
 
     @property
     def in_streaming(self) -> bool:
-        """Whether it is asked in streaming mode: all queries of streams, and some of those of batch mode that have a
-        meaning there. Columns of time without watermarks have none."""
-        if not self.suite.startswith("batch/"):
-            return True
-        return not any(map(OF_TIME.search, self._texts())) and self._is_one_of(STREAMED)
+        """Whether it is asked in streaming mode: all queries of streams, and those of batch mode that have a meaning
+        there. Columns of time without watermarks have none."""
+        return not self.suite.startswith("batch/") or not any(map(OF_TIME.search, self._texts()))
 
     def _texts(self) -> Iterator[str]:
         yield self.found.get("sql", "")
@@ -56,11 +58,22 @@ class Query:
 
     @property
     def in_batch(self) -> bool:
-        """Whether it is asked on Spark, too: patterns, and some of the others, as each of them is a job."""
-        return self.suite.startswith("batch/") and ("MatchRecognize" in self.suite or self._is_one_of(BATCHED))
+        """Whether it is asked on Spark: some of those that are asked nowhere else, and a few of the others, as each of
+        them is a job."""
+        many = BATCHED if self.in_streaming else BATCHED_ONLY
+        return self.suite.startswith("batch/") and ("MatchRecognize" in self.suite or self._is_one_of(many))
 
     def _is_one_of(self, many: int) -> bool:
         return int(hashlib.md5(self.key.encode()).hexdigest()[:4], 16) % many == 0
+
+    @cached_property
+    def batches(self) -> int:
+        """In how many parts each table comes; 0: each row on its own, where there are watermarks and times of rows."""
+        texts = [*self._texts(), *(self.tables[name].get("ddl", "") for name in self.names)]
+        times = [time for name in self.names for _, _, time in self.tables[name].get("columns", ())]
+        if any(times) or any(map(WITH_TIME.search, texts)):
+            return 0
+        return IN_PARTS[self.suite.split("/")[0]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +108,7 @@ class Query:
 
 
 def _left(why: str) -> str:
-    if why in ("it does not end", "too many rows"):
+    if why in ("it does not end", "too many rows", "what Flink writes of the Table API in SQL is not what it reads"):
         return why
     return "the recorder could not read it"
 
@@ -123,15 +136,54 @@ def _config(recorded: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in found.items() if not key.startswith(PLANNING)}
 
 
+@dataclass
+class Made:
+    """An environment with tables, which the queries of a suite share as long as they are the same."""
+
+    tables: TableEnvironment
+    definitions: dict[str, Any] = field(default_factory=dict)
+
+
 def asked(query: Query, settings: EnvironmentSettings) -> Asked:
-    """Its plan, over tables that are made for it."""
+    """Its plan, over the tables of its test."""
+    config = tuple(query.found["config"].items())
+    made = _made(query.suite, query.batches, settings.is_streaming_mode(), config)
+    for name in query.names:
+        definition = _definition(query, name)
+        if made.definitions.get(name) != definition:
+            _drop(made, name)
+            _create(made.tables, name, query)
+            made.definitions[name] = definition
+    return Asked(made.tables, made.tables.sql_query(query.found["sql"])._plan)
+
+
+@lru_cache(maxsize=4)  # a suite has tests with few settings
+def _made(suite: str, batches: int, streaming: bool, config: tuple[tuple[str, str], ...]) -> Made:
+    settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
     tables = TableEnvironment.create(settings)
     tables.get_config().set_local_timezone(ZONE)
-    for key, value in query.found["config"].items():
+    for key, value in config:
         tables.get_config().set(key, value)
-    for name in query.names:
-        _create(tables, name, query)
-    return Asked(tables, tables.sql_query(query.found["sql"])._plan)
+    return Made(tables)
+
+
+def _definition(query: Query, name: str) -> Any:
+    """What a table is, with what a view is made of."""
+    return query.tables[name], [_definition(query, each) for each in query.tables[name].get("from", ())]
+
+
+def _drop(made: Made, name: str) -> None:
+    if name in made.definitions:
+        kind = "VIEW" if _is_view(made.definitions.pop(name)[0]) else "TABLE"
+        made.tables.execute_sql(f"DROP TEMPORARY {kind} `{name}`")
+
+
+def _is_view(table: Mapping[str, Any]) -> bool:
+    return "view" in table or ("ddl" not in table and _has_times(table))
+
+
+def _has_times(table: Mapping[str, Any]) -> bool:
+    return any(time for _, _, time in table["columns"])
 
 
 def _create(tables: TableEnvironment, name: str, query: Query) -> None:
@@ -142,7 +194,7 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         return
     place = f"{query.test}/{name}"
     DECLARED[place] = table["rows"]
-    options = f"'connector' = 'flink-values', 'id' = '{place}'"
+    options = f"'connector' = 'flink-values', 'id' = '{place}', 'batches' = '{query.batches}'"
     mode = table.get("changelog-mode")
     if mode is None and any(kind != "+I" for kind, _ in table["rows"]):
         mode = "I,UB,UA,D"
@@ -152,10 +204,15 @@ def _create(tables: TableEnvironment, name: str, query: Query) -> None:
         text = re.sub(r"^CREATE (TEMPORARY )?TABLE `\w+`\.`\w+`\.", "CREATE TEMPORARY TABLE ", table["ddl"])
         tables.execute_sql(f"{text} WITH ({options})")
         return
+    if not _has_times(table):
+        tables.execute_sql(f"CREATE TEMPORARY TABLE `{name}` ({', '.join(_columns(table))}) WITH ({options})")
+        return
     DECLARED[place] = _with_marks(table)
-    tables.execute_sql(f"CREATE TEMPORARY TABLE `{name}{ROWS}` ({', '.join(_columns(table))}) WITH ({options})")
+    rows = f"{name}{ROWS}"
+    tables.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS `{rows}`")
+    tables.execute_sql(f"CREATE TEMPORARY TABLE `{rows}` ({', '.join(_columns(table))}) WITH ({options})")
     names = ", ".join(f"`{column}`" for column, _, _ in table["columns"])
-    tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` AS SELECT {names} FROM `{name}{ROWS}`")
+    tables.execute_sql(f"CREATE TEMPORARY VIEW `{name}` AS SELECT {names} FROM `{rows}`")
 
 
 def _columns(table: Mapping[str, Any]) -> Iterator[str]:

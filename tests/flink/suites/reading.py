@@ -9,7 +9,7 @@ import lzma
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from millrace.table.sql.parser import parse_type
 CASES = Path(__file__).with_name("cases")
 LONGEST = 180
 """characters of a key"""
+EXACT = Context(prec=80)
+"""for DECIMALs of any precision"""
 TIME = re.compile(r"[+-]?\d{4,}-\d\d-\d\d(T.*)?|\d\d:\d\d(:.*)?")
 
 
@@ -152,7 +154,7 @@ def python_value(found: Any, kind: t.DataType) -> Any:
     if isinstance(kind, t.RowType):
         return Row(*(python_value(each, part.data_type) for each, part in zip(found, kind.fields)))
     if isinstance(kind, t.DecimalType):
-        return Decimal(str(found)).quantize(Decimal(1).scaleb(-kind.scale)) if kind.scale <= 30 else Decimal(str(found))
+        return Decimal(str(found)).quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
     if isinstance(kind, (t.BinaryType, t.VarBinaryType, t.BitmapType)):
         return bytes.fromhex(found)
     if isinstance(kind, (t.FloatType, t.DoubleType)):
@@ -185,6 +187,7 @@ def _six(text: str) -> str:
     return re.sub(r"\.(\d{1,6})", lambda found: "." + found[1].ljust(6, "0"), text)
 
 
+@cache
 def type_of(text: str) -> t.DataType | None:
     """None: a type that there is none of here."""
     try:

@@ -30,6 +30,8 @@ from millrace.table.sessions.factories import register_factory
 KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
 DECLARED: dict[str, list[list[Any]]] = {}
 """changes by the id of a table: kinds and recorded values"""
+GIVEN: dict[str, tuple[Any, list[list[Any]], TableSource]] = {}
+"""the source of a table that was read last, with its rows: a query that names it asks for it more than once"""
 WRITTEN: dict[str, list[Row]] = {}
 """in batch mode: rows by the name of a table"""
 
@@ -80,14 +82,20 @@ class LookedUp(LookupTableSource):
 class Given(ValuesSource):
     """The rows of a table; in batch mode they go to Spark as they are, without a process of Python."""
 
-    def __init__(self, rows: Sequence[Row], columns: Schema, kinds: frozenset[RowKind]) -> None:
-        parts = [*([row] for row in rows), *([[]] if HALVES.waits else [])]
+    def __init__(self, rows: Sequence[Row], columns: Schema, kinds: frozenset[RowKind], batches: int) -> None:
+        parts = [*_parts(rows, batches or len(rows)), *([[]] if HALVES.waits else [])]
         super().__init__([rows_of(part, columns) for part in parts], kinds)
         self._all = rows_of(rows, columns)
 
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
         found = record_batch([self._all.columns[at] for at in columns], len(self._all))
         return session.createDataFrame(pa.Table.from_batches([found])) if columns else None
+
+
+def _parts(rows: Sequence[Row], count: int) -> list[Sequence[Row]]:
+    """The rows in so many parts, or one for each where there are fewer."""
+    size = max(1, -(-len(rows) // max(count, 1)))
+    return [rows[at : at + size] for at in range(0, len(rows), size)]
 
 
 class Written(ValuesSink):
@@ -114,14 +122,20 @@ class Written(ValuesSink):
 
 
 class FlinkValuesFactory(TableFactory):
-    """Each row is a batch of its own."""
+    """Each row is a batch of its own, or there are as many batches as ``batches`` says."""
 
     identifier = "flink-values"
     required = ("id",)
-    optional = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only")
+    optional = ("changelog-mode", "sink-changelog-mode-enforced", "sink-insert-only", "batches")
 
     def source(self, table: TableContext) -> TableSource:
-        return Given(_rows(table), _all_columns(table), kinds_of(table.options.get("changelog-mode", "I")))
+        place, columns = table.options["id"], _all_columns(table)
+        kinds = kinds_of(table.options.get("changelog-mode", "I"))
+        rows, batches = DECLARED.get(place, []), int(table.options.get("batches", 0))
+        key = (id(rows), columns, kinds, batches, HALVES.waits)
+        if place not in GIVEN or GIVEN[place][0] != key:
+            GIVEN[place] = key, rows, Given(_made(rows, table), columns, kinds, batches)
+        return GIVEN[place][2]
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         before, after = HALVES.looked_up.get(table.options["id"], ([], []))

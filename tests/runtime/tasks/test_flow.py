@@ -34,7 +34,8 @@ from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskAck, Task
 from millrace.runtime.protocol.results import Result, parts_of
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.storage import MemoryStorage, TaskId
-from millrace.runtime.tasks.flow import FlowError, FlowTask, Frame, Next
+from millrace.runtime.tasks import wiring
+from millrace.runtime.tasks.flow import LATE_NANOSECONDS, FlowError, FlowTask, Frame, Next
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.runtime.tasks.slices import COST_FACTOR
 from millrace.runtime.tasks.task import StageTask
@@ -662,6 +663,172 @@ def test_what_is_sent_can_be_pickled() -> None:
     """Frames travel between processes."""
     frames: list[Frame] = [packet(0, 1), mark(1), Credit(OUT, 0, 0, 5, 5)]
     assert pickle.loads(pickle.dumps(frames)) == frames
+
+
+# -- what a slow task puts off ---------------------------------------------------------------------------------------
+
+
+def slow_task(behind: int = 5) -> tuple[FlowTask, EpochPlan]:
+    """The middle task, with five elements and the mark behind them, of which it has taken two."""
+    job = job_of(three_stages)
+    flow, plan = task_of(job, 1), plan_of(job)
+    flow.begin(plan.order, plan.of((1, 0)), 1)
+    for number in range(behind):
+        flow.deliver(packet(number, number))
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    while len(SEEN) < 2:
+        flow.step(0)
+    flow.deliver(mark(behind))
+    return flow, plan
+
+
+def next_epoch(flow: FlowTask, plan: EpochPlan) -> None:
+    flow.out.clear()
+    flow.begin(replace(plan.order, epoch=plan.epoch + 1), plan.of((1, 0)), 2)
+
+
+def waiting(flow: FlowTask) -> int:
+    return sum(len(member.gate.waiting) for member in flow.task.members)
+
+
+def test_a_task_in_time_does_all_of_its_epoch() -> None:
+    flow, _ = slow_task()
+    assert settle(flow, LATE_NANOSECONDS - 1).ended
+    assert (SEEN, waiting(flow)) == ([0, 1, 2, 3, 4], 0)
+
+
+def test_what_a_slow_task_has_not_done_waits_for_the_next_epoch() -> None:
+    flow, plan = slow_task()
+    assert flow.step(0).more, "its time begins when the last mark is here"
+    assert settle(flow, LATE_NANOSECONDS).ended
+    assert (SEEN, sent(flow, OUT), waiting(flow)) == ([0, 1, 2], [0, 1, 2], 2)
+    next_epoch(flow, plan)
+    assert flow.has_read, "it has something to do, so the epoch is not idle"
+    flow.deliver(packet(0, 5, run=2))
+    settle(flow, LATE_NANOSECONDS)
+    assert SEEN == [0, 1, 2, 3, 4, 5]
+    flow.deliver(mark(1, run=2))
+    assert settle(flow, LATE_NANOSECONDS).ended
+
+
+def test_who_is_still_behind_in_the_next_epoch_does_not_hold_that_up() -> None:
+    flow, plan = slow_task()
+    flow.step(0)
+    settle(flow, LATE_NANOSECONDS)
+    next_epoch(flow, plan)
+    flow.step(LATE_NANOSECONDS)
+    flow.deliver(mark(0, run=2))
+    assert settle(flow, LATE_NANOSECONDS + 1).ended, "no 250 ms more"
+    assert (SEEN, waiting(flow)) == ([0, 1, 2, 3], 1)
+
+
+def test_who_has_caught_up_has_his_time_again() -> None:
+    flow, plan = slow_task()
+    flow.step(0)
+    settle(flow, LATE_NANOSECONDS)
+    next_epoch(flow, plan)
+    settle(flow, LATE_NANOSECONDS)
+    assert (len(SEEN), waiting(flow)) == (5, 0)
+    for number in range(3):
+        flow.deliver(packet(number, number, run=2))
+    flow.deliver(mark(3, run=2))
+    assert settle(flow, LATE_NANOSECONDS + 1).ended
+    assert (len(SEEN), waiting(flow)) == (8, 0)
+
+
+def test_in_an_epoch_in_which_nothing_may_wait_nothing_is_put_off() -> None:
+    """As of a job that is drained."""
+    flow, _ = slow_task()
+    assert flow._order is not None
+    flow._order = replace(flow._order, work_millis=None)
+    for now in range(20):
+        flow.step(now * LATE_NANOSECONDS)
+    assert (len(SEEN), waiting(flow)) == (5, 0)
+
+
+def test_what_is_put_off_gives_credit_for_one_element() -> None:
+    flow, _ = slow_task()
+    flow.step(0)
+    settle(flow, LATE_NANOSECONDS)
+    credit = [frame for frame in of_kind(flow, Credit) if frame.edge == INTO][-1]
+    assert credit.granted == 5 + 1
+
+
+def test_what_is_put_off_is_state() -> None:
+    """A task that is made of what was recorded goes on there."""
+    flow, plan = slow_task()
+    flow.step(0)
+    settle(flow, LATE_NANOSECONDS)
+    delta = flow.task.delta(anyway=True)
+    assert delta is not None
+    other = task_of(job_of(three_stages), 1)
+    other.task.restore(pickle.loads(pickle.dumps(delta)))
+    next_epoch(other, plan)
+    other.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    settle(other, LATE_NANOSECONDS)
+    assert SEEN == [0, 1, 2, 3, 4]
+
+
+def test_what_waits_for_credit_goes_without_it_before_the_mark() -> None:
+    """The receiver is slow, and may put it off: it has to have it."""
+    job = job_of(lambda env: numbers(env, range(10)).rebalance().map(seen).flat_map(twice).rebalance().map(same))
+    (into,), (out,) = ([e.index for e in job.edges if not e.local and job.edge_stages[e.index] == at] for at in (1, 2))
+    flow, plan = task_of(job, 1), plan_of(job)
+    flow.begin(plan.order, plan.of((1, 0)), 1)
+    flow.deliver(packet(0, 7, edge=into))
+    flow.deliver(mark(1, edge=into))
+    assert not settle(flow).ended
+    assert (sent(flow, out), of_kind(flow, EpochMark)) == ([7], [])
+    assert settle(flow, LATE_NANOSECONDS).ended
+    assert sent(flow, out) == [7, 7]
+    assert isinstance(flow.out[-1], EpochMark) and flow.out[-1].packets == len(of_kind(flow, Packet))
+
+
+def twice(value: Any) -> Iterator[Any]:
+    yield value
+    yield value
+
+
+def test_without_state_nothing_is_put_off() -> None:
+    job = job_of(three_stages)
+    flow, plan = task_of(job, 1), plan_of(job)
+    flow.begin(replace(plan.order, keep_state=False), plan.of((1, 0)), 1)
+    flow.deliver(packet(0, 1, 2, 3))
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    flow.deliver(mark(1))
+    for now in range(20):
+        flow.step(now * LATE_NANOSECONDS)
+    assert SEEN == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("each_ms", "seen_in_first"), [(1, 250), (0, 300), (600, 1)], ids=["slow", "fast", "very slow"]
+)
+def test_an_aligned_epoch_of_slow_elements_is_short(
+    each_ms: int, seen_in_first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    NOW[0] = 0
+    monkeypatch.setattr(wiring, "perf_counter_ns", lambda: NOW[0] * 1_000_000)
+    job = job_of(lambda env: numbers(env, range(300)).rebalance().map(partial(slow, each_ms)))
+    engine = LocalEngine(job, lambda: 0)
+    plan = flowing(engine.coordinator.plan(), aligned=True)
+    task = StageTask(engine._load(), 1, 0, lambda: NOW[0], 0, FlowWriter)
+    task.open()
+    flow = FlowTask(task)
+    flow.begin(plan.order, plan.of((1, 0)), 1)
+    flow.deliver(packet(0, *range(300), edge=0))
+    flow.deliver(mark(1, edge=0))
+    assert settle(flow).ended
+    assert len(SEEN) == seen_in_first
+
+
+NOW = [0]
+"""ms"""
+
+
+def slow(ms: int, value: Any) -> Any:
+    NOW[0] += ms
+    return seen(value)
 
 
 # -- watermark alignment within an epoch ------------------------------------------------------------------------------

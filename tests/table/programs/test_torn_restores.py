@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
+from tests.checkpoint.flow_jobs import Fate, FlowJob, KilledError
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import table
@@ -21,10 +24,6 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tasks.task_cache import TaskCache
 from millrace.table import Schema, StreamTableEnvironment
-
-
-class KilledError(Exception):
-    """What stands for the death of a driver."""
 
 
 class TornJob(SavedJob):
@@ -79,6 +78,42 @@ def test_it_begins_once_more(what: str, parallelism: int, disk: Path | None, tmp
         found += life(TornJob(same, directory, dies_at), path)  # and once more, at the same place of its second life
         found += life(SavedJob(same, directory, 1), path)
         assert table(found) == expected, dies_at
+
+
+OF_ANY_ORDER = ["a full join of groups", "Top-N over groups", "beside functions of the user"]
+"""With more subtasks than their source has, rows come in any order in flow, so those of other queries may be late."""
+IN_FLOW = [*((what, 2) for what in TORN), *((what, 3) for what in OF_ANY_ORDER)]
+
+
+def begins_once_more_in_flow(what: str, parallelism: int, disk: Path | None, directory: Path, points: int) -> None:
+    """At some points of the restore, and at half as many of what is behind it."""
+    before, after, places = MAPPED[what]
+    first, path = saved(directory, job_of(before, disk), "savepoint")
+    expected, draw = whole(directory, after), Random(f"{what} {parallelism} {disk is None}")
+    job = job_of(after, disk, parallelism=parallelism)
+    restoring = 2 * sum(job.partitions)  # before and after each task
+    within = draw.sample(range(restoring + 1), min(points, restoring + 1))
+    for dies_at in [*within, *(restoring + further for further in draw.sample(range(1, 60), points // 2))]:
+        torn, found = directory / f"dies at {dies_at}", given(first, places)
+        same = replace(job, job_id=f"{dies_at:032x}")
+        for fate in (Fate(dies_at), Fate(dies_at), Fate()):  # twice at the same point, of a second life, too
+            flowing = FlowJob(same, torn, draw, fate)
+            found += flowing.live(partial(flowing.restore, path))
+        assert table(found) == expected, dies_at
+
+
+@pytest.mark.parametrize(("what", "parallelism"), IN_FLOW)
+def test_it_begins_once_more_in_flow(what: str, parallelism: int, disk: Path | None, tmp_path: Path) -> None:
+    begins_once_more_in_flow(what, parallelism, disk, tmp_path, points=4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("what", "parallelism"), IN_FLOW)
+def test_it_begins_once_more_in_flow_at_each_point(
+    what: str, parallelism: int, disk: Path | None, tmp_path: Path
+) -> None:
+    begins_once_more_in_flow(what, parallelism, disk, tmp_path, points=40)
 
 
 KEYS = 1_000

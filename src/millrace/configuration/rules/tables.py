@@ -94,6 +94,12 @@ RULES = (
         _PLANNER,
         "how long changes are gathered at least; some ms of them are gathered in any case",
     ),
+    works(
+        "table.exec.emit.early-fire.enabled table.exec.emit.early-fire.delay table.exec.emit.late-fire.enabled "
+        "table.exec.emit.late-fire.delay table.exec.emit.allow-lateness",
+        "table.planner.emission",
+        "group windows that give rows before their end, or change them behind it",
+    ),
     ignored("table.exec.mini-batch.*", "changes are gathered by time alone"),
     ignored("table.exec.deduplicate.* table.exec.rank.*", "changes are brought together within an epoch anyway"),
     ignored("table.exec.async-lookup.*", "rows of look-ups, and those of each key, keep their order in any case"),

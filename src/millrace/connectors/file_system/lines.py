@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.text_stream import RecordError, open_stream, open_text
 
-__all__ = ["LineBlocks", "RecordError", "open_stream", "where"]
+__all__ = ["BEGINNING", "LargeLine", "LineBlocks", "RecordError", "open_stream", "where"]
 
 FETCH_SIZE = 1 << 18
 """Bytes a read. A block becomes one batch of records, so this also bounds how far an epoch overshoots its budget."""
+
+BEGINNING = 1 << 10
+"""bytes that are told of a line that is too large"""
+
+
+class LargeLine(NamedTuple):
+    """A line that is larger than a record may be."""
+
+    beginning: bytes
+    length: int
+    """in bytes, with its end"""
+    quotes: int = 0
+    """how often the character stands in it that was to be counted"""
+    tail: bytes = b""
+    """its last two bytes"""
+
+    @property
+    def end(self) -> int:
+        """How many bytes its end has."""
+        return 2 if self.tail == b"\r\n" else int(self.tail[-1:] in (b"\n", b"\r"))
 
 
 def where(split: FileSplit, position: int, further: int = 0) -> str:
@@ -51,6 +71,7 @@ class LineBlocks:
     :param marked: whether a mark (BOM) at the file's beginning says its encoding, and is no text.
     :param returns: whether a lone ``\\r`` ends a line, too.
     :param left_out: called for each line that is too large, which is left out then; None: such a line is an error.
+    :param counted: a byte that is counted in such lines.
     """
 
     def __init__(
@@ -60,8 +81,12 @@ class LineBlocks:
         *,
         marked: bool = True,
         returns: bool = False,
-        left_out: Callable[[], None] | None = None,
+        left_out: Callable[[LargeLine], None] | None = None,
+        counted: bytes = b"",
     ) -> None:
+        self._counted = counted
+        self._large: LargeLine | None = None
+        """the line that is being left out"""
         text = open_text(split, marked)
         self._stream: Any = text.stream
         self._fetch_size = fetch_size
@@ -104,11 +129,21 @@ class LineBlocks:
         """Go on behind the next line end."""
         for block in self._fetched():
             cut = self._first_end(block, 0)
+            self._grow(block[:cut] if cut else block)
             if cut:
                 self.position += cut
                 self._rest = block[cut:]
                 return
             self.position += len(block)
+
+    def _grow(self, content: bytes | memoryview) -> None:
+        """The line that is left out goes on."""
+        if self._large is not None:
+            beginning, length, quotes, tail = self._large
+            found = bytes(content).count(self._counted) if self._counted else 0
+            more = bytes(content[: BEGINNING - len(beginning)])
+            tail = (tail + bytes(content[-2:]))[-2:]
+            self._large = LargeLine(beginning + more, length + len(content), quotes + found, tail)
 
     def next_block(self) -> bytes | None:
         """Some whole lines, None at the end of the split."""
@@ -126,6 +161,9 @@ class LineBlocks:
     def _read_lines(self) -> bytes:
         while (found := self._next_lines()) is None:
             self._skip_line()
+            large, self._large = self._large, None
+            if self._left_out is not None and large is not None:
+                self._left_out(large)
             if self._end is not None and self.position >= self._end:
                 self._at_end = True
                 return b""
@@ -150,7 +188,9 @@ class LineBlocks:
             if size > self._limit:
                 if self._left_out is None:
                     raise RecordError(f"{where(self._split, self.position)}: {too_large('a line', self._limit)}")
-                self._left_out()
+                self._large = LargeLine(b"", 0)
+                for part in parts:
+                    self._grow(part)
                 self._rest = b""
                 self.position += size
                 return None

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.common.files.limits import record_limit, too_large
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.metadata import check_readable
-from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
+from millrace.formats.tables.dead_letters import DEAD_LETTERS, set_aside, sets_aside, with_dead_letters
 from millrace.formats.tables.registry import format_factory, format_names, format_options
 from millrace.relational.formats import DecodingFormat, FormatContext
 from millrace.relational.rex import Rex
@@ -45,6 +46,15 @@ class SocketRows(SocketSource[Rows]):
         record_skipped(found.skipped)
         decoded = found.rows
         return [decoded.with_columns([decoded.columns[place] for place in self._places])] if len(decoded) else []
+
+
+    def check_large(self) -> None:
+        if not sets_aside(self._decoding):
+            super().check_large()
+
+    def set_aside(self, beginning: bytes, length: int) -> None:
+        record_skipped(1)
+        set_aside(self._decoding, beginning, length, too_large("a message", record_limit()))
 
 
 class SocketTableSource(TableSource):

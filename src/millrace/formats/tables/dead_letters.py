@@ -20,7 +20,7 @@ from millrace.relational.formats import Decoded, DecodingFormat
 from millrace.relational.rows import Rows, concat
 from millrace.util.exceptions import TableException
 
-__all__ = ["DEAD_LETTERS", "DeadLetterFiles", "from_origin", "with_dead_letters"]
+__all__ = ["DEAD_LETTERS", "DeadLetterFiles", "from_origin", "set_aside", "sets_aside", "with_dead_letters"]
 
 DEAD_LETTERS = "scan.dead-letter.path"
 """the option of a table"""
@@ -50,7 +50,8 @@ def with_dead_letters(decoding: DecodingFormat, options: Mapping[str, str], tabl
 @dataclass(frozen=True)
 class DeadLetterFiles:
     """A folder with a file of JSON for each batch of messages in which some could not be read: a line has the message
-    and why. What is read again after a failure is there once more.
+    and why, or the beginning of one that is too large, and its length. What is read again after a failure is there once
+    more.
 
     :ivar origin: where the messages are from, if the table is not all that is known.
     """
@@ -64,7 +65,19 @@ class DeadLetterFiles:
 
         :raises OSError: they cannot be written.
         """
-        lines = b"".join(json.dumps(self._line(*each)).encode() + b"\n" for each in bad)
+        self._write([self._line(*each) for each in bad])
+
+    def add_beginning(self, beginning: bytes, length: int, why: str) -> None:
+        """The beginning of a message that is too large to be held, and how many bytes it has: as ``add``."""
+        text = beginning.decode("utf-8", "ignore")  # it may be cut within a character
+        if not beginning.startswith(text.encode()) or len(beginning) - len(text.encode()) > 3:
+            line = self._line(beginning, why)
+        else:
+            line = self._line(text.encode(), why)
+        self._write([{**line, "length": length}])
+
+    def _write(self, bad: Sequence[Mapping[str, Any]]) -> None:
+        lines = b"".join(json.dumps(each).encode() + b"\n" for each in bad)
         location = locate(self.folder)
         system = location.file_system()
         name = f"dead-letters-{time.time_ns() // 1_000_000}-{uuid.uuid4().hex[:12]}.json"
@@ -75,7 +88,7 @@ class DeadLetterFiles:
                 stream.write(lines)
             system.move(f"{location.path}/.{name}", f"{location.path}/{name}")
         place = f"{self.folder}/{name}"
-        logger.warning("%d messages cannot be read and are in %s; the first: %s", len(bad), place, bad[0][1])
+        logger.warning("%d messages cannot be read and are in %s; the first: %s", len(bad), place, bad[0]["error"])
 
     def _line(self, message: bytes, why: str) -> dict[str, Any]:
         found: dict[str, Any] = {"table": self.table}
@@ -133,6 +146,20 @@ class _Decoding(DecodingFormat):
 
 def _places(decoded: Decoded) -> Any:
     return np.arange(len(decoded.rows)) if decoded.messages is None else np.asarray(decoded.messages)
+
+
+def sets_aside(decoding: DecodingFormat) -> bool:
+    """Whether what cannot be read is set aside."""
+    return isinstance(decoding, _Decoding)
+
+
+def set_aside(decoding: DecodingFormat, beginning: bytes, length: int, why: str) -> None:
+    """Note a message that is too large to be held, where the format sets aside what cannot be read.
+
+    :raises OSError: it cannot be written.
+    """
+    if isinstance(decoding, _Decoding):
+        decoding.files.add_beginning(beginning, length, why)
 
 
 def from_origin(decoding: DecodingFormat, origin: str) -> DecodingFormat:

@@ -15,7 +15,7 @@ from millrace.relational.nodes.ranking import Deduplicate, Over, Rank
 from millrace.relational.nodes.rows import Correlate, Expand, Filter, Hinted, Project, Watermark
 from millrace.relational.nodes.sets import SetOp, Sort
 from millrace.relational.nodes.sinks import Sink
-from millrace.relational.nodes.windows import WindowAggregate, WindowSpec, WindowTable
+from millrace.relational.nodes.windows import Emission, WindowAggregate, WindowSpec, WindowTable
 
 __all__ = [
     "JOIN_KINDS",
@@ -24,6 +24,7 @@ __all__ = [
     "Aggregate",
     "Correlate",
     "Deduplicate",
+    "Emission",
     "Expand",
     "Field",
     "Filter",

@@ -52,6 +52,33 @@ class WindowTable(Single):
 
 
 @dataclass(frozen=True)
+class Emission:
+    """When a group window gives its rows, besides its end: ``table.exec.emit.*``. Times in ms.
+
+    >>> Emission(early=1000, late=0, lateness=5000).text
+    'early every 1000 ms, late with each change until 5000 ms'
+    """
+
+    early: int | None = None
+    """how long changes before the end wait; 0: not at all; None: for the end"""
+    late: int | None = None
+    """how long changes behind the end wait; None: there are none, late rows are dropped"""
+    lateness: int = 0
+    """how late a row may be"""
+
+    @property
+    def text(self) -> str:
+        """As EXPLAIN shows it."""
+        early = [] if self.early is None else [f"early {_waiting(self.early)}"]
+        late = [] if self.late is None else [f"late {_waiting(self.late)} until {self.lateness} ms"]
+        return ", ".join(early + late)
+
+
+def _waiting(delay: int) -> str:
+    return f"every {delay} ms" if delay else "with each change"
+
+
+@dataclass(frozen=True)
 class WindowAggregate(Single):
     """Aggregates per window and key: of ``GROUP BY TUMBLE(ts, ...), k``, or of GROUP BY window_start, window_end, k
     over a ``WindowTable`` (a rule finds those; ``attached`` if the input has window_start and window_end already).
@@ -70,10 +97,14 @@ class WindowAggregate(Single):
     attached: tuple[int, int] | None = None
     """the columns of window_start and window_end"""
     sets: tuple[tuple[int, ...], ...] | None = None
+    emission: Emission | None = None
+    """None: rows are given at the end of their window, and never change"""
 
     def details(self) -> list[str]:
         source = self.input.schema
         parts = [self.window.text, f"time={source[self.time].name}"]
+        if self.emission is not None:
+            parts.append(f"emit=[{self.emission.text}]")
         if self.keys:
             parts.append(f"keys={named(self.keys, source)}")
         if self.sets is not None:

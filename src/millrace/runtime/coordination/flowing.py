@@ -15,7 +15,7 @@ def flowing(plan: EpochPlan, aligned: bool) -> EpochPlan:
     if aligned:
         return replace(plan, order=replace(plan.order, aligned=True))
     tasks = {task: _unlimited(own) for task, own in plan.tasks.items()}
-    return EpochPlan(replace(plan.order, work_millis=None), tasks)
+    return EpochPlan(plan.order, tasks)
 
 
 def _unlimited(own: TaskOrder) -> TaskOrder:
@@ -24,6 +24,6 @@ def _unlimited(own: TaskOrder) -> TaskOrder:
 
 
 def _source(reads: SourceOrder) -> SourceOrder:
-    # Who is ahead of its alignment group waits for a new limit, not for the next epoch.
-    paused = reads.paused and reads.limit is None
-    return replace(reads, millis=None, records=None, whole=False, paused=paused)
+    # Who is ahead of its alignment group waits for a new limit, not for the next epoch; and who has to wait for slow
+    # operators is told so by credit.
+    return replace(reads, millis=None, records=None, whole=False, paused=False)

@@ -194,6 +194,11 @@ class FlowWriter(Writer):
         if target in self._behind:
             self._release(target)
 
+    def overdraw(self) -> None:
+        """Send what waits without credit: its receivers have to have it before the mark."""
+        for target in list(self._behind):
+            self._release(target, FLUSH_AT)
+
     def _send(self, parts: Iterable[Part]) -> None:
         for targets, chunk, marks in parts:
             elements = count(chunk.values)
@@ -212,13 +217,16 @@ class FlowWriter(Writer):
                     self._behind.add(target)
                 self._release(target)
 
-    def _release(self, target: int) -> None:
-        """Send what waits for a target as far as there is credit."""
+    def _release(self, target: int, most: int = 0) -> None:
+        """Send what waits for a target as far as there is credit.
+
+        :param most: elements of a packet that need none.
+        """
         receiver = self._receivers[target]
         backlog = receiver.backlog
         while backlog:
             before = backlog.elements
-            chunk, marks = backlog.take(FLUSH_AT if self.unlimited else receiver.fitting)
+            chunk, marks = backlog.take(FLUSH_AT if self.unlimited else max(most, receiver.fitting))
             if not chunk.values and not marks:
                 return
             self._sent(target, receiver, before - backlog.elements, encode(chunk, marks))

@@ -48,6 +48,9 @@ class TableConfig(ABC):
     environment: Environment = Environment()
     timely: bool = True
     """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
+    in_step: bool = False
+    """whether no result may follow a watermark, even without event time: something behind the operator puts together
+    what all tasks had given at one"""
     state_ttl: int = 0
     """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
     least_slice: int = 0
@@ -109,7 +112,7 @@ class TableOperator(Operator, Generic[C]):
 
     flushes_before_watermarks = True
     """False: results that are held back may follow a watermark, since their rows have no event time. So they do where
-    nothing goes by watermarks (``TableConfig.timely``)"""
+    nothing goes by watermarks (``TableConfig.timely``); not where tasks are to be in step (``TableConfig.in_step``)"""
 
     looks_up = False
     """whether it asks another system about rows"""
@@ -159,7 +162,7 @@ class TableOperator(Operator, Generic[C]):
         try:
             self._under_its_name(self.advance, watermark)
             in_time = self.flushes_before_watermarks and self.config.timely
-            if in_time or watermark == MAX_WATERMARK:
+            if in_time or self.config.in_step or watermark == MAX_WATERMARK:
                 self._under_its_name(self.flush)
         except Exception as error:
             raise self.context.error(error) from error

@@ -52,6 +52,10 @@ class Allowance:
         if self._until is None and self._millis is not None:
             self._until = self._clock() + self._millis
 
+    def end(self) -> None:
+        """It is over now."""
+        self._is_over = True
+
     def over(self) -> bool:
         """Whether nothing more is to be begun in this epoch."""
         if not self._is_over:

@@ -10,6 +10,9 @@ behind the last packet of each channel.
 
 The first epoch of a bounded job is *aligned*: tasks wait until everything of it has arrived, and take it in the order
 in which stages that run one after the other would. So a job that ends within it has the changelog that it always has.
+
+A task that is too slow for what has come does not hold up the epoch: 250 ms after the last mark the rest is put off. It
+waits at the gates as a part of the task's state, and is taken up in the next epoch.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from millrace.runtime.tasks.pools import Pools
 from millrace.runtime.tasks.slices import Beat
 from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, of_operator, work_slot
 from millrace.runtime.tasks.task import StageTask
+from millrace.runtime.tasks.wiring import Gate
 
 SLICE_NANOSECONDS = 5_000_000
 """How long a slice is at most, where nothing else is said."""
@@ -46,6 +50,13 @@ WIDE, WIDE_NANOSECONDS = 64, 100_000_000
 """With more receivers than this a slice takes so long at least."""
 PAUSE_NANOSECONDS = 4_000_000
 """How long what is new in a source waits for more at most."""
+LATE_NANOSECONDS = 250_000_000
+"""How long a task goes on with an epoch that has ended before it; what it has not done by then is put off."""
+BRIEF_MS = 250
+"""How long a task works in an aligned epoch if its elements are slow: results are seen at its end, and a job that goes
+on for longer has no use for an order in which stages take turns."""
+SLOW_ELEMENTS, SLOW_NANOSECONDS, LONG_NANOSECONDS = 64, 500_000, 400_000_000
+"""So many elements that take so long each, or one that takes so long, are slow ones."""
 _MILLISECOND = 1_000_000
 
 Frame = Packet | EpochMark | Credit
@@ -85,6 +96,7 @@ class FlowTask:
     :param ahead: so many collected results wait to be taken, while an epoch goes on, before no more are wanted; 0: all
         are taken at its end.
     :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
+    :param late: how long it goes on with an epoch that has ended before it (ns).
     :param nanos: tells what ends of slices and turns of sources cost (ns): processor time, so that a busy machine does
         not make slices long.
     """
@@ -96,9 +108,11 @@ class FlowTask:
         nanos: Callable[[], int] = thread_time_ns,
         call_soon: Callable[[Callable[[], None]], None] | None = None,
         ahead: int = 0,
+        late: int = LATE_NANOSECONDS,
     ) -> None:
         self.task = task
         self._nanos = nanos
+        self._late = late
         self.out: list[Frame] = []
         """what is to be sent; whoever turns the task takes it out"""
         self.manifest = Manifest(0)
@@ -151,6 +165,11 @@ class FlowTask:
         self._ending = False
         self._over = False
         """whether there was nothing more to come when the epoch began"""
+        self._open = 0
+        """channels over which the mark has not come"""
+        self._late_at: int | None = None
+        """when what is not done by then is put off (ns)"""
+        self._is_put_off = False
         self._early: list[Packet | EpochMark] = []
         """of the next epoch, which has not begun here"""
 
@@ -196,6 +215,8 @@ class FlowTask:
         assert self._order is None, "the epoch before has ended"
         self._order, self._own, self._results = order, own, results
         self.manifest, self._ending, self._over = Manifest(run), False, self.task.finished
+        self._open = len(self._inboxes)
+        self._late_at, self._is_put_off = None, False
         for writer in self._writers.values():
             writer.unlimited = order.aligned
         for gate_lane in self._gates.values():
@@ -209,6 +230,8 @@ class FlowTask:
         if order.aligned:
             return
         self.task.begin_flow(order, results)
+        for gate_lane in self._gates.values():
+            gate_lane.carries = bool(gate_lane.gate.waiting)
         self._changed.begin()
         for id, lane in self._sources.items():
             reads = own.sources.get(id) or SourceOrder()
@@ -243,6 +266,7 @@ class FlowTask:
         edge, run, inboxes = marks.edge, marks.run, self._inboxes
         for channel, number in marks.packets:
             inboxes[edge, channel].end(run, number)
+            self._open -= 1
 
     def _put(self, frame: Packet | EpochMark) -> None:
         run = self.manifest.run
@@ -254,6 +278,7 @@ class FlowTask:
         inbox = self._inboxes[frame.edge, frame.channel]
         if isinstance(frame, EpochMark):
             inbox.end(frame.run, frame.packets)
+            self._open -= 1
         else:
             self.manifest.received_one(frame)
             self._by_edge[frame.edge].came(inbox, frame)
@@ -291,8 +316,12 @@ class FlowTask:
 
     @property
     def has_read(self) -> bool:
-        """Whether a source has read something in this epoch."""
-        return self._order is not None and any(lane.member.fork.records for lane in self._sources.values())
+        """Whether a source has read something in this epoch, or something was put off until it."""
+        if self._order is None:
+            return False
+        return any(lane.member.fork.records for lane in self._sources.values()) or any(
+            lane.carries for lane in self._gates.values()
+        )
 
     def take_printed(self) -> tuple[str, ...]:
         """What has been printed since the last time, unless the epoch is aligned: that shows all of it at its end."""
@@ -330,7 +359,9 @@ class FlowTask:
             return self._step_aligned()
         self.task.watch.switch(OTHER)
         if self._closing:
-            return self._close()
+            return self._close(now)
+        if self._is_late(now):
+            self._put_off()
         # A task that has had all its input only passes marks on; its operators are closed.
         more = (not self._over and self._by_the_clock(now)) or (self._turn(now) and self._has_turn(now))
         ended = not self._over and self._end_slice(now, not more)
@@ -343,7 +374,8 @@ class FlowTask:
         if self._has_all and not self._in_flight:
             self._closing = True
             self.out += self.manifest.sending(self.task.end())
-            return self._close()
+            self._late_at = None if self._nothing_waits else now + self._late
+            return self._close(now)
         tight = [lane for lane in self._lanes if not lane.clear]
         self.task.watch.switch(PRESSED if any(lane.ready(now) for lane in tight) else READING)
         return Next(False, self._wake_at(now), pressed=bool(tight) or self._blocked)
@@ -451,6 +483,8 @@ class FlowTask:
             times.append(now + DRY_NANOSECONDS)
         if self._ticking and not self._over:
             times.append(self._next_tick)
+        if self._late_at is not None and self._late_at > now:
+            times.append(self._late_at)
         return min((time for time in times if time is not None), default=None)
 
     # -- the end of an epoch ---------------------------------------------------------------------------------------
@@ -460,19 +494,47 @@ class FlowTask:
         return any(member.operator.in_flight() for member in self._calling)
 
     @property
-    def _has_all(self) -> bool:
-        """Whether everything of the epoch is here, and done."""
+    def _has_ended(self) -> bool:
+        """Whether the epoch has ended before this task, and in its sources."""
         if (self._sources or not self._inboxes) and not self._ending:
             return False
-        arrived = all(lane.has_all for lane in self._gates.values())
-        return arrived and not any(lane.busy for lane in self._lanes)
+        return not self._open and not any(lane.busy for lane in self._sources.values())
 
-    def _close(self) -> Next:
+    @property
+    def _has_all(self) -> bool:
+        """Whether everything of the epoch is here, and done or put off."""
+        return self._has_ended and (self._is_put_off or not any(lane.has_work for lane in self._gates.values()))
+
+    @property
+    def _nothing_waits(self) -> bool:
+        """Whether all of the epoch is to be done, however long that takes."""
+        return self._order is None or not self._order.keep_state or self._order.work_millis is None
+
+    def _is_late(self, now: int) -> bool:
+        """Whether what there is to do shall be put off."""
+        if self._is_put_off or self._nothing_waits or not self._has_ended:
+            return False
+        if self._late_at is None:
+            behind = any(lane.carries for lane in self._gates.values())
+            self._late_at = now if behind else now + self._late
+        return now >= self._late_at and any(lane.has_work for lane in self._gates.values())
+
+    def _put_off(self) -> None:
+        self._is_put_off = True
+        self.task.put_off()
+        for lane in self._gates.values():
+            lane.put_off()
+            self._give_credit(lane)
+
+    def _close(self, now: int) -> Next:
         """End the epoch as soon as all that was made of it is sent."""
+        if self._late_at is not None and now >= self._late_at:
+            for writer in self._writers.values():
+                writer.overdraw()
         self._send()
         if self._blocked:
             self.task.watch.switch(PRESSED)
-            return Next(False, pressed=True)
+            return Next(False, self._late_at, pressed=True)
         return self._ended()
 
     @property
@@ -490,20 +552,35 @@ class FlowTask:
         self.task.watch.switch(OTHER)
         return Next(False, ended=True)
 
+    def _drags(self, until: int) -> bool:
+        """Whether an aligned epoch shall end before all of it is done.
+
+        :param until: how long it may be for slow operators (ms).
+        """
+        if self._ending or self.task.clock() < until:
+            return self._ending
+        return any(_is_slow(member.gate) for member in self.task.members)
+
     def _step_aligned(self) -> Next:
         if self._aligned is None:
-            if not all(inbox.ended for inbox in self._inboxes.values()):
+            if self._open:
                 return Next(False)
             assert self._order is not None
             leading = self.task.job.leading_edges
             packets = in_order((packet for inbox in self._inboxes.values() for packet in _taken(inbox)), leading)
-            running = self.task.run(self._order, self._own, packets, self._results, lambda: self._ending)
+            until = self.task.clock() + BRIEF_MS
+            running = self.task.run(self._order, self._own, packets, self._results, partial(self._drags, until))
             self._aligned = self.manifest.sending(running)
         packet = next(self._aligned, None)
         if packet is not None:
             self.out.append(packet)
             return Next(True)
         return self._ended()
+
+
+def _is_slow(gate: Gate) -> bool:
+    each = max(gate.each_nanoseconds, gate.operator.calls_ahead(1)[1] * _MILLISECOND)
+    return each >= LONG_NANOSECONDS or (each >= SLOW_NANOSECONDS and gate.records >= SLOW_ELEMENTS)
 
 
 def _longest(timeout: int | None) -> int | None:

@@ -51,6 +51,13 @@ class Room:
         self.room = max(1, min(max(self._recent, least), fitting, self._most))
         self.granted = max(self.granted, self.total + self.room)
 
+    def left(self, elements: int) -> None:
+        """So many elements are put off: until they are done there is room for one."""
+        self.total += elements
+        self._taken.clear()
+        self._recent, self.room = 0, 1
+        self.granted = max(self.granted, self.total + self.room)
+
     def news(self) -> bool:
         """Whether the sender shall hear how much there is room for; it is taken for told then."""
         if self.granted - self._told < max(1, self.room // 4):

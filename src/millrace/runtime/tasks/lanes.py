@@ -63,7 +63,7 @@ class Lane(ABC):
     def fitting(self, elements: int) -> int:
         """For how many of so many elements there is room, if as much comes of them as of the last ones."""
         for writer, share in zip(self._writers, self._shares):
-            elements = min(elements, int(writer.room / share))
+            elements = min(elements, max(0, int(writer.room / share)))
         return elements
 
     def _learn(self, elements: int, written: Sequence[int]) -> None:
@@ -111,6 +111,10 @@ class GateLane(Lane):
         """(where the packet came from that the gate is at, its elements, its bytes)"""
         self.news: list[Inbox] = []
         """where there is more room now"""
+        self._is_put_off = False
+        """whether what waits does so for the next epoch"""
+        self.carries = False
+        """whether something waits that was put off in an earlier epoch"""
 
     def fitting(self, elements: int) -> int:
         return super().fitting(self.gate.operator.fitting(elements))
@@ -126,7 +130,7 @@ class GateLane(Lane):
 
     def ready(self, now: int) -> bool:
         operator = self.gate.operator
-        if operator.has_calls_in_flight and not operator.fitting(1):
+        if self._is_put_off or (operator.has_calls_in_flight and not operator.fitting(1)):
             return False
         if self._going_on is not None or self.gate.waiting or self._filled:
             return True
@@ -141,6 +145,7 @@ class GateLane(Lane):
     def _hand_on(self, now: int) -> None:
         if self._going_on is None:
             if not self.gate.waiting:
+                self.carries = False
                 self._take()
             self._going_on = self.gate.resume()
         going_on = next(self._going_on, _END) is not _END
@@ -149,6 +154,7 @@ class GateLane(Lane):
             going_on = next(self._going_on, _END) is not _END
         if not going_on:
             self._going_on = None
+            self.carries = self.carries and bool(self.gate.waiting)
             self._done(now)
 
     def _take(self) -> None:
@@ -196,6 +202,30 @@ class GateLane(Lane):
         for inbox in self._inboxes:
             inbox.next_epoch()
         self.lead.end()
+        self._is_put_off = False
+
+    def put_off(self) -> None:
+        """What has come and is not done waits at the gate for the next epoch. Nothing more is handed on in this one."""
+        self._is_put_off = True
+        if self._going_on is not None:
+            deque(self._going_on, maxlen=0)  # no piece follows: the task's time is over
+            self._going_on = None
+        if self._taken is not None:
+            inbox, elements, _ = self._taken
+            self._taken = None
+            self._leave(inbox, elements)
+        self.gate.waiting.extend(self.lead.take_back())
+        while self._filled:
+            inbox = self._filled.popleft()
+            while inbox:
+                items, elements = self.gate.decoded(inbox.channel, inbox.take().payload)
+                self.gate.waiting.extend(items)
+                self._leave(inbox, elements)
+
+    def _leave(self, inbox: Inbox, elements: int) -> None:
+        inbox.room.left(elements)
+        if inbox.room.news() and inbox not in self.news:
+            self.news.append(inbox)
 
     @property
     def fill(self) -> float:
@@ -203,9 +233,9 @@ class GateLane(Lane):
         return sum(inbox.fill for inbox in self._filled)
 
     @property
-    def has_all(self) -> bool:
-        """Whether the epoch has ended in all tasks before, and everything of it was taken."""
-        return not self._filled and all(inbox.ended for inbox in self._inboxes)
+    def has_work(self) -> bool:
+        """Whether something has come that is not done."""
+        return self.busy or bool(self._filled)
 
     def _done(self, now: int) -> None:
         if self._taken is not None:

@@ -269,6 +269,10 @@ class StageTask:
         self._new = self._fresh = False
         self.begin(order, results)
 
+    def put_off(self) -> None:
+        """What is not done in this epoch waits for the next one."""
+        self._allowance.end()
+
     def begin(self, order: EpochOrder, results: ResultFiles | None) -> None:
         """An epoch begins."""
         for member in self.members:

@@ -118,6 +118,11 @@ class Gate:
         return self._size.size
 
     @property
+    def each_nanoseconds(self) -> int:
+        """What an element of the last piece has taken."""
+        return self._size.each_nanoseconds
+
+    @property
     def wanted(self) -> int:
         """How many elements there should be room for."""
         return self._size.wanted
@@ -155,9 +160,9 @@ class Gate:
             midst.enter()
             self._process(piece, before - left.elements, input, left.elements)
             midst.leave()
+            yield
             if self._allowance.over():
                 break
-            yield
         self.waiting.appendleft(Waiting(input, None, left.left))
 
     def _calls_over(self, elements: int) -> bool:

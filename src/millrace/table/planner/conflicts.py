@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from millrace.common.types import RowKind
 from millrace.relational import nodes as n
+from millrace.relational.types import BigIntType, DataType
+from millrace.runtime.tables.ordering.conflicts import Conflicts, Stamp
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate, OneRow
 from millrace.table.planner.changes import Key
 from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by
+from millrace.table.planner.upserts import same_each_time
 from millrace.table.values.problems import problem
 
 NOTHING, ERROR = "NOTHING", "ERROR"
@@ -22,7 +25,6 @@ def check_conflicts(plan: Plan, node: n.Sink) -> None:
     """What can be known before anything runs.
 
     :raises TableException: the clause has no meaning for this sink, or is wanted and not there.
-    :raises NotImplementedError: rows that change have one that is not there.
     """
     table, kinds = ".".join(node.path), node.sink.kinds
     key = tuple(node.input.names.index(name) for name in node.sink.keys)
@@ -42,11 +44,6 @@ def check_conflicts(plan: Plan, node: n.Sink) -> None:
         return
     for source in _without_watermark(node.input):
         raise problem(f"{clause} needs a watermark of each table that is read, and {source} declares none")
-    if may_conflict(plan, node, key) and not plan.changes(node.input).append_only:
-        raise NotImplementedError(
-            f"{clause} of rows that change ({plan.changes(node.input).cause}) is not there: use ON CONFLICT DO "
-            "DEDUPLICATE, or a query whose key is the primary key of the sink"
-        )
 
 
 def may_conflict(plan: Plan, node: n.Sink, key: Key) -> bool:
@@ -54,15 +51,43 @@ def may_conflict(plan: Plan, node: n.Sink, key: Key) -> bool:
     return not any(set(each) <= set(key) for each in ordered_keys(node.input, plan.changes))
 
 
+def compares_changes(plan: Plan, node: n.Sink) -> bool:
+    """Whether a sink gets the rows of a watermark together, since they may conflict and change."""
+    if node.on_conflict not in ONE_ROW or not node.sink.keys or plan.changes(node.input).append_only:
+        return False
+    return may_conflict(plan, node, tuple(node.input.names.index(name) for name in node.sink.keys))
+
+
 def one_row(plan: Plan, node: n.Sink, key: Key, below: Planned) -> Planned:
-    """Insertions of which one has a primary key: the first, or a second one is an error."""
+    """Rows of which one has a primary key: the first, or a second one is an error."""
     types = tuple(column.type for column in node.input.schema)
+    if not plan.changes(node.input).append_only:
+        return _of_changes(plan, node, key, below, types)
     common = {**plan.options.common, "meaning": plan.meanings.of_upserts(node.input, key, None)}
     config = Deduplicate(keys=key, types=types, last=False, **common)
     if node.on_conflict == ERROR:
-        text = f"ON CONFLICT DO ERROR: table {'.'.join(node.path)} gets a second row with the primary key"
-        config = OneRow(keys=key, types=types, last=False, problem=text, **common)
+        config = OneRow(keys=key, types=types, last=False, problem=_second_row(node), **common)
     return plan.step("SinkConflicts", config, [(below, by(key))], node.input.schema, below.changes)
+
+
+def _of_changes(plan: Plan, node: n.Sink, key: Key, below: Planned, types: tuple[DataType, ...]) -> Planned:
+    unique = min(ordered_keys(node.input, plan.changes), key=len, default=None)
+    config = Conflicts(
+        keys=key,
+        types=types,
+        unique=unique,
+        compared=same_each_time(node.input),
+        problem=_second_row(node) if node.on_conflict == ERROR else None,
+        meaning=(*plan.meanings.of_upserts(node.input, key, unique), f"ON CONFLICT DO {node.on_conflict}"),
+        **plan.options.common,
+    )
+    schema = (*node.input.schema, n.Field("$watermark", BigIntType(False)))
+    stamped = plan.step("WatermarkStamp", Stamp(**plan.options.common), [(below, None)], schema, below.changes)
+    return plan.step("SinkConflicts", config, [(stamped, by(key))], node.input.schema, below.changes)
+
+
+def _second_row(node: n.Sink) -> str:
+    return f"ON CONFLICT DO ERROR: table {'.'.join(node.path)} gets a second row with the primary key"
 
 
 def _no_upserts(node: n.Sink) -> str:

@@ -11,10 +11,9 @@ from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.relational.nodes import Rel
 from millrace.relational.nodes.text import node_text
-from millrace.relational.rules.streaming import optimise
 from millrace.table.planner.advice import advice_on
 from millrace.table.planner.forms import changes_of
-from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.run import optimised, options_of
 from millrace.table.planner.streaming import add_to_program
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ class StreamingPlans:
 
     def __init__(self, plans: Sequence[Rel], session: Session) -> None:
         self._session = session
-        surroundings = surroundings_of(session)
-        self._plans = [optimise(plan, surroundings) for plan in plans]
+        self._plans = optimised(plans, session)
         self._graph = self._graph_of(self._plans)
         self._numbers = {node.id: number for number, node in enumerate(self._graph.nodes, 1)}
 

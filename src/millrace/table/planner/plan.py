@@ -89,6 +89,8 @@ class Plan:
         """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
         """of scans, by their id: a watermark above them is made in their source"""
+        self.in_step: set[int] = set()
+        """nodes, by their id, whose results may not follow a watermark (``TableConfig.in_step``)"""
         self.of_sinks: set[int] = set()
         """scans, by their id, whose columns go as they are to a sink that knows rows by their key"""
 
@@ -183,6 +185,8 @@ class Plan:
     ) -> Planned:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
+        if self._at and id(self._at[-1]) in self.in_step:
+            config = replace(config, in_step=True)
         if self._at and not config.meaning:
             at = self._at[-1]
             meaning, earlier = self.meanings.of(at), self.earlier_meanings.of(at)

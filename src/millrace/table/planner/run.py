@@ -16,6 +16,7 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.emission import with_emission
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.planner.upserts import upserts
@@ -43,7 +44,7 @@ SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 def optimised(plans: Sequence[Rel], session: Session) -> list[Rel]:
     """The plans after the rules."""
     surroundings = surroundings_of(session)
-    return [optimise(plan, surroundings) for plan in plans]
+    return [optimise(with_emission(plan, surroundings.configuration), surroundings) for plan in plans]
 
 
 def shared(plans: Sequence[Rel], session: Session) -> list[Rel]:

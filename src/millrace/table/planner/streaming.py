@@ -9,6 +9,7 @@ from millrace.graph.program import Program
 from millrace.relational import nodes as n
 from millrace.relational.rules.sharing import share_as_set
 from millrace.runtime.jobs import specs
+from millrace.table.planner.conflicts import compares_changes
 from millrace.table.planner.plan import Options, Plan
 
 
@@ -20,6 +21,9 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
     """
     plans = share_as_set(plans, options.environment.configuration)
     plan = Plan(program, options, plans)
+    for each in plans:
+        if isinstance(each, n.Sink) and compares_changes(plan, each):
+            plan.in_step |= {id(below) for below in n.walk(each)}
     for each in plans:
         planned = plan.add(each)
         if not isinstance(each, n.Sink):

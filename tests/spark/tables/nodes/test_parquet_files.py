@@ -15,7 +15,9 @@ import pytest
 from millrace.connectors.tables.filesystem.factory import FileSystemFactory
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
+from millrace.relational.rex import Call, Literal, Ref
 from millrace.relational.sources import TableContext, TableSource
+from millrace.spark.tables.nodes import parquet_files
 from millrace.spark.tables.nodes.parquet_files import parquet_rows
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
@@ -71,6 +73,42 @@ def test_the_same_rows(tmp_path: Path, context: Context) -> None:
 def test_what_our_own_reader_reads(given: pa.Table, name: str, tmp_path: Path, context: Context) -> None:
     pq.write_table(given, tmp_path / name)
     assert parquet_rows(source(tmp_path), (0, 2), (), context) is None
+
+
+def test_texts_that_are_not_utf_8(tmp_path: Path, context: Context) -> None:
+    """Our own reader says it, and so does Spark, which by itself would hand on any bytes."""
+    wrong = pa.array([b"right", b"\xff\xfe wrong", None], pa.binary()).view(pa.string())
+    pq.write_table(DATA.set_column(2, "name", wrong), tmp_path / "a.parquet")
+    read = parquet_rows(source(tmp_path), (0, 2), (), context)
+    assert read is not None
+    with pytest.raises(Exception, match=r"UTF-?8"):
+        read.frame.collect()
+    with pytest.raises(Exception, match=r"UTF-?8"):
+        read_source(source(tmp_path).stream((2,)), [COLUMNS["name"][0]], "files", context).frame.collect()
+    other = parquet_rows(source(tmp_path), (0,), (), context)
+    assert other is not None and other.frame.count() == 3
+
+
+def test_texts_that_equal_a_constant_are_compared_in_the_file(tmp_path: Path, context: Context) -> None:
+    pq.write_table(DATA, tmp_path / "a.parquet")
+    name = COLUMNS["name"][0]
+    equal = Call(t.BooleanType(), "=", (Ref(name, 2), Literal(name, "")))
+    read = parquet_rows(source(tmp_path), (2,), (equal,), context)
+    assert read is not None
+    plan = read.frame.where("c0 = ''")._jdf.queryExecution().toString()
+    assert "EqualTo(name,)" in plan and "validate" not in plan.lower()
+    assert [row[0] for row in read.frame.where("c0 = ''").collect()] == [""]
+
+
+def test_pages_are_looked_at_once_for_each_column(
+    tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(DATA, tmp_path / "a.parquet")
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(parquet_files, "is_modest", lambda path, names: not asked.append(tuple(names)))
+    for columns in ((0, 2), (2, 0), (2, 3), (3,), (), ()):
+        assert parquet_rows(source(tmp_path), columns, (), context) is not None
+    assert asked == [("id", "name"), ("price",), ()]
 
 
 def test_files_that_are_broken_or_differ(tmp_path: Path, context: Context) -> None:

@@ -158,6 +158,10 @@ class ObjectContents(WindowContents):
         self._table = table
 
     def add(self, rows: Rows, ends: Ids, evaluator: Evaluator) -> set[int]:
+        return {at.namespace for at in self.add_at(rows, ends, evaluator)}
+
+    def add_at(self, rows: Rows, ends: Ids, evaluator: Evaluator) -> list[Scoped]:
+        """As ``add``; the keys that there were, each with the end."""
         columns = rows.columns
         grouped = group([pa.array(ends), *(columns[index] for index in self.keys)], len(rows))
         ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
@@ -169,7 +173,15 @@ class ObjectContents(WindowContents):
             new = self.accumulators.update(Batch(evaluator, grouped.ids, signs_of(rows)), old, ats)
         for at, accumulator in zip(ats, new):
             self._table.put(at.namespace, at.key, accumulator)
-        return {at.namespace for at in ats}
+        return ats
+
+    def keys_at(self, end: int) -> list[Key]:
+        """Of which keys something is stored under an end."""
+        return list(self._table.rows.get(end, ()))
+
+    def accumulators_at(self, ats: Sequence[Scoped]) -> list[Accumulator]:
+        """What is stored for keys under an end each; it must be there."""
+        return [self._table.rows[at.namespace][at.key] for at in ats]
 
     def ends(self) -> list[int]:
         return list(self._table.rows)

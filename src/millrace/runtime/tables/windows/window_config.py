@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
-from millrace.relational.nodes import WindowSpec
+from millrace.relational.nodes import Emission, WindowSpec
 from millrace.relational.rex import AggCall
 from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.aggregating import stored_calls
@@ -51,8 +51,8 @@ class TimedWindows(TableConfig):
 class WindowAggregate(TimedWindows):
     """Aggregates per window and key: the keys, the value of each call, then ``properties``.
 
-    A window gives its rows when it is over, and never changes them. Rows for windows that are over are dropped and
-    counted (``numLateRecordsDropped``).
+    A window gives its rows when it is over, and never changes them, unless ``emission`` says otherwise. Rows for
+    windows that are over are dropped and counted (``numLateRecordsDropped``).
     """
 
     keys: tuple[int, ...]
@@ -68,12 +68,22 @@ class WindowAggregate(TimedWindows):
     the keys and these two"""
     partial: bool = False
     """the input is what ``LocalWindowAggregate`` gives"""
+    emission: Emission | None = None
+    """when a window gives rows that may change; None: at its end, and they never change"""
+    before: bool = True
+    """whether the consumer needs the old row of an update (-U)"""
+    every_change: bool = False
+    """each row of the input makes its change, as in Flink; else those of an epoch are brought together"""
 
     def operator(self) -> Any:
         from millrace.runtime.tables.windows.count_windows import ROWS, CountWindowOperator
         from millrace.runtime.tables.windows.session_aggregate import SessionAggregateOperator
         from millrace.runtime.tables.windows.window_aggregate import WindowAggregateOperator
 
+        if self.emission is not None:
+            from millrace.runtime.tables.windows.changing_windows import ChangingWindowsOperator
+
+            return ChangingWindowsOperator(self)
         if self.window.kind == ROWS:
             return CountWindowOperator(self)
         own_sessions = self.window.kind == "SESSION" and self.attached is None
@@ -84,6 +94,8 @@ class WindowAggregate(TimedWindows):
         from millrace.runtime.tables.windows.sessions import SESSIONS
         from millrace.runtime.tables.windows.window_aggregate import WINDOWS
 
+        if self.emission is not None:  # the rows that were given have the values of all calls
+            return None
         if self.window.kind == ROWS:
             return stored_calls(self, replace(self, retracts=False), COUNTED, OF_COUNTED)
         if self.window.kind == "SESSION" and self.attached is None:
@@ -96,14 +108,22 @@ class WindowAggregate(TimedWindows):
 
 
 def window_rows(
-    config: WindowAggregate, keys: Sequence[pa.Array], values: Sequence[pa.Array], starts: Ids, ends: Ids, now: int
+    config: WindowAggregate,
+    keys: Sequence[pa.Array],
+    values: Sequence[pa.Array],
+    starts: Ids,
+    ends: Ids,
+    now: int | Ids,
 ) -> list[pa.Array]:
-    """The columns of the result, of which each row is a window of a key; ``now`` is the processing time (ms)."""
+    """The columns of the result, of which each row is a window of a key.
+
+    :param now: the processing time (ms), perhaps of each row.
+    """
     clock = config.clock
     made = {
         START: lambda: clock.column(starts, False),
         END: lambda: clock.column(ends, False),
         ROWTIME: lambda: clock.column(ends - 1, True),
-        PROCTIME: lambda: pa.array(np.full(len(ends), now * 1000)).view(pa.timestamp("us", "UTC")),
+        PROCTIME: lambda: pa.array(np.full(len(ends), now, np.int64) * 1000).view(pa.timestamp("us", "UTC")),
     }
     return [*keys, *values, *(made[each]() for each in config.properties)]

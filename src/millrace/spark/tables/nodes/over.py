@@ -26,6 +26,10 @@ from millrace.spark.tables.texts.aggregate_texts import (
 )
 
 
+MOST_ROWS = 1 << 30
+"""rows of a partition at most: Spark counts them, and adds the distance of a bound, in 32 bits"""
+
+
 @batch_form(n.Over)
 def over(node: n.Over, inputs: list[Part], context: Context) -> Part:
     """The input's columns, then one for each call."""
@@ -65,14 +69,14 @@ def _frame(frame: Frame, order: Sequence[SortKey]) -> str:
 
 
 def _bound(frame: Frame, distance: Distance | None, side: str, order: Sequence[SortKey]) -> str:
-    if distance is None:
+    if distance is None or (frame.rows and distance > MOST_ROWS):
         return f"UNBOUNDED {side}"
     if distance == 0:
         return "CURRENT ROW"
     if distance < 0:
         distance, side = -distance, "FOLLOWING" if side == "PRECEDING" else "PRECEDING"
     if frame.rows:
-        return f"{distance} {side}"
+        return f"{min(int(distance), MOST_ROWS)} {side}"
     kind = order[0].expression.type
     if isinstance(kind, t.NumericType):
         return f"{_number(distance)} {side}"

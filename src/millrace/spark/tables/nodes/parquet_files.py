@@ -24,7 +24,7 @@ from millrace.connectors.tables.filesystem.source import FileSystemSource
 from millrace.formats.parquet_pages import is_modest
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Field
-from millrace.relational.rex import Rex
+from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.texts.literals import string_text
@@ -84,19 +84,48 @@ def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], co
     names = tuple(column.name for column in wanted.in_files)
     if not all(_is_modest(file.path, file.size, os.stat(file.path).st_mtime_ns, names) for file in found):
         return None
+    certain = _certain_texts(source.layout.names, filters)
     schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in alike])
     files = tuple(f"file://{file.path}" for file in found)
     key = files, schema.json()
     known = context.read_files.get(key)
     if known is None:
         known = context.read_files[key] = _read(files, schema, context.session)
-    return known.select(numbered(quoted(name) for _, name, _ in wanted.parts))
+    texts = {column.name for column in wanted.in_files if pa.types.is_string(arrow_type(column.type))} - certain
+    return known.select(numbered(_checked(name, name in texts) for _, name, _ in wanted.parts))
+
+
+def _checked(name: str, is_text: bool) -> str:
+    """Spark takes any bytes for a text; our own reader, and Arrow behind Spark, only UTF-8."""
+    return f"validate_utf8({quoted(name)})" if is_text else quoted(name)
+
+
+def _certain_texts(names: Sequence[str], filters: Sequence[Rex]) -> set[str]:
+    """Columns of which only rows are read that are equal to a constant, so that their texts are right. Spark compares
+    them in the file, which it could not do behind a function."""
+    found = set()
+    for each in filters:
+        if isinstance(each, Call) and each.function in ("=", "IN"):
+            columns = [arg for arg in each.args if not isinstance(arg, Literal)]
+            found |= {names[arg.index] for arg in columns if len(columns) == 1 and isinstance(arg, Ref)}
+    return found
+
+
+def _is_modest(path: str, size: int, written: int, names: tuple[str, ...]) -> bool:
+    """Spark's JVM would end where a page is larger than its heap; our own reader says which it is."""
+    known = _modest_columns(path, size, written)
+    new = tuple(name for name in names or ("",) if name not in known)
+    if new and is_modest(path, names and new):
+        known.update(dict.fromkeys(new, True))
+    elif new:
+        known.update((name, len(new) > 1 and is_modest(path, (name,))) for name in new)
+    return all(known[name] for name in names or ("",))
 
 
 @lru_cache(1024)
-def _is_modest(path: str, size: int, written: int, names: tuple[str, ...]) -> bool:
-    """Spark's JVM would end where a page is larger than its heap; our own reader says which it is."""
-    return is_modest(path, names)
+def _modest_columns(path: str, size: int, written: int) -> dict[str, bool]:
+    """What is known of the columns of a file: queries over some of them look at the others' pages only once."""
+    return {}
 
 
 def _read(files: Sequence[str], schema: s.StructType, session: SparkSession) -> Part:

@@ -22,7 +22,9 @@ def _changes_of_window_aggregate(node: Any, inputs: list[Changes]) -> Changes:
     first = len(node.keys) + len(node.aggregates)
     window = [first + place for place, name in enumerate(node.properties) if name in ("START", "END")]
     keys = frozenset({(*range(len(node.keys)), *window)}) if window and node.sets is None else frozenset()
-    return Changes(keys=keys)
+    if node.emission is None:
+        return Changes(keys=keys)
+    return Changes(True, not inputs[0].append_only, keys, f"a group window with {node.emission.text}")
 
 
 @streaming_form(n.WindowTable, changes=without_keys)
@@ -57,10 +59,13 @@ def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Plann
         properties=node.properties,
         retracts=below.retracts,
         attached=node.attached,
+        emission=node.emission,
+        before=before,
+        every_change=plan.options.every_change,
         **plan.options.common,
     )
     name = f"WindowAggregate({node.window.kind})"
-    if plan.options.two_phase and _has_two_phases(node, config):
+    if node.emission is None and plan.options.two_phase and _has_two_phases(node, config):
         return _two_phases(plan, node, below, config, name)
     # Rows that are in a window already are partitioned by it, too: more tasks have work.
     keys = (*node.keys, *(node.attached or ()))

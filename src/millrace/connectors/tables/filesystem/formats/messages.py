@@ -13,11 +13,11 @@ from millrace.common.config_values import to_boolean
 from millrace.common.files.limits import record_limit, too_large
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords
-from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
+from millrace.connectors.file_system.lines import BEGINNING, LargeLine, LineBlocks, RecordError, where
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
 from millrace.connectors.tables.filesystem.formats.line_array import MessageLines, lines_of, records_of
-from millrace.formats.tables.dead_letters import from_origin, with_dead_letters
+from millrace.formats.tables.dead_letters import from_origin, set_aside, sets_aside, with_dead_letters
 from millrace.formats.tables.options import IGNORE
 from millrace.formats.tables.problems import MalformedError
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
@@ -94,6 +94,11 @@ class MessageTableFormat(StreamTableFormat):
         return b"".join([part for message in messages.to_pylist() for part in (message, b"\n")])
 
 
+def _longer(large: LargeLine, content: bytes, length: int) -> LargeLine:
+    beginning = large.beginning + content[: max(0, BEGINNING - len(large.beginning))]
+    return LargeLine(beginning, large.length + length)
+
+
 class _Records(SplitRecords[Rows]):
     """The messages of a split; the position is a byte."""
 
@@ -111,19 +116,41 @@ class _Records(SplitRecords[Rows]):
         self._places = places
         self._lines = lines
         self._names = names
+        self._leaves_out = lenient or sets_aside(decoding)
+        quotes = lines.quotes
+        # What an escape character means can't be seen by counting: there such a line stays an error.
+        countable = quotes is None or quotes.escape is None
         self._blocks = LineBlocks(
             split,
             FETCH_BYTES,
             marked=lines.marked,
             returns=lines.returns,
-            left_out=self._leave_out if lenient else None,
+            left_out=self._leave_out if self._leaves_out and countable else None,
+            counted=b"" if quotes is None else quotes.quote,
         )
         self._limit = record_limit()
         self._rest = b""
-        """of a message that goes on in the next block"""
+        """of a message that goes on in the next block: inside of quotes"""
+        self._large: LargeLine | None = None
+        """a message that is too large and goes on; the rest is a quote then"""
 
-    def _leave_out(self) -> None:
+    def _leave_out(self, line: LargeLine) -> None:
+        """A line is too large. Inside of quotes it is a part of a message, which may go on behind it."""
+        opened, large = bool(self._rest), self._large or LargeLine(self._rest[:BEGINNING], len(self._rest))
+        self._large = _longer(large, line.beginning, line.length)
+        if self._lines.quotes is not None and opened != line.quotes % 2:
+            self._rest = self._lines.quotes.quote
+        else:
+            self._rest = b""
+            self._end_large(line.end)
+
+    def _end_large(self, end: int = 0) -> None:
+        """The message that is too large has ended; its end has so many bytes of those that were counted."""
+        assert self._large is not None
+        beginning, length = self._large.beginning, self._large.length - end
+        self._large = None
         self.parse_errors += 1
+        set_aside(self._decoding, beginning[:length], length, too_large("a record", self._limit))
 
     def read_batch(self) -> list[Rows] | None:
         block = self._blocks.next_block()
@@ -131,7 +158,7 @@ class _Records(SplitRecords[Rows]):
             return None
         start = self.position() - len(block or b"")
         headless = self._lines.headless and start == self._blocks.head
-        if not headless and block is not None:
+        if not headless and block is not None and self._large is None:
             rows = self._decoding.decode_lines(self._rest + block)
             if rows is not None:
                 self._rest = b""
@@ -171,12 +198,29 @@ class _Records(SplitRecords[Rows]):
         content, self._rest = self._rest + (block or b""), b""
         messages, end = records_of(content, self._lines.quotes, whole=block is None)
         self._rest = content[end:]
+        if self._large is not None:
+            return self._behind_large(messages, block or b"")
         if len(self._rest) > self._limit:
-            raise RecordError(f"{where(self._split, self.position())}: {too_large('a record', self._limit)}")
+            if not self._leaves_out:
+                raise RecordError(f"{where(self._split, self.position())}: {too_large('a record', self._limit)}")
+            self._large = LargeLine(self._rest[:BEGINNING], len(self._rest))
+            self._rest = self._lines.quotes.quote
         return messages
 
+    def _behind_large(self, messages: pa.Array, block: bytes) -> pa.Array:
+        """The messages behind the one that is too large, which is the first one of these if it ends here."""
+        assert self._large is not None and self._lines.quotes is not None
+        if not len(messages):
+            self._large = _longer(self._large, block, len(block))
+            self._rest = self._lines.quotes.quote
+            return messages
+        rest = messages[0].as_py()[1:]  # without the quote that stood for what was there before
+        self._large = _longer(self._large, rest, len(rest))
+        self._end_large()
+        return messages.slice(1)
+
     def position(self) -> int:
-        return self._blocks.position - len(self._rest)
+        return self._blocks.position - (len(self._rest) if self._large is None else self._large.length)
 
     def close(self) -> None:
         self._blocks.close()

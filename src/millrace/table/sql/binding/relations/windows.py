@@ -71,14 +71,18 @@ def _spec(call: nodes.Call, kind: str, given: dict[str, nodes.Node], at: From) -
     times = {name: milliseconds(given[name], block) for name in given if name not in ("DATA", "TIMECOL")}
     size = times["GAP"] if kind == "SESSION" else times["SIZE"]
     slide = times.get("SLIDE", times.get("STEP"))
-    _check_lengths(call, kind, size, slide)
+    _check_lengths(call, kind, size, slide, kind == "HOP" and not at.environment.resolver.streaming)
     return WindowSpec(kind, size, slide, times.get("OFFSET", 0))
 
 
-def _check_lengths(call: nodes.Call, kind: str, size: int, slide: int | None) -> None:
+def _check_lengths(call: nodes.Call, kind: str, size: int, slide: int | None, any_size: bool) -> None:
+    """Refuse lengths that make no windows.
+
+    :param any_size: whether the size may be no multiple of the slide, as in batch mode, which makes no panes.
+    """
     if size <= 0 or (slide is not None and slide <= 0):
         fail(call, f"the lengths of {kind} must be positive")
-    if slide is not None and size % slide:
+    if slide is not None and size % slide and not any_size:
         word = "slide" if kind == "HOP" else "step"
         fail(call, f"the size of {kind} ({size} ms) must be a multiple of its {word} ({slide} ms)")
 

@@ -93,7 +93,7 @@ final class Aggregates {
             }
             outcome(item, found);
         } catch (RuntimeException error) {
-            found.put("unread", String.valueOf(error));
+            found.put("unread", Plain.error(error));
         }
         return found;
     }

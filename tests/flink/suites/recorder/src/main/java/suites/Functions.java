@@ -73,7 +73,7 @@ final class Functions {
                 found.put("row", row(input, data));
             }
         } catch (Exception error) {
-            found.put("unread", String.valueOf(error));
+            found.put("unread", Plain.error(error));
         }
         List<Object> cases = new ArrayList<>();
         for (Object item : Hidden.<List<?>>get(spec, "testItems")) {
@@ -146,7 +146,7 @@ final class Functions {
                 found.put("types", types);
             }
         } catch (RuntimeException error) {
-            found.put("unread", String.valueOf(error));
+            found.put("unread", Plain.error(error));
         }
         return found;
     }

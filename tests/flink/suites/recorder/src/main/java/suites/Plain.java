@@ -128,6 +128,12 @@ final class Plain {
         }
     }
 
+    /** The class of an error and the first line that it says: what follows may be where it was thrown. */
+    static String error(Throwable error) {
+        String text = String.valueOf(error).trim();
+        return text.substring(0, Math.min(text.length(), 200)).split("\\R")[0];
+    }
+
     static String json(Object value) {
         try {
             return JSON.writeValueAsString(value);

@@ -97,7 +97,7 @@ final class Programs {
                 found.put("unread", step.getClass().getSimpleName());
             }
         } catch (Throwable error) {
-            found.put("unread", String.valueOf(error));
+            found.put("unread", Plain.error(error));
         }
         return found;
     }

@@ -22,7 +22,6 @@ import org.apache.flink.streaming.api.functions.ProcessFunction;
 import org.apache.flink.table.api.Table;
 import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.TableResult;
-import org.apache.flink.table.api.ValidationException;
 import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import org.apache.flink.table.api.internal.TableEnvironmentImpl;
 import org.apache.flink.table.api.internal.TableEnvironmentInternal;
@@ -39,8 +38,11 @@ import org.apache.flink.table.operations.QueryOperation;
 import org.apache.flink.table.operations.SinkModifyOperation;
 import org.apache.flink.table.planner.factories.TestValuesTableFactory;
 import org.apache.flink.table.planner.runtime.utils.FailingCollectionSource;
+import org.apache.flink.table.runtime.typeutils.BigDecimalTypeInfo;
+import org.apache.flink.table.types.logical.LegacyTypeInformationType;
 import org.apache.flink.table.types.logical.LogicalType;
 import org.apache.flink.table.types.logical.LogicalTypeFamily;
+import org.apache.flink.table.types.logical.LogicalTypeRoot;
 import org.apache.flink.table.types.logical.utils.LogicalTypeChecks;
 import org.apache.flink.table.types.logical.utils.LogicalTypeUtils;
 import org.apache.flink.types.Row;
@@ -48,7 +50,6 @@ import org.apache.flink.util.Collector;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.engine.support.descriptor.MethodSource;
-import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -59,10 +60,13 @@ public final class Queries {
     /** More rows than these are no case to look at. */
     private static final int MOST = 400;
     private static final int SECONDS = 40;
+    private static final String NOT_READ = "what Flink writes of the Table API in SQL is not what it reads";
     private static final Pattern INSERT = Pattern.compile(
-            "\\s*INSERT\\s+INTO\\s+[\\w.`]+\\s+((SELECT|WITH|VALUES|\\()\\b.*)", Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
+            "\\s*INSERT\\s+INTO\\s+[\\w.`]+\\s+(\\(*\\s*(?:SELECT|WITH|VALUES)\\b.*?)(?:\\s+ON\\s+CONFLICT\\s+DO\\s+\\w+)?[\\s;]*",
+            Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
     private static final Pattern VIEW = Pattern.compile(
             "\\s*CREATE\\s+(?:TEMPORARY\\s+)?VIEW\\s+`?(\\w+)`?\\s+AS\\s+(.*?);?\\s*", Pattern.DOTALL | Pattern.CASE_INSENSITIVE);
+    private static final Pattern RANDOM = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=_sink\\$)\\d+(?=\\*)");
     private static final ExecutorService RUNNING = Executors.newCachedThreadPool(work -> {
         Thread thread = new Thread(work);
         thread.setDaemon(true);
@@ -81,17 +85,13 @@ public final class Queries {
 
     private Queries() {}
 
-    static void read(List<Class<?>> tests, PrintStream out) {
-        Launcher launcher = LauncherFactory.create();
-        for (Class<?> test : tests) {
-            var request = LauncherDiscoveryRequestBuilder.request()
-                    .selectors(DiscoverySelectors.selectClass(test))
-                    .configurationParameter("junit.jupiter.execution.timeout.default", "180 s")
-                    .build();
-            launcher.execute(request, new Listener(test, out));
-            System.err.println(test.getName());
-            out.flush();
-        }
+    static void read(Class<?> test, PrintStream out) {
+        var request = LauncherDiscoveryRequestBuilder.request()
+                .selectors(DiscoverySelectors.selectClass(test))
+                .configurationParameter("junit.jupiter.execution.timeout.default", "180 s")
+                .build();
+        LauncherFactory.create().execute(request, new Listener(test, out));
+        System.err.println(test.getName());
     }
 
     private static final class Listener implements TestExecutionListener {
@@ -136,8 +136,15 @@ public final class Queries {
             line.put("set", name);
             line.put("tables", tables);
             line.put("queries", queries);
-            out.println(Plain.json(line));
+            out.println(withoutRandomNames(Plain.json(line)));
         }
+    }
+
+    /** Tables without a name have a random one with Flink. */
+    private static String withoutRandomNames(String line) {
+        Map<String, String> names = new LinkedHashMap<>();
+        return RANDOM.matcher(line).replaceAll(
+                found -> names.computeIfAbsent(found.group(), each -> "Unnamed" + (names.size() + 1)));
     }
 
     // -- what the tests do ------------------------------------------------------------------------------------------
@@ -239,6 +246,11 @@ public final class Queries {
             String text = given != null ? given : TEXTS.get(operation);
             if (text == null) {
                 text = written(operation);
+                operation = readBack(environment, text);
+                if (operation == null) {
+                    queries.add(new LinkedHashMap<>(Map.of("unread", NOT_READ)));
+                    return;
+                }
             }
             if (!text.trim().toUpperCase().matches("(?s)(SELECT|WITH|VALUES|\\(|TABLE).*")) {
                 return;
@@ -247,7 +259,7 @@ public final class Queries {
             queries.add(query);
             outcome((TableEnvironmentImpl) environment, operation, query);
         } catch (Throwable error) {
-            queries.add(new LinkedHashMap<>(Map.of("unread", String.valueOf(error))));
+            queries.add(new LinkedHashMap<>(Map.of("unread", Plain.error(error))));
         } finally {
             own = false;
             statement = before;
@@ -257,6 +269,21 @@ public final class Queries {
     /** A query of the Table API as Flink writes it in SQL; the names that it makes up are no words of SQL. */
     private static String written(QueryOperation operation) {
         return operation.asSerializableString(DefaultSqlFactory.INSTANCE).replace("$$T", "T");
+    }
+
+    /** What a text is for Flink itself; names of fields and what can be NULL may be others than in the Table API. */
+    private static QueryOperation readBack(TableEnvironmentInternal environment, String text) {
+        try {
+            return ((TableEnvironment) environment).sqlQuery(text).getQueryOperation();
+        } catch (RuntimeException error) {
+            return null;
+        }
+    }
+
+    private static List<LogicalType> types(QueryOperation operation) {
+        List<LogicalType> types = new ArrayList<>();
+        operation.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(plain(each.getLogicalType())));
+        return types;
     }
 
     private static Map<String, Object> begun(TableEnvironment environment, String text) {
@@ -296,7 +323,7 @@ public final class Queries {
             calm();
             TableResult result = environment.executeInternal(operation);
             List<Object> types = new ArrayList<>();
-            result.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(Plain.type(each.getLogicalType())));
+            result.getResolvedSchema().getColumnDataTypes().forEach(each -> types.add(text(each.getLogicalType())));
             query.put("types", types);
             List<Row> rows = collected(result);
             if (rows == null) {
@@ -357,7 +384,7 @@ public final class Queries {
                 try {
                     table(environment, name, table);
                 } catch (Throwable error) {
-                    table.put("unread", String.valueOf(error));
+                    table.put("unread", Plain.error(error));
                 }
             }
         });
@@ -419,6 +446,8 @@ public final class Queries {
         if (text == null) {
             try {
                 text = written(operation);
+                QueryOperation read = readBack(environment, text);
+                text = read != null && types(read).equals(types(operation)) ? text : null;
             } catch (Throwable error) {
                 text = null;
             }
@@ -443,18 +472,18 @@ public final class Queries {
             LogicalType type = column.getDataType().getLogicalType();
             String time = LogicalTypeChecks.isProctimeAttribute(type) ? "proctime"
                     : LogicalTypeChecks.isRowtimeAttribute(type) ? "rowtime" : "";
-            columns.add(List.of(column.getName(), Plain.type(plain(type)), time));
+            columns.add(List.of(column.getName(), text(type), time));
         }
         found.put("columns", columns);
         environment.getConfig().getConfiguration().setString("table.exec.resource.default-parallelism", "1");
         calm();
-        Table table = environment.from("`" + name + "`");
+        Table table = collectable(environment, name, schema);
         boolean streaming = environment.getConfig().getConfiguration()
                 .get(org.apache.flink.configuration.ExecutionOptions.RUNTIME_MODE)
                 == org.apache.flink.api.common.RuntimeExecutionMode.STREAMING;
         if (!streaming || !(environment
                 instanceof org.apache.flink.table.api.bridge.internal.AbstractStreamTableEnvironmentImpl)) {
-            List<Row> rows = collected(executed(environment, name, schema, table));
+            List<Row> rows = collected(table.execute());
             if (rows == null) {
                 found.put("unread", "it does not end");
             } else {
@@ -465,17 +494,39 @@ public final class Queries {
         watched(environment, table, found);
     }
 
-    /** A table of a class's own decimals cannot be collected as it is. */
-    private static TableResult executed(
-            TableEnvironmentImpl environment, String name, ResolvedSchema schema, Table table) {
-        try {
-            return table.execute();
-        } catch (ValidationException error) {
-            List<String> cast = new ArrayList<>();
-            schema.getColumns().forEach(each -> cast.add("CAST(`" + each.getName() + "` AS "
-                    + Plain.type(plain(each.getDataType().getLogicalType())).replace(" NOT NULL", "") + ")"));
-            return environment.sqlQuery("SELECT " + String.join(", ", cast) + " FROM `" + name + "`").execute();
+    /** A table whose decimals are of a class of Java cannot be collected as it is. */
+    private static Table collectable(TableEnvironmentImpl environment, String name, ResolvedSchema schema) {
+        boolean cast = false;
+        List<String> columns = new ArrayList<>();
+        for (Column column : schema.getColumns()) {
+            LogicalType type = column.getDataType().getLogicalType();
+            String shown = "`" + column.getName() + "`";
+            cast |= isDecimalOfJava(type);
+            columns.add(isDecimalOfJava(type) ? "CAST(" + shown + " AS " + text(type) + ") AS " + shown : shown);
         }
+        if (!cast) {
+            return environment.from("`" + name + "`");
+        }
+        return environment.sqlQuery("SELECT " + String.join(", ", columns) + " FROM `" + name + "`");
+    }
+
+    private static boolean isDecimalOfJava(LogicalType type) {
+        return type instanceof LegacyTypeInformationType
+                && (type.is(LogicalTypeRoot.DECIMAL) || ofPrecision(type) != null);
+    }
+
+    private static BigDecimalTypeInfo ofPrecision(LogicalType type) {
+        Object found = ((LegacyTypeInformationType<?>) type).getTypeInformation();
+        return found instanceof BigDecimalTypeInfo ? (BigDecimalTypeInfo) found : null;
+    }
+
+    /** A type as text; a decimal of Java without a precision is read with that of the planner. */
+    private static String text(LogicalType type) {
+        if (!isDecimalOfJava(type)) {
+            return Plain.type(plain(type));
+        }
+        BigDecimalTypeInfo found = ofPrecision(type);
+        return found == null ? "DECIMAL(38, 18)" : "DECIMAL(" + found.precision() + ", " + found.scale() + ")";
     }
 
     private static void watched(TableEnvironmentImpl environment, Table table, Map<String, Object> found)

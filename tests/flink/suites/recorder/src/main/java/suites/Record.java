@@ -56,17 +56,37 @@ public final class Record {
             write(folder.resolve("programs.jsonl"), holders, Programs::read);
         }
         if (parts.contains("queries")) {
-            Pattern wanted = Pattern.compile(System.getProperty("suites.queries", QUERIES));
-            try (PrintStream out = opened(folder.resolve("queries.jsonl"))) {
-                Queries.read(tests.stream().filter(each -> wanted.matcher(each.getName()).find()
-                        && !LEFT.matcher(each.getName()).find()).collect(Collectors.toList()), out);
+            Pattern wanted = Pattern.compile(System.getProperty("suites.queries", ""));
+            Pattern all = Pattern.compile(QUERIES);
+            for (Class<?> test : tests) {
+                String name = test.getName();
+                if (all.matcher(name).find() && wanted.matcher(name).find() && !LEFT.matcher(name).find()) {
+                    whole(folder.resolve("queries").resolve(name + ".jsonl"), out -> Queries.read(test, out));
+                }
             }
         }
         System.exit(0);
     }
 
+    interface Writer {
+        void write(PrintStream out) throws Throwable;
+    }
+
+    /** Writes a file that is not there yet; one that is there is whole, and need not be written once more. */
+    private static void whole(Path file, Writer writer) throws Throwable {
+        if (Files.exists(file)) {
+            return;
+        }
+        Files.createDirectories(file.getParent());
+        Path begun = file.resolveSibling(file.getFileName() + ".begun");
+        try (PrintStream out = opened(begun)) {
+            writer.write(out);
+        }
+        Files.move(begun, file);
+    }
+
     private static void write(Path file, List<Class<?>> tests, Reader reader) throws Throwable {
-        try (PrintStream out = opened(file)) {
+        whole(file, out -> {
             for (Class<?> test : tests) {
                 try {
                     for (Object found : reader.read(test)) {
@@ -74,11 +94,11 @@ public final class Record {
                     }
                 } catch (Throwable error) {
                     error.printStackTrace();
-                    out.println(Plain.json(Map.of("suite", test.getSimpleName(), "unread", String.valueOf(error))));
+                    out.println(Plain.json(Map.of("suite", test.getSimpleName(), "unread", Plain.error(error))));
                 }
                 System.err.println(test.getSimpleName());
             }
-        }
+        });
     }
 
     private static PrintStream opened(Path file) throws Exception {

@@ -44,7 +44,7 @@ final class Scalar {
             base.prepare();
             method.invoke(base);
         } catch (InvocationTargetException error) {
-            found.put("unread", String.valueOf(error.getCause()));
+            found.put("unread", Plain.error(error.getCause()));
         }
         Map<String, String> config = new TreeMap<>(base.tableConfig().getConfiguration().toMap());
         config.keySet().removeAll(before.keySet());
@@ -57,7 +57,7 @@ final class Scalar {
         try {
             input(base, found);
         } catch (Exception error) {
-            found.put("unread", String.valueOf(error));
+            found.put("unread", Plain.error(error));
         }
         DataTypeFactory factory = base.tables.getCatalogManager().getDataTypeFactory();
         List<Object> cases = new ArrayList<>();

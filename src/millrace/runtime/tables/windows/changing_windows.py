@@ -1,0 +1,252 @@
+"""Aggregates over TUMBLE and HOP whose rows change: they are given before the window ends, or behind its end again.
+
+A window waits for late rows until its lateness has passed, with the row that it gave last beside its accumulator. What
+has changed since is an update of that row. Changes that wait for their delay when the window goes are given before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Emission
+from millrace.relational.rows import Rows
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.restoring.saved import KeyedPieces
+from millrace.runtime.state.window_tables import WindowTable as WindowState
+from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
+from millrace.runtime.tables.columns.changes import differing, placed_changes
+from millrace.runtime.tables.columns.keys import Ids, key_columns
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.columns.window_times import has_passed, passed
+from millrace.runtime.tables.windows.contents import ObjectContents
+from millrace.runtime.tables.windows.firing import FiringOperator
+from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
+from millrace.runtime.tables.windows.window_table import without_null_times
+from millrace.runtime.windows.agenda import Agenda
+
+WINDOWS = "changing window accumulators"
+GIVEN = "window rows that were given"
+
+
+class _Given(NamedTuple):
+    """Of a key and window: what it has given, and when it does so next."""
+
+    row: Row | None = None
+    """the values of the calls that were given last"""
+    at: int = 0
+    """the processing time of that (ms)"""
+    first: int | None = None
+    """when it gives changes (ms), and then each time that the delay has passed; None: nothing has waited yet"""
+    over: bool = False
+    """whether it was there when the window ended"""
+
+
+_NOTHING = _Given()
+
+
+class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
+    """State: end of a window (on the wall, ms) -> key -> accumulator, and the same with what was given."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        assert config.emission is not None and config.attached is None and not config.partial
+        self._emission: Emission = config.emission
+        self.aggregate(config.calls, config.retracts, ttl=0)
+        table = self.backend.table_of(WINDOWS, WindowState.kind)
+        self._contents = ObjectContents(table, self.accumulators, config.keys, config.arrow_key_types, False)
+        self._given: Any = self.backend.table_of(GIVEN, WindowState.kind)
+        self._codec = RowCodec([arrow_type(call.type) for call in config.calls])
+        self._windows = config.slicing
+        self._ends: Agenda[int] = Agenda()
+        self._last: Agenda[int] = Agenda()
+        """when windows are forgotten"""
+        self._waiting: Agenda[Scoped] = Agenda()
+        """in processing time: changes that wait for their delay"""
+        self._planned: set[int] = set()
+        self._changed: dict[Scoped, None] = {}
+        """of this epoch: changes that do not wait"""
+
+    def open(self) -> None:
+        super().open()
+        self._plan()
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        self._plan()
+
+    def _plan(self) -> None:
+        """The state has come from an earlier copy, or from other subtasks."""
+        for each in (self._ends, self._last, self._waiting):
+            each.clear()
+        self._planned.clear()
+        self._schedule(self._contents.ends())
+        for end in self._contents.ends():
+            for key, given in self._given.rows.get(end, {}).items():
+                if given.first is not None:
+                    self._wait(Scoped(key, end), given)
+
+    def _schedule(self, ends: Iterable[int]) -> None:
+        for end in ends:
+            if end in self._planned:
+                continue
+            self._planned.add(end)
+            if not (self._event_time and has_passed(end, self._clock, self.watermark)):
+                self._ends.add(self._clock.instant(end) - 1, end)
+            self._last.add(self._clock.instant(end + self._emission.lateness) - 1, end)
+
+    # -- rows come in ---------------------------------------------------------------------------------------------
+
+    def receive(self, rows: Rows, input: int) -> None:
+        if not self._event_time:
+            self.fire_until(self.context.clock())
+        if not self.config.every_change:
+            self._receive(rows)
+            return
+        for place in range(len(rows)):
+            self._receive(rows.take(np.array([place])))
+            self.flush()
+
+    def _receive(self, rows: Rows) -> None:
+        rows, ends = self._assigned(rows)
+        if not len(rows):
+            return
+        touched = self._contents.add_at(rows, ends, self.evaluator(rows.columns, len(rows)))
+        self._schedule({at.namespace for at in touched})
+        for at in touched:
+            self._note(at)
+
+    def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
+        """A row for each window that still takes it, and the end of the window."""
+        clock, time = self._clock, self.config.time
+        if time is None:
+            times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
+        else:
+            rows = without_null_times(rows, time, self._without_time)
+            times = clock.times(rows.batch.column(time))
+        which, _, ends = self._windows.expand(times)
+        if not self._event_time:
+            return rows.take(which), ends
+        wanted = ~passed(ends + self._emission.lateness, clock, self.watermark)
+        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
+        return rows.take(which[wanted]), ends[wanted]
+
+    def _note(self, at: Scoped) -> None:
+        """A window of a key has changed: when it says so."""
+        given = self._given_at(at)
+        over = given.over or (self._event_time and has_passed(at.namespace, self._clock, self.watermark))
+        delay = self._emission.late if over else self._emission.early
+        if delay is None:
+            return
+        # As in Flink a key that comes when its window is over gives each change at once.
+        if not delay or (over and not given.over):
+            self._changed[at] = None
+            return
+        if given.first is None:
+            given = given._replace(first=self.context.clock() + delay)
+            self._given.put(at.namespace, at.key, given)
+        self._wait(at, given)
+
+    def _wait(self, at: Scoped, given: _Given) -> None:
+        delay = self._emission.late if given.over else self._emission.early
+        if given.first is not None and delay:
+            rounds = max(0, self.context.clock() - given.first) // delay
+            passed = self.context.clock() >= given.first
+            self._waiting.add(given.first + (rounds + passed) * delay, at)
+
+    def _given_at(self, at: Scoped) -> _Given:
+        found: _Given = self._given.rows.get(at.namespace, {}).get(at.key, _NOTHING)
+        return found
+
+    # -- rows are given -------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        changed, self._changed = self._changed, {}
+        self._give(list(changed))
+
+    def advance_processing_time(self, now: int) -> None:
+        super().advance_processing_time(now)
+        self._give_waiting(now)
+
+    def next_due(self) -> int | None:
+        times = [self._waiting.next_time(), None if self._event_time else self.next_end()]
+        return min((each for each in times if each is not None), default=None)
+
+    def next_end(self) -> int | None:
+        return self._ends.next_time()
+
+    def forget_open_windows(self) -> None:
+        for end in self._contents.ends():
+            self._drop(end)
+        for each in (self._ends, self._last, self._waiting):
+            each.clear()
+
+    def fire_until(self, time: int) -> None:
+        self.flush()
+        if not self._event_time:
+            self._give_waiting(time)
+        for _, ends in self._ends.due(time):
+            for end in ends:
+                self._end(end)
+        for _, ends in self._last.due(time):
+            for end in ends:
+                if self._emission.late:
+                    self._give([Scoped(key, end) for key in self._contents.keys_at(end)])
+                self._drop(end)
+
+    def _give_waiting(self, now: int) -> None:
+        due = dict.fromkeys(at for _, ats in self._waiting.due(now) for at in ats)
+        self._give([at for at in due if at.namespace in self._planned])
+
+    def _end(self, end: int) -> None:
+        ats = [Scoped(key, end) for key in self._contents.keys_at(end)]
+        self._give(ats)
+        if not self._emission.lateness:
+            return
+        goes_on = self._emission.early == self._emission.late
+        for at in ats:
+            given = self._given_at(at)
+            first = given.first if goes_on else None
+            self._given.put(end, at.key, given._replace(first=first, over=True))
+
+    def _drop(self, end: int) -> None:
+        self._contents.drop(end)
+        self._given.drop(end)
+        self._planned.discard(end)
+
+    def _give(self, ats: Sequence[Scoped]) -> None:
+        """What has changed since it was given last."""
+        if not ats:
+            return
+        config, count, now = self.config, len(ats), self.context.clock()
+        accumulators = self._contents.accumulators_at(ats)
+        given = [self._given_at(at) for at in ats]
+        nothing: Row = (None,) * len(self._codec.types)
+        had = np.array([each.row is not None for each in given], bool)
+        has = np.array([each[0] > 0 for each in accumulators], bool)
+        old = self._codec.columns([nothing if each.row is None else each.row for each in given])
+        new = self.accumulators.results(accumulators, ats)
+        updated = had & has & differing(old, new)
+        ends = np.array([at.namespace for at in ats], np.int64)
+        keys = key_columns([at.key for at in ats], config.arrow_key_types)
+        columns = window_rows(
+            config,
+            [pa.concat_arrays([each, each]) for each in keys],
+            [pa.concat_arrays(both) for both in zip(old, new)],
+            np.tile(np.array([self._windows.window_start(end) for end in ends.tolist()], np.int64), 2),
+            np.tile(ends, 2),
+            np.array([*(each.at for each in given), *([now] * count)], np.int64),
+        )
+        places, kinds = placed_changes(np.arange(count), np.arange(count) + count, had, has, updated, config.before)
+        where = pa.array(places)
+        self.emit_columns([each.take(where) for each in columns], len(kinds), kinds if kinds.any() else None)
+        rows = self._codec.rows(new, count)
+        for place in np.flatnonzero(updated | (had != has)).tolist():
+            row = rows[place] if has[place] else None
+            at = ats[place]
+            self._given.put(at.namespace, at.key, given[place]._replace(row=row, at=now))
