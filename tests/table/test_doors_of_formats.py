@@ -502,7 +502,7 @@ def _nested_doors(room: Room) -> Iterator[tuple[str, str]]:
 )  # fmt: skip
 @given(values=st.lists(st.none() | PARTS, min_size=1, max_size=5))
 def test_values_within_others_are_one(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
-    sort = Sort(NESTED, st.nothing(), _same, str)
+    sort = Sort(NESTED, st.nothing(), _same, lambda value: [str(value)])
     room = Room(MessageTables(), tmp_path_factory.mktemp("nested"), sort, values, 0)
     wanted = Counter(map(_nested, values))
     parts = "a.t, a.f, a.d, a.l, a.m"
