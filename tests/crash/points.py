@@ -6,6 +6,7 @@ of a job, whichever process reaches its point: a file says that it has happened.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -134,14 +135,15 @@ def _process(victim: Victim, number: int) -> psutil.Process | None:
 
 def _kill(killed: psutil.Process) -> None:
     """Kill, and see it die unless it is this process."""
-    killed.send_signal(signal.SIGKILL)
     end = time.monotonic() + 10
-    while killed.is_running() and killed.status() != psutil.STATUS_ZOMBIE and time.monotonic() < end:
-        time.sleep(0.001)
+    with contextlib.suppress(psutil.NoSuchProcess):  # its parent has reaped it
+        killed.send_signal(signal.SIGKILL)
+        while killed.is_running() and killed.status() != psutil.STATUS_ZOMBIE and time.monotonic() < end:
+            time.sleep(0.001)
 
 
 def _jvms(driver: psutil.Process) -> list[psutil.Process]:
-    return [child for child in _children(driver) if "java" in child.name()]
+    return [child for child in _children(driver) if _is_java(child)]
 
 
 def _workers(driver: psutil.Process) -> list[psutil.Process]:
@@ -158,7 +160,7 @@ def _of_daemons(driver: psutil.Process) -> list[psutil.Process]:
     begun = _children(driver)
     # One that was begun together with the JVM is a child of the driver.
     daemons = [daemon for child in begun for daemon in _children(child)]
-    daemons += [child for child in begun if "java" not in child.name()]
+    daemons += [child for child in begun if not _is_java(child)]
     return [child for daemon in daemons for child in _children(daemon)]
 
 
@@ -168,6 +170,13 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
         return process.children()
     except psutil.NoSuchProcess:
         return []
+
+
+def _is_java(process: psutil.Process) -> bool:
+    try:
+        return "java" in process.name()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _is_keeper(process: psutil.Process) -> bool:
