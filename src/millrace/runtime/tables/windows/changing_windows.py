@@ -16,17 +16,16 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Emission
 from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
-from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowTable as WindowState
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
 from millrace.runtime.tables.columns.changes import differing, placed_changes
-from millrace.runtime.tables.columns.keys import Ids, key_columns
+from millrace.runtime.tables.columns.keys import key_columns
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.columns.window_times import has_passed, passed
+from millrace.runtime.tables.columns.window_times import has_passed
 from millrace.runtime.tables.windows.contents import ObjectContents
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
-from millrace.runtime.tables.windows.window_table import without_null_times
+from millrace.runtime.tables.windows.window_table import timed
 from millrace.runtime.windows.agenda import Agenda
 
 WINDOWS = "changing window accumulators"
@@ -72,16 +71,7 @@ class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._changed: dict[Scoped, None] = {}
         """of this epoch: changes that do not wait"""
 
-    def open(self) -> None:
-        super().open()
-        self._plan()
-
-    def take_over_keyed(self, pieces: KeyedPieces) -> None:
-        super().take_over_keyed(pieces)
-        self._plan()
-
-    def _plan(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks."""
+    def plan(self) -> None:
         for each in (self._ends, self._last, self._waiting):
             each.clear()
         self._planned.clear()
@@ -113,28 +103,14 @@ class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperat
             self.flush()
 
     def _receive(self, rows: Rows) -> None:
-        rows, ends = self._assigned(rows)
+        rows, times = timed(rows, self.config.time, self._clock, self.context.clock, self._without_time)
+        rows, ends = self.in_windows(rows, times, self._windows, self._emission.lateness)
         if not len(rows):
             return
         touched = self._contents.add_at(rows, ends, self.evaluator(rows.columns, len(rows)))
         self._schedule({at.namespace for at in touched})
         for at in touched:
             self._note(at)
-
-    def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
-        """A row for each window that still takes it, and the end of the window."""
-        clock, time = self._clock, self.config.time
-        if time is None:
-            times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
-        else:
-            rows = without_null_times(rows, time, self._without_time)
-            times = clock.times(rows.batch.column(time))
-        which, _, ends = self._windows.expand(times)
-        if not self._event_time:
-            return rows.take(which), ends
-        wanted = ~passed(ends + self._emission.lateness, clock, self.watermark)
-        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
-        return rows.take(which[wanted]), ends[wanted]
 
     def _note(self, at: Scoped) -> None:
         """A window of a key has changed: when it says so."""

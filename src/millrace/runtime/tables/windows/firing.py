@@ -5,8 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, TypeVar
 
+import numpy as np
+
+from millrace.relational.rows import Rows
+from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.tables.base import KeyedTableOperator
+from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.window_times import passed
 from millrace.runtime.tables.windows.window_config import TimedWindows
+from millrace.runtime.windows.slicing import Slicing
 
 C = TypeVar("C", bound=TimedWindows)
 
@@ -21,6 +28,33 @@ class FiringOperator(KeyedTableOperator[C]):
         metrics = context.runtime.get_metrics_group()
         self._late = metrics.counter("numLateRecordsDropped")
         self._without_time = metrics.counter("numNullRowTimeRecordsDropped")
+
+    def open(self) -> None:
+        super().open()
+        self.plan()
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        self.plan()
+
+    @abstractmethod
+    def plan(self) -> None:
+        """The state has come from an earlier copy, or from other subtasks: find out when its windows end."""
+
+    def in_windows(self, rows: Rows, times: Ids, windows: Slicing, lateness: int = 0) -> tuple[Rows, Ids]:
+        """A row for each window that still takes it, and the ends of these windows; rows that none takes are counted.
+
+        :param times: of the rows (ms on the wall).
+        :param lateness: how long behind its end a window takes rows (ms).
+        """
+        which, _, ends = windows.expand(times)
+        if not self._event_time:
+            return rows.take(which), ends
+        wanted = ~passed(ends + lateness, self._clock, self.watermark)
+        if wanted.all():
+            return rows.take(which), ends
+        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
+        return rows.take(which[wanted]), ends[wanted]
 
     @abstractmethod
     def fire_until(self, time: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from millrace.relational.rows import Rows
-from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import passed
 from millrace.runtime.tables.windows.firing import FiringOperator
@@ -71,12 +70,7 @@ class SessionOperator(FiringOperator[C]):
     sessions: Sessions
     """set in ``setup``"""
 
-    def open(self) -> None:
-        super().open()
-        self.sessions.restored()
-
-    def take_over_keyed(self, pieces: KeyedPieces) -> None:
-        super().take_over_keyed(pieces)
+    def plan(self) -> None:
         self.sessions.restored()
 
     # -- rows come in ---------------------------------------------------------------------------------------------

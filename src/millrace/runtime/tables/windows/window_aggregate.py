@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
-from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
 from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
@@ -22,7 +21,7 @@ from millrace.runtime.tables.columns.window_times import clock_times, passed
 from millrace.runtime.tables.windows.contents import Results, contents_of
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
-from millrace.runtime.tables.windows.window_table import without_null_times
+from millrace.runtime.tables.windows.window_table import timed
 from millrace.runtime.windows.agenda import Agenda
 
 WINDOWS = "window accumulators"
@@ -47,16 +46,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._planned: set[int] = set()
         """the windows and slices whose windows are on the agenda, or over"""
 
-    def open(self) -> None:
-        super().open()
-        self._plan()
-
-    def take_over_keyed(self, pieces: KeyedPieces) -> None:
-        super().take_over_keyed(pieces)
-        self._plan()
-
-    def _plan(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks."""
+    def plan(self) -> None:
         self._agenda.clear()
         self._planned.clear()
         self._schedule(set(self._contents.ends()))
@@ -90,22 +80,11 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         if config.partial:
             ends = rows.batch.column(len(config.keys)).to_numpy()
             return self._in_time(rows, ends, self._last_ends(ends) if self._sliced else ends)
-        if config.time is None:
-            times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
-        else:
-            rows = without_null_times(rows, config.time, self._without_time)
-            times = clock.times(rows.batch.column(config.time))
+        rows, times = timed(rows, config.time, clock, self.context.clock, self._without_time)
         if self._sliced:
             slices = self._windows.slice_ends_at(times)
             return self._in_time(rows, slices, self._last_ends(slices))
-        which, _, ends = self._windows.expand(times)
-        if not self._event_time:
-            return rows.take(which), ends
-        wanted = ~passed(ends, clock, self.watermark)
-        if wanted.all():
-            return rows.take(which), ends
-        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
-        return rows.take(which[wanted]), ends[wanted]
+        return self.in_windows(rows, times, self._windows)
 
     def _in_time(self, rows: Rows, buckets: Ids, needed_until: Ids) -> tuple[Rows, Ids]:
         """Without the rows of windows that are over."""

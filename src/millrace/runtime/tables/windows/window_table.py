@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import Rows
 from millrace.runtime.tables.base import TableOperator
+from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import WallClock
 from millrace.runtime.tables.windows.window_config import TimedWindows
 
@@ -31,14 +33,23 @@ class WindowTableOperator(TableOperator[WindowTable]):
         self._dropped = context.runtime.get_metrics_group().counter("numNullRowTimeRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:
-        time = self.config.time
-        if time is None:
-            times = np.full(len(rows), self._clock.time(self.context.clock()), np.int64)
-        else:
-            rows = without_null_times(rows, time, self._dropped)
-            times = self._clock.times(rows.batch.column(time))
+        rows, times = timed(rows, self.config.time, self._clock, self.context.clock, self._dropped)
         which, starts, ends = self._windows.expand(times)
         self.emit_rows(with_windows(rows if len(which) == len(rows) else rows.take(which), starts, ends, self._clock))
+
+
+def timed(
+    rows: Rows, time: int | None, clock: WallClock, now: Callable[[], int], dropped: Any
+) -> tuple[Rows, Ids]:
+    """The rows that have a time, and these times (ms on the wall).
+
+    :param time: the column that has them; None: it is ``now`` for all.
+    :param dropped: counts the rows without.
+    """
+    if time is None:
+        return rows, np.full(len(rows), clock.time(now()), np.int64)
+    rows = without_null_times(rows, time, dropped)
+    return rows, clock.times(rows.batch.column(time))
 
 
 def without_null_times(rows: Rows, time: int, dropped: Any) -> Rows:
