@@ -3,12 +3,12 @@ and epochs end at any moment."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import count, product
 
 from millrace.runtime.coordination.flowing import flowing
 from millrace.runtime.jobs.job import JobGraph
@@ -64,7 +64,7 @@ class FlowEngine(LocalEngine):
         self._dies = dies
         self._late = late
         self._now = 0
-        self._runs = count(1)
+        self._runs = itertools.count(1)
         self._tasks: dict[TaskId, FlowWorker] = {}
         self._network: dict[tuple[TaskId, TaskId], deque[Frame]] = {}
 
@@ -75,8 +75,9 @@ class FlowEngine(LocalEngine):
         if self._tasks and self._draw.random() < self._dies:
             self._drop()
         if not self._tasks:
-            widths = enumerate(self.job.partitions)  # an order to restore names no tasks
-            self._tasks = {task: self._make(task) for stage, width in widths for task in product([stage], range(width))}
+            # Not those of the plan: an order to restore names no tasks.
+            tasks = [(stage, part) for stage, width in enumerate(self.job.partitions) for part in range(width)]
+            self._tasks = {task: self._make(task) for task in tasks}
         run = next(self._runs)
         waiting = list(self._tasks)
         self._draw.shuffle(waiting)

@@ -15,7 +15,7 @@ def flowing(plan: EpochPlan, aligned: bool) -> EpochPlan:
     if aligned:
         return replace(plan, order=replace(plan.order, aligned=True))
     tasks = {task: _unlimited(own) for task, own in plan.tasks.items()}
-    return EpochPlan(plan.order, tasks)
+    return replace(plan, tasks=tasks)
 
 
 def _unlimited(own: TaskOrder) -> TaskOrder:

@@ -319,9 +319,8 @@ class FlowTask:
         """Whether a source has read something in this epoch, or something was put off until it."""
         if self._order is None:
             return False
-        return any(lane.member.fork.records for lane in self._sources.values()) or any(
-            lane.carries for lane in self._gates.values()
-        )
+        behind = any(lane.carries for lane in self._gates.values())
+        return behind or any(lane.member.fork.records for lane in self._sources.values())
 
     def take_printed(self) -> tuple[str, ...]:
         """What has been printed since the last time, unless the epoch is aligned: that shows all of it at its end."""
@@ -557,9 +556,9 @@ class FlowTask:
 
         :param until: how long it may be for slow operators (ms).
         """
-        if self._ending or self.task.clock() < until:
-            return self._ending
-        return any(_is_slow(member.gate) for member in self.task.members)
+        if self._ending:
+            return True
+        return self.task.clock() >= until and any(_is_slow(member.gate) for member in self.task.members)
 
     def _step_aligned(self) -> Next:
         if self._aligned is None:

@@ -149,7 +149,6 @@ class GateLane(Lane):
     def _hand_on(self, now: int) -> None:
         if self._going_on is None:
             if not self.gate.waiting:
-                self.carries = False
                 self._take()
             self._going_on = self.gate.resume()
         going_on = next(self._going_on, _END) is not _END
@@ -184,7 +183,7 @@ class GateLane(Lane):
             self._taken.append((inbox, own, size))
             if inbox:
                 self._filled.append(inbox)
-        self.gate.waiting.extend(joined(items) if len(self._taken) > 1 or len(items) > 1 else items)
+        self.gate.waiting.extend(joined(items))
 
     def _take_leading(self) -> None:
         """One packet: of the broadcast side, if there is one."""

@@ -178,10 +178,11 @@ class Gate:
         before = watch.switch(self._slot)
         began = perf_counter_ns()
         outer = progress.begin(self, elements, left, began)
-        used = thread_time_ns() if self._size.steady else began
-        self._hand_on(piece, input)
         # What only computes is as long as its processor time: small pieces do not make a busy machine faster.
-        self._size.took(elements, (thread_time_ns() if self._size.steady else perf_counter_ns()) - used)
+        spent = thread_time_ns if self._size.steady else perf_counter_ns
+        before_it = spent()
+        self._hand_on(piece, input)
+        self._size.took(elements, spent() - before_it)
         keyed = self.operator.keyed_state()
         if keyed is not None:
             keyed.after_records(len(piece.values))
