@@ -90,8 +90,7 @@ class Heartbeat:
 
 def living_driver(folder: Folder) -> LivingDriver | None:
     """Who drives the job of a folder; None if no process does any more, or never said so."""
-    driver = _read(folder)
-    return None if driver is None or left_alone([folder]) else driver
+    return None if left_alone([folder]) else _read(folder)
 
 
 def is_left_alone(folder: Folder) -> bool:

@@ -108,6 +108,12 @@ def _age(folder: Folder, path: str, written: Callable[[str], int | None]) -> flo
     return None if now is None or then is None else (now - then) / 1e9
 
 
+def _left_over(folder: Folder, files: Iterable[tuple[str, Any]]) -> list[str]:
+    """Those of its files that were written aside and are not written any more."""
+    aside = [name for name, _ in files if name.endswith(TEMPORARY)]
+    return [name for name in aside if is_left_over(name, partial(folder.age, name))]
+
+
 class LocalFolder:
     """Files of this machine, written aside and renamed."""
 
@@ -209,9 +215,8 @@ class LocalFolder:
         return found
 
     def sweep(self) -> None:
-        for name, _ in list(self._walk("")):
-            if name.endswith(TEMPORARY) and is_left_over(name, partial(self.age, name)):
-                _unlink(self._path(name))
+        for name in _left_over(self, self._walk("")):
+            _unlink(self._path(name))
 
     def delete(self, path: str) -> None:
         _unlink(self._path(path))
@@ -308,9 +313,8 @@ class RemoteFolder:
         """What is closed there stays."""
 
     def sweep(self) -> None:
-        for name, _ in list(self._walk("")):
-            if name.endswith(TEMPORARY) and is_left_over(name, partial(self.age, name)):
-                self.delete(name)
+        for name in _left_over(self, self._walk("")):
+            self.delete(name)
 
     def delete(self, path: str) -> None:
         try:
