@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -63,6 +63,15 @@ def to_boolean(value: Any) -> bool:
     if text not in ("true", "false"):
         raise ValueError(f"neither true nor false: {value!r}")
     return text == "true"
+
+
+def is_on(settings: Mapping[str, str], key: str) -> bool:
+    """Whether a setting is ``true``; one that is not given is not.
+
+    >>> is_on({"a": "TRUE", "b": "false"}, "a")
+    True
+    """
+    return settings.get(key, "false").lower() == "true"
 
 
 def to_long(value: Any) -> int:

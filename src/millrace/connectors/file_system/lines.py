@@ -15,7 +15,6 @@ FETCH_SIZE = 1 << 18
 """Bytes a read. A block becomes one batch of records, so this also bounds how far an epoch overshoots its budget."""
 
 
-
 class LargeLine(NamedTuple):
     """A line that is larger than a record may be."""
 
@@ -31,6 +30,17 @@ class LargeLine(NamedTuple):
     def end(self) -> int:
         """How many bytes its end has."""
         return 2 if self.tail == b"\r\n" else int(self.tail[-1:] in (b"\n", b"\r"))
+
+    def and_then(self, content: bytes, length: int, counted: bytes = b"") -> LargeLine:
+        """It goes on.
+
+        :param content: how what follows begins, or all of it.
+        :param length: of all that follows.
+        :param counted: a byte that is counted.
+        """
+        beginning = self.beginning + content[: BEGINNING - len(self.beginning)]
+        quotes = self.quotes + (content.count(counted) if counted else 0)
+        return LargeLine(beginning, self.length + length, quotes, (self.tail + content[-2:])[-2:])
 
 
 def where(split: FileSplit, position: int, further: int = 0) -> str:
@@ -137,11 +147,7 @@ class LineBlocks:
     def _grow(self, content: bytes | memoryview) -> None:
         """The line that is left out goes on."""
         if self._large is not None:
-            beginning, length, quotes, tail = self._large
-            found = bytes(content).count(self._counted) if self._counted else 0
-            more = bytes(content[: BEGINNING - len(beginning)])
-            tail = (tail + bytes(content[-2:]))[-2:]
-            self._large = LargeLine(beginning + more, length + len(content), quotes + found, tail)
+            self._large = self._large.and_then(bytes(content), len(content), self._counted)
 
     def next_block(self) -> bytes | None:
         """Some whole lines, None at the end of the split."""

@@ -47,7 +47,6 @@ class SocketRows(SocketSource[Rows]):
         decoded = found.rows
         return [decoded.with_columns([decoded.columns[place] for place in self._places])] if len(decoded) else []
 
-
     def check_large(self) -> None:
         if not sets_aside(self._decoding):
             super().check_large()

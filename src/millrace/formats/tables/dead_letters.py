@@ -69,12 +69,9 @@ class DeadLetterFiles:
 
     def add_beginning(self, beginning: bytes, length: int, why: str) -> None:
         """The beginning of a message that is too large to be held, and how many bytes it has: as ``add``."""
-        text = beginning.decode("utf-8", "ignore")  # it may be cut within a character
-        if not beginning.startswith(text.encode()) or len(beginning) - len(text.encode()) > 3:
-            line = self._line(beginning, why)
-        else:
-            line = self._line(text.encode(), why)
-        self._write([{**line, "length": length}])
+        text = beginning.decode("utf-8", "ignore").encode()
+        cut = len(beginning) - len(text) <= 3 and beginning.startswith(text)  # within a character
+        self._write([{**self._line(text if cut else beginning, why), "length": length}])
 
     def _write(self, bad: Sequence[Mapping[str, Any]]) -> None:
         lines = b"".join(json.dumps(each).encode() + b"\n" for each in bad)

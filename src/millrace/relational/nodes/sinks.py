@@ -26,6 +26,11 @@ class Sink(Single):
     """ON CONFLICT DO: ERROR, NOTHING or DEDUPLICATE, where several rows have one primary key; empty: not given"""
 
     @property
+    def wants_one_row(self) -> bool:
+        """Whether two rows with one primary key are a conflict, of which one row or none is written."""
+        return self.on_conflict in ("ERROR", "NOTHING")
+
+    @property
     def schema(self) -> Schema:
         return self.input.schema
 

@@ -24,7 +24,7 @@ class Inserts:
 
     def __init__(self, sinks: Sequence[n.Sink], context: Context) -> None:
         for sink in sinks:
-            if sink.on_conflict in ("NOTHING", "ERROR"):
+            if sink.wants_one_row:
                 raise NotImplementedError(
                     f"ON CONFLICT DO {sink.on_conflict} into {'.'.join(sink.path)} runs in streaming mode only: rows "
                     "of batch mode have no order; nearest: ROW_NUMBER() over the key, WHERE it is 1"

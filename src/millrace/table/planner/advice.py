@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from millrace.common.config_values import is_on
 from millrace.relational import nodes as n
 from millrace.relational.nodes.text import node_text
 from millrace.relational.nodes.traversal import expressions_of
@@ -47,7 +48,7 @@ def _two_phases(node: n.Rel, settings: Settings) -> Iterator[str]:
 
 def _distinct(node: n.Rel, settings: Settings) -> Iterator[str]:
     key = "table.optimizer.distinct-agg.split.enabled"
-    split = settings.get(key, "false").lower() == "true"
+    split = is_on(settings, key)
     if isinstance(node, n.Aggregate) and not split and any(call.distinct for call in node.aggregates):
         yield (
             "[ADVICE] One task keeps all distinct values of a group. If some groups have very many, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millrace.common.config_values import is_on
 from millrace.common.types import RowKind
 from millrace.relational import nodes as n
 from millrace.relational.types import BigIntType, DataType
@@ -15,8 +16,7 @@ from millrace.table.planner.plan import Plan, Planned, by
 from millrace.table.planner.upserts import same_each_time
 from millrace.table.values.problems import problem
 
-NOTHING, ERROR = "NOTHING", "ERROR"
-ONE_ROW = (NOTHING, ERROR)
+ERROR = "ERROR"
 REQUIRED = "table.exec.sink.require-on-conflict"
 _WAYS = "ON CONFLICT DO DEDUPLICATE (the last row stays), DO NOTHING (the first one) or DO ERROR"
 
@@ -29,7 +29,7 @@ def check_conflicts(plan: Plan, node: n.Sink) -> None:
     table, kinds = ".".join(node.path), node.sink.kinds
     key = tuple(node.input.names.index(name) for name in node.sink.keys)
     if not node.on_conflict:
-        wanted = plan.options.environment.configuration.get(REQUIRED, "false").lower() == "true"
+        wanted = is_on(plan.options.environment.configuration, REQUIRED)
         if wanted and key and RowKind.UPDATE_BEFORE not in kinds and may_conflict(plan, node, key):
             raise problem(
                 f"several rows of the query may have one primary key of {table} ({', '.join(node.sink.keys)}): say "
@@ -40,7 +40,7 @@ def check_conflicts(plan: Plan, node: n.Sink) -> None:
     why = _no_upserts(node)
     if why:
         raise problem(f"{clause} is for sinks of upserts, and {table} {why}: leave the clause out")
-    if node.on_conflict not in ONE_ROW:
+    if not node.wants_one_row:
         return
     for source in _without_watermark(node.input):
         raise problem(f"{clause} needs a watermark of each table that is read, and {source} declares none")
@@ -53,7 +53,7 @@ def may_conflict(plan: Plan, node: n.Sink, key: Key) -> bool:
 
 def compares_changes(plan: Plan, node: n.Sink) -> bool:
     """Whether a sink gets the rows of a watermark together, since they may conflict and change."""
-    if node.on_conflict not in ONE_ROW or not node.sink.keys or plan.changes(node.input).append_only:
+    if not node.wants_one_row or not node.sink.keys or plan.changes(node.input).append_only:
         return False
     return may_conflict(plan, node, tuple(node.input.names.index(name) for name in node.sink.keys))
 

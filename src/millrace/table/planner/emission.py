@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from millrace.common.config_values import to_duration
+from millrace.common.config_values import is_on, to_duration
 from millrace.relational import nodes as n
 from millrace.relational.nodes.traversal import transform
 from millrace.runtime.tables.windows.count_windows import ROWS
@@ -23,7 +23,7 @@ def with_emission(plan: n.Rel, settings: Mapping[str, str]) -> n.Rel:
 
     :raises TableException: settings contradict each other, or a window can't do what they say.
     """
-    if not any(settings.get(key, "false").lower() == "true" for key in (EARLY, LATE)):
+    if not any(is_on(settings, key) for key in (EARLY, LATE)):
         return plan
     return transform(plan, lambda node: _of_window(node, settings) if isinstance(node, n.WindowAggregate) else node)
 
@@ -59,7 +59,7 @@ def _emission(settings: Mapping[str, str], event_time: bool) -> n.Emission | Non
 
 def _delay(settings: Mapping[str, str], enabled: str, delay: str) -> int | None:
     """A delay (ms), None where it is not enabled."""
-    if settings.get(enabled, "false").lower() != "true":
+    if not is_on(settings, enabled):
         return None
     found = to_duration(settings[delay]).to_millis() if delay in settings else -1
     if found < 0:

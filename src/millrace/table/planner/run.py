@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from millrace.common.config_values import to_duration
+from millrace.common.config_values import is_on, to_duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import ROWTIME, Rel, Sink
@@ -146,17 +146,17 @@ def options_of(session: Session) -> Options:
     """The settings of the session that operators know."""
     settings = session.config.to_map()
     around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
-    gathers = settings.get(MINI_BATCH, "false").lower() == "true"
-    every = settings.get(EVERY_CHANGE, "false").lower() == "true"
+    gathers = is_on(settings, MINI_BATCH)
+    every = is_on(settings, EVERY_CHANGE)
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
         two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE" and not every,
         idle_timeout=_millis(settings, IDLE_TIMEOUT),
         least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
-        split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true" and not every,
+        split_distinct=is_on(settings, SPLIT_DISTINCT) and not every,
         every_change=every,
-        new_calls_begin_empty=settings.get(BEGIN_EMPTY, "false").lower() == "true",
+        new_calls_begin_empty=is_on(settings, BEGIN_EMPTY),
     )
 
 

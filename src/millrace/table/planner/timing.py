@@ -26,7 +26,7 @@ def is_timed(node: n.Rel, readers: Readers) -> bool:
 
 def _goes_by_time(node: n.Rel) -> bool:
     if isinstance(node, n.Sink):
-        return node.on_conflict in ("NOTHING", "ERROR")
+        return node.wants_one_row
     return not isinstance(node, _BY_ARRIVAL) or getattr(node, "window", None) is not None or _asks(node)
 
 

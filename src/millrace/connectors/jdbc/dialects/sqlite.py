@@ -130,8 +130,6 @@ class SqliteDialect(Dialect):
         return list(zip(*made))
 
 
-
-
 def _decimal_spellings(value: Decimal) -> set[str]:
     return {format(value.normalize(EXACT), "f")}
 

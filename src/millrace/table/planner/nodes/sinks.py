@@ -13,7 +13,7 @@ from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key, same
-from millrace.table.planner.conflicts import ONE_ROW, check_conflicts, may_conflict, one_row
+from millrace.table.planner.conflicts import check_conflicts, may_conflict, one_row
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned, by
 from millrace.table.planner.upserts import needs_materializer, upserts
@@ -30,7 +30,7 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     check_conflicts(plan, node)
     wants_before = RowKind.UPDATE_BEFORE in node.sink.kinds
     key = _primary_key(node)
-    if key is not None and may_conflict(plan, node, key) and node.on_conflict in ONE_ROW:
+    if key is not None and may_conflict(plan, node, key) and node.wants_one_row:
         below = one_row(plan, node, key, _enforced(plan, node, plan.add(node.input, True)))
     elif wants_before:
         below = _enforced(plan, node, plan.add(node.input, True))

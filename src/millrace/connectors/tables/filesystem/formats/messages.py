@@ -94,11 +94,6 @@ class MessageTableFormat(StreamTableFormat):
         return b"".join([part for message in messages.to_pylist() for part in (message, b"\n")])
 
 
-def _longer(large: LargeLine, content: bytes, length: int) -> LargeLine:
-    beginning = large.beginning + content[: max(0, BEGINNING - len(large.beginning))]
-    return LargeLine(beginning, large.length + length)
-
-
 class _Records(SplitRecords[Rows]):
     """The messages of a split; the position is a byte."""
 
@@ -137,7 +132,7 @@ class _Records(SplitRecords[Rows]):
     def _leave_out(self, line: LargeLine) -> None:
         """A line is too large. Inside of quotes it is a part of a message, which may go on behind it."""
         opened, large = bool(self._rest), self._large or LargeLine(self._rest[:BEGINNING], len(self._rest))
-        self._large = _longer(large, line.beginning, line.length)
+        self._large = large.and_then(line.beginning, line.length)
         if self._lines.quotes is not None and opened != line.quotes % 2:
             self._rest = self._lines.quotes.quote
         else:
@@ -211,11 +206,11 @@ class _Records(SplitRecords[Rows]):
         """The messages behind the one that is too large, which is the first one of these if it ends here."""
         assert self._large is not None and self._lines.quotes is not None
         if not len(messages):
-            self._large = _longer(self._large, block, len(block))
+            self._large = self._large.and_then(block, len(block))
             self._rest = self._lines.quotes.quote
             return messages
         rest = messages[0].as_py()[1:]  # without the quote that stood for what was there before
-        self._large = _longer(self._large, rest, len(rest))
+        self._large = self._large.and_then(rest, len(rest))
         self._end_large()
         return messages.slice(1)
 
