@@ -1,0 +1,37 @@
+"""Prints what breaks a rule of the house, or its figures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from scripts.house.circles import crowded_folders, module_imports, one_circle, package_imports
+from scripts.house.layers import broken_layers
+from scripts.house.sizes import figures, too_long
+from scripts.house.tree import Module, read_tree
+
+
+def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
+    """One line per break of a rule."""
+    yield from broken_layers(modules)
+    yield from too_long(modules)
+    for folder, count in crowded_folders(modules).items():
+        yield f"{folder} has {count} files: divide them by what they are about"
+    for arrows in (package_imports(modules, in_functions=False), module_imports(modules, in_functions=False)):
+        if circle := one_circle(arrows):
+            yield "\n  ".join(["these imports make a circle:", *circle])
+
+
+def main() -> int:
+    modules = read_tree()
+    if "--figures" in sys.argv:
+        for name, value in figures(modules).items():
+            print(f"{value:>10,g}  {name}")
+        return 0
+    found = list(broken_rules(modules))
+    print("\n".join(found) if found else f"{len(modules)} modules keep the rules of the house")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
