@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 ROWTIME, PROCTIME = "ROWTIME", "PROCTIME"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Record):
     """A column of a node's result."""
 
     name: str

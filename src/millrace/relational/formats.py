@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +15,10 @@ from millrace.relational.fields import Schema
 from millrace.relational.rows import Rows
 from millrace.relational.sources import INSERT_ONLY
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class FormatContext:
+class FormatContext(Record):
     """What a format has to know of a table. Options come without the prefix of the connector: ``'json.fail-on-...'``
     of the table is ``'fail-on-...'`` here."""
 
@@ -35,8 +35,7 @@ class FormatContext:
     """what a schema registry calls messages of this place, if the connector can say it"""
 
 
-@dataclass(frozen=True)
-class Decoded:
+class Decoded(Record):
     """What messages gave."""
 
     rows: Rows

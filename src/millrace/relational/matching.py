@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.rex import AggCall, Rex
+from millrace.util.record import Record
 
 # -- patterns ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(Record):
     """Base of all parts of a pattern."""
 
     @property
@@ -19,7 +19,6 @@ class Pattern:
         return ()
 
 
-@dataclass(frozen=True)
 class Variable(Pattern):
     """One row that its definition takes."""
 
@@ -29,7 +28,6 @@ class Variable(Pattern):
         return self.name
 
 
-@dataclass(frozen=True)
 class _Several(Pattern):
     items: tuple[Pattern, ...]
 
@@ -38,7 +36,6 @@ class _Several(Pattern):
         return self.items
 
 
-@dataclass(frozen=True)
 class Sequence(_Several):
     """One after the other. Without items it takes no row."""
 
@@ -46,7 +43,6 @@ class Sequence(_Several):
         return " ".join(_in_brackets(each, Sequence, Alternation) for each in self.items) or "()"
 
 
-@dataclass(frozen=True)
 class Alternation(_Several):
     """One of these; the first one that fits is preferred."""
 
@@ -54,7 +50,6 @@ class Alternation(_Several):
         return " | ".join(_in_brackets(each, Alternation) for each in self.items)
 
 
-@dataclass(frozen=True)
 class Permutation(_Several):
     """All of these in any order; the order in which they are written is preferred, then the next one of their
     places."""
@@ -63,7 +58,6 @@ class Permutation(_Several):
         return f"PERMUTE({', '.join(map(str, self.items))})"
 
 
-@dataclass(frozen=True)
 class _Around(Pattern):
     inner: Pattern
 
@@ -72,7 +66,6 @@ class _Around(Pattern):
         return (self.inner,)
 
 
-@dataclass(frozen=True)
 class Exclusion(_Around):
     """Rows that are a part of the match, and are not given out by ALL ROWS PER MATCH."""
 
@@ -80,7 +73,6 @@ class Exclusion(_Around):
         return f"{{- {self.inner} -}}"
 
 
-@dataclass(frozen=True)
 class Repetition(_Around):
     """From ``low`` to ``high`` times (None: any number), as often as possible, or if it is reluctant as rarely."""
 
@@ -121,13 +113,11 @@ def variables_of(pattern: Pattern) -> list[str]:
 # -- values of a match ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class MatchPart(Rex):
     """Base of what depends on the rows of a match. While it is matched, and in RUNNING measures, these are the rows so
     far with the one that is looked at; else all."""
 
 
-@dataclass(frozen=True)
 class Navigation(MatchPart):
     """A value of one row: the first or the last of those that a variable has, or of all; then some on or back.
 
@@ -158,7 +148,6 @@ class Navigation(MatchPart):
         return self.variable is None and not self.first and self.offset == 0 and not self.final
 
 
-@dataclass(frozen=True)
 class MatchAggregate(MatchPart):
     """An aggregate over the rows that a variable has, or over all."""
 
@@ -175,7 +164,6 @@ class MatchAggregate(MatchPart):
         return replace(self, call=self.call.map(lambda _: next(given)))
 
 
-@dataclass(frozen=True)
 class Classifier(MatchPart):
     """The variable that the last row has, or the last row of a subset."""
 
@@ -183,12 +171,10 @@ class Classifier(MatchPart):
     final: bool = False
 
 
-@dataclass(frozen=True)
 class MatchNumber(MatchPart):
     """The number of the match in its partition, from 1 on."""
 
 
-@dataclass(frozen=True)
 class MatchRowtime(MatchPart):
     """The time of the last row of the match; of an empty one that of the row where it was found."""
 

@@ -7,18 +7,18 @@ of the right input follow those of the left one. Every expression has its type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational.types import BooleanType, DataType
+from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel
 
 
-@dataclass(frozen=True)
-class Rex:
+class Rex(Record):
     """Base of all expressions."""
 
     type: DataType
@@ -32,7 +32,6 @@ class Rex:
         return self
 
 
-@dataclass(frozen=True)
 class Literal(Rex):
     """A constant in the form that Python has for its type: ``int``, ``Decimal``, ``datetime``, ``timedelta``, months as
     ``int``, ... None for NULL."""
@@ -40,14 +39,12 @@ class Literal(Rex):
     value: Any
 
 
-@dataclass(frozen=True)
 class Ref(Rex):
     """Column ``index`` of the input, counted from 0."""
 
     index: int
 
 
-@dataclass(frozen=True)
 class OuterRef(Rex):
     """Column ``index`` of the query around a subquery; ``depth`` 1 is the next one outside. Gone after
     decorrelation."""
@@ -56,7 +53,6 @@ class OuterRef(Rex):
     depth: int = 1
 
 
-@dataclass(frozen=True)
 class FieldAccess(Rex):
     """A field of a row value."""
 
@@ -71,7 +67,6 @@ class FieldAccess(Rex):
         return replace(self, row=children[0])
 
 
-@dataclass(frozen=True)
 class Call(Rex):
     """A built-in function or operator by its name in the registry (``functions.registry``), e.g. ``+``, ``CASE``,
     ``CAST``, ``UPPER``. A CAST's target is ``type``. ``options`` are fixed words of its syntax, e.g.
@@ -92,7 +87,6 @@ class Call(Rex):
         return dict(self.options).get(name, default)
 
 
-@dataclass(frozen=True)
 class UdfCall(Rex):
     """A scalar function of the user."""
 
@@ -114,7 +108,6 @@ class UdfCall(Rex):
         return replace(self, args=children)
 
 
-@dataclass(frozen=True)
 class Subquery(Rex):
     """A query inside an expression; a rule makes joins of them.
 
@@ -135,8 +128,7 @@ class Subquery(Rex):
         return replace(self, operands=children)
 
 
-@dataclass(frozen=True)
-class AggCall:
+class AggCall(Record):
     """One aggregate: a built-in one by name, or a function of the user."""
 
     function: str
@@ -172,8 +164,7 @@ class AggCall:
         )
 
 
-@dataclass(frozen=True)
-class SortKey:
+class SortKey(Record):
     """One item of an ORDER BY. As in Flink NULL counts as smallest unless NULLS FIRST or LAST is written."""
 
     expression: Rex
@@ -184,8 +175,7 @@ class SortKey:
 Distance: TypeAlias = int | float | Decimal
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Record):
     """ROWS or RANGE of an OVER window. A bound is how far it reaches back: None for UNBOUNDED, 0 for CURRENT ROW; rows
     for ROWS, for RANGE ms or so much of the number that the rows are ordered by. ``following`` is how far it reaches
     ahead."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from millrace.common.sink import Sink
@@ -15,6 +15,7 @@ from millrace.common.watermark_strategy import WatermarkAlignment
 from millrace.relational.fields import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
+from millrace.util.record import Record
 
 INSERT_ONLY = frozenset({RowKind.INSERT})
 ALL_KINDS = frozenset(RowKind)
@@ -25,8 +26,7 @@ MAX_JUMP = "scan.watermark.max-jump"
 UPSERT = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE})
 
 
-@dataclass(frozen=True)
-class TableContext:
+class TableContext(Record):
     """A table as its DDL describes it, for the connector's factory."""
 
     path: tuple[str, str, str]
@@ -49,8 +49,7 @@ class TableContext:
         return ".".join(self.path)
 
 
-@dataclass(frozen=True)
-class SourceWatermarks:
+class SourceWatermarks(Record):
     """How the watermark of a table is made inside its source, of every split for itself."""
 
     idle_timeout: int | None = None
@@ -58,8 +57,7 @@ class SourceWatermarks:
     alignment: WatermarkAlignment | None = None
 
 
-@dataclass(frozen=True)
-class Aggregation:
+class Aggregation(Record):
     """Aggregates of a table that its source might compute itself. Columns are counted in the whole table."""
 
     keys: tuple[int, ...]
@@ -180,8 +178,7 @@ class TableSink(ABC):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(Record):
     """What a statement has done to a table."""
 
     rows: int | None = None
@@ -220,8 +217,7 @@ class TableChanger(ABC):
         return None
 
 
-@dataclass(frozen=True)
-class Inferred:
+class Inferred(Record):
     """What a table's data tell about a table that was declared without columns."""
 
     columns: Schema

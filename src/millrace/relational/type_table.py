@@ -10,7 +10,6 @@ import datetime as dt
 import decimal
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from millrace.common.text import double_text, float_text
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 
 class Family(enum.Enum):
@@ -55,8 +55,7 @@ ByFamily = Mapping[Family, Callable[..., Any]]
 """What one place does with each family; a family that it does not have is refused there."""
 
 
-@dataclass(frozen=True)
-class TypeRow:
+class TypeRow(Record):
     """One type root.
 
     :param family: what its values look like.

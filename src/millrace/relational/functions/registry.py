@@ -29,13 +29,14 @@ takes the arguments; plans contain that one's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational import functions
 from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
 from millrace.util.modules import import_modules
+from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.relational.functions.evaluate import Evaluator
@@ -48,8 +49,7 @@ class SignatureError(Exception):
     """Arguments that a function does not take. The message says what it takes; the front ends add the place."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Record):
     """How a call is typed: what each argument is cast to, and the type of the result."""
 
     args: tuple[DataType, ...]
@@ -59,8 +59,7 @@ class Signature:
     constant"""
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Record):
     """What a function may know beyond its arguments."""
 
     length: int
@@ -85,8 +84,7 @@ ByNeed = Callable[[Call, "Evaluator"], Column]
 """(the typed call, what computes its arguments) -> result: for CASE, AND and whatever else must not compute all"""
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(Record):
     """A scalar function or operator."""
 
     name: str

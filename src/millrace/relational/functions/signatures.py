@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational import types as t
@@ -11,6 +10,7 @@ from millrace.relational.casting import common_type, is_bytes, is_number, is_tex
 from millrace.relational.functions.registry import Infer, Signature, SignatureError
 from millrace.relational.rex import Rex
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 Result = DataType | Callable[[Sequence[DataType]], DataType]
 """a type, or what makes it of the arguments' types after their casts; nullability is added by ``takes``"""
@@ -19,8 +19,7 @@ STRING, BYTES_TYPE = t.string(), t.VarBinaryType(t.MAX_LENGTH)
 BOOLEAN_TYPE, INT_TYPE, BIGINT_TYPE, DOUBLE_TYPE = t.BooleanType(), t.IntType(), t.BigIntType(), t.DoubleType()
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Record):
     """A kind of argument. ``target`` gives the type that an argument is cast to, None if it is not taken."""
 
     name: str

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import Single
 from millrace.relational.rex import AggCall
 from millrace.relational.rex_text import agg_text, named, sets_text
 
 
-@dataclass(frozen=True)
 class Aggregate(Single):
     """GROUP BY: the key columns, then the aggregates. ``sets`` are GROUPING SETS as positions in ``keys`` (one set of
     all keys for a plain GROUP BY; the columns outside a set are NULL). Without keys there is one row, also of nothing.
@@ -31,7 +28,6 @@ class Aggregate(Single):
         return parts + [agg_text(call, source) for call in self.aggregates]
 
 
-@dataclass(frozen=True)
 class TableAggregate(Single):
     """A table aggregate function of the user: for every group any number of rows, each behind the keys."""
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 from millrace.relational.fields import Schema
 from millrace.relational.rex import AggCall, Rex, SortKey
+from millrace.util.record import Record
 
 ASIDE = {"aside": True}
 """metadata of a field whose expressions are not over the columns of the inputs"""
 _EXPRESSIONS = ("Rex", "AggCall", "SortKey")
 
 
-@dataclass(frozen=True)
-class Rel:
+class Rel(Record):
     """Base of all nodes."""
 
     @property
@@ -69,7 +69,6 @@ def _mapped(value: Any, change: Callable[[Rex], Rex]) -> Any:
     return value
 
 
-@dataclass(frozen=True)
 class Single(Rel):
     """A node with one input."""
 
@@ -83,7 +82,6 @@ class Single(Rel):
         return replace(self, input=inputs[0])
 
 
-@dataclass(frozen=True)
 class SameSchema(Single):
     """A node whose columns are those of its input."""
 

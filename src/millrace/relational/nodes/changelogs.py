@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import Single
 
 
-@dataclass(frozen=True)
 class ToChangelog(Single):
     """TO_CHANGELOG: each change of the input as an insertion, with the code of its kind as first column."""
 
@@ -21,7 +18,6 @@ class ToChangelog(Single):
         return [f"{name}={code}" for name, code in self.codes]
 
 
-@dataclass(frozen=True)
 class FromChangelog(Single):
     """FROM_CHANGELOG: rows that say which change they are as the table that they make, without that column."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,6 @@ from millrace.util.secrets import mask_options
 JOIN_KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")
 
 
-@dataclass(frozen=True)
 class _Two(Rel):
     left: Rel
     right: Rel
@@ -42,7 +41,6 @@ class _Two(Rel):
         )
 
 
-@dataclass(frozen=True)
 class Join(_Two):
     """A regular join: both sides are kept, whatever comes later may still match. ``condition`` is over both inputs."""
 
@@ -59,7 +57,6 @@ class Join(_Two):
         return [self.kind, rex_text(self.condition, both), *(["null aware"] if self.null_aware else [])]
 
 
-@dataclass(frozen=True)
 class IntervalJoin(_Two):
     """A join whose condition bounds the time between two rows: lower <= right time - left time <= upper (ms)."""
 
@@ -76,7 +73,6 @@ class IntervalJoin(_Two):
         return [self.kind, condition, f"{right} - {left} in [{self.lower}, {self.upper}] ms"]
 
 
-@dataclass(frozen=True)
 class WindowJoin(_Two):
     """A join of two windowed inputs with equal windows."""
 
@@ -91,7 +87,6 @@ class WindowJoin(_Two):
         return [self.kind, condition, windows]
 
 
-@dataclass(frozen=True)
 class TemporalJoin(_Two):
     """FOR SYSTEM_TIME AS OF left time: each left row with the version of the right table that was valid then. ``kind``
     is INNER or LEFT. The right input's key and time come from its primary key and watermark."""
@@ -115,7 +110,6 @@ class TemporalJoin(_Two):
         ]
 
 
-@dataclass(frozen=True)
 class LookupJoin(Single):
     """Each row with the rows that an external table has for its key at that moment. ``kind`` is INNER or LEFT."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from millrace.relational.fields import Field, Schema
@@ -11,7 +11,6 @@ from millrace.relational.rex import Literal, Rex
 from millrace.relational.rex_text import literal_text, rex_text
 
 
-@dataclass(frozen=True)
 class Scan(Rel):
     """Read a table of a catalog, its physical and metadata columns; computed columns and the watermark are nodes above
     it. ``source`` is what the connector made of the table's options."""
@@ -48,7 +47,6 @@ class Scan(Rel):
         return tuple(read.get(place, column) for place, column in enumerate(known)) or self.columns
 
 
-@dataclass(frozen=True)
 class Values(Rel):
     """Rows written in the query: literals in their Python form."""
 
@@ -62,7 +60,6 @@ class Values(Rel):
         ]
 
 
-@dataclass(frozen=True)
 class StreamScan(Rel):
     """A DataStream as a table."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.fields import Schema
 from millrace.relational.matching import Pattern
 from millrace.relational.nodes.base import Single
@@ -14,7 +12,6 @@ ONE_ROW, ALL_ROWS = "ONE ROW PER MATCH", "ALL ROWS PER MATCH"
 SHOW_EMPTY, OMIT_EMPTY, WITH_UNMATCHED = "SHOW EMPTY MATCHES", "OMIT EMPTY MATCHES", "WITH UNMATCHED ROWS"
 
 
-@dataclass(frozen=True)
 class Match(Single):
     """The matches of a pattern in the rows of each partition.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.fields import Field, Schema
 from millrace.relational.nodes.base import Single
 from millrace.relational.rex import AggCall, Frame, SortKey
 from millrace.relational.rex_text import agg_text, frame_text, keys_text, named
 
 
-@dataclass(frozen=True)
 class Over(Single):
     """Aggregates over the rows around each row: the input's columns, then one for each call. All calls of a node share
     partition and order; each has its frame."""
@@ -34,7 +31,6 @@ class Over(Single):
         return parts
 
 
-@dataclass(frozen=True)
 class Rank(Single):
     """Top-N: the rows of each partition whose rank is from ``first`` to ``last``. ``function`` is ROW_NUMBER, RANK or
     DENSE_RANK. A rule makes it of a filter over an ``Over``; with ``row_number`` the rank is the last column."""
@@ -63,7 +59,6 @@ class Rank(Single):
         return parts + ([f"number={self.number.name}"] if self.number is not None else [])
 
 
-@dataclass(frozen=True)
 class Deduplicate(Single):
     """The first or last row of each key by a time attribute: Top-1 of a ROW_NUMBER ordered by time."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from millrace.relational.fields import ROWTIME, Schema
@@ -11,7 +11,6 @@ from millrace.relational.rex import Rex
 from millrace.relational.rex_text import rex_text
 
 
-@dataclass(frozen=True)
 class Project(Single):
     """Compute columns. ``times`` says which of them are time attributes (None: as the references say)."""
 
@@ -27,7 +26,6 @@ class Project(Single):
         return parts
 
 
-@dataclass(frozen=True)
 class Filter(SameSchema):
     """Rows for which the condition is TRUE."""
 
@@ -37,7 +35,6 @@ class Filter(SameSchema):
         return [rex_text(self.condition, self.schema)]
 
 
-@dataclass(frozen=True)
 class Watermark(Single):
     """WATERMARK FOR column AS expression: the column becomes the event time attribute."""
 
@@ -59,7 +56,6 @@ class Watermark(Single):
         return [f"{self.input.schema[self.column].name} AS {rex_text(self.expression, self.input.schema)}"]
 
 
-@dataclass(frozen=True)
 class Correlate(Single):
     """LATERAL TABLE(f(...)) and CROSS JOIN UNNEST(...): each row with the rows that a table function makes of it.
 
@@ -91,7 +87,6 @@ class Correlate(Single):
         return parts
 
 
-@dataclass(frozen=True)
 class Expand(Single):
     """Each row gives one row a projection: how streaming plans compute GROUPING SETS."""
 
@@ -103,7 +98,6 @@ class Expand(Single):
         return ["(" + ", ".join(rex_text(part, source) for part in each) + ")" for each in self.projections]
 
 
-@dataclass(frozen=True)
 class Hinted(SameSchema):
     """A query hint on a query block: (name, arguments), e.g. STATE_TTL or a join hint."""
 

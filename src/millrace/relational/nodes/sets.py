@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import Rel, SameSchema
@@ -10,7 +10,6 @@ from millrace.relational.rex import SortKey
 from millrace.relational.rex_text import keys_text
 
 
-@dataclass(frozen=True)
 class SetOp(Rel):
     """UNION, INTERSECT, EXCEPT; ``all`` keeps duplicates. The branches have the types of ``columns``."""
 
@@ -30,7 +29,6 @@ class SetOp(Rel):
         return [f"{self.kind}{' ALL' if self.all else ''}"]
 
 
-@dataclass(frozen=True)
 class Sort(SameSchema):
     """ORDER BY with OFFSET and FETCH; without keys it is LIMIT alone."""
 

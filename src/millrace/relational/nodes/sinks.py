@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import Single
 
 
-@dataclass(frozen=True)
 class Sink(Single):
     """INSERT INTO a table. Its input has the columns of the table in order."""
 

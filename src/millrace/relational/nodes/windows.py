@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.fields import Schema
 from millrace.relational.nodes.base import Single
 from millrace.relational.rex import AggCall
 from millrace.relational.rex_text import agg_text, named, sets_text
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class WindowSpec:
+class WindowSpec(Record):
     """TUMBLE, HOP, CUMULATE or SESSION. Times in ms. ROWS for windows of the Table API over so many rows."""
 
     kind: str
@@ -33,7 +31,6 @@ class WindowSpec:
         return f"{self.kind}({', '.join(parts)})"
 
 
-@dataclass(frozen=True)
 class WindowTable(Single):
     """A windowing table function: each row once per window that it is in, with the columns window_start, window_end
     (TIMESTAMP(3)) and window_time, a time attribute of the kind and type of the time column."""
@@ -51,8 +48,7 @@ class WindowTable(Single):
         return parts + ([f"partition={named(self.partition, source)}"] if self.partition else [])
 
 
-@dataclass(frozen=True)
-class Emission:
+class Emission(Record):
     """When a group window gives its rows, besides its end: ``table.exec.emit.*``. Times in ms.
 
     >>> Emission(early=1000, late=0, lateness=5000).text
@@ -78,7 +74,6 @@ def _waiting(delay: int) -> str:
     return f"every {delay} ms" if delay else "with each change"
 
 
-@dataclass(frozen=True)
 class WindowAggregate(Single):
     """Aggregates per window and key: of ``GROUP BY TUMBLE(ts, ...), k``, or of GROUP BY window_start, window_end, k
     over a ``WindowTable`` (a rule finds those; ``attached`` if the input has window_start and window_end already).

@@ -9,7 +9,7 @@ every condition into equalities with these values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
@@ -31,12 +31,12 @@ from millrace.relational.rex import (
     walk,
 )
 from millrace.relational.types import BigIntType, BooleanType
+from millrace.util.record import Record
 
 NEVER_NULL = frozenset({"COUNT", "$SUM0", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "GROUPING", "GROUP_ID"})
 
 
-@dataclass(frozen=True)
-class Pulled:
+class Pulled(Record):
     """A plan without references to the query around: its columns, then those that the conditions need."""
 
     plan: n.Rel

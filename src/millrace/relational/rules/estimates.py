@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -10,6 +9,7 @@ from millrace.relational import nodes as n
 from millrace.relational.fields import Schema
 from millrace.relational.rex import Call, Rex, conjuncts
 from millrace.relational.type_table import Family, family_of
+from millrace.util.record import Record
 
 _BYTES = {
     Family.BOOLEAN: 1,
@@ -60,8 +60,7 @@ def _width(columns: Schema) -> int:
     return sum(_BYTES.get(family_of(column.type), _OTHERS) for column in columns) or 1
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(Record):
     """About how many rows a plan gives, and how many the table has that they come from."""
 
     rows: float

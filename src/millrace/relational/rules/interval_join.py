@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Call, Literal, Ref, Rex, conjuncts
 from millrace.relational.types import DayTimeIntervalType
+from millrace.util.record import Record
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
-@dataclass(frozen=True)
-class _Moment:
+class _Moment(Record):
     """A time attribute and a constant added to it, in ms."""
 
     column: int

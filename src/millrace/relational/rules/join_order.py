@@ -13,6 +13,7 @@ from millrace.relational import nodes as n
 from millrace.relational.rex import Call, Ref, Rex, conjunction, conjuncts, refs, remap, shift
 from millrace.relational.rules.determinism import is_deterministic
 from millrace.relational.rules.estimates import Estimate, estimate
+from millrace.util.record import Record
 
 ENABLED = "table.optimizer.join-reorder-enabled"
 MOST = 12
@@ -68,8 +69,7 @@ def _in_text_order(plan: n.Rel, inputs: Iterator[n.Rel]) -> n.Rel:
     return plan.with_inputs((_in_text_order(plan.left, inputs), _in_text_order(plan.right, inputs)))
 
 
-@dataclass(frozen=True)
-class _Condition:
+class _Condition(Record):
     sides: frozenset[int]
     """the inputs whose columns it reads"""
     equal: bool

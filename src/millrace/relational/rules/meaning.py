@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.fields import Schema
@@ -27,7 +27,6 @@ Meaning = tuple[str, ...]
 _WITHOUT_STATE = (n.Project, n.Filter, n.Hinted, n.Watermark, n.Expand, n.Correlate)
 
 
-@dataclass(frozen=True)
 class _Named(n.Rel):
     """The columns of an input, each under the name of its origin."""
 

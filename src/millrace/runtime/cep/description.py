@@ -6,10 +6,10 @@ All times are milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from millrace.runtime.cep.conditions import IterativeCondition
+from millrace.util.record import Record
 
 
 class Contiguity(Enum):
@@ -46,8 +46,7 @@ class WithinType(Enum):
     FIRST_AND_LAST = "FIRST_AND_LAST"
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(Record):
     """How often a step repeats."""
 
     least: int
@@ -57,8 +56,7 @@ class Times:
     """from the event before to the first one of the loop, as Flink bounds it; None for no bound"""
 
 
-@dataclass(frozen=True)
-class Quantifier:
+class Quantifier(Record):
     """Everything about the repetitions of a step. ``times`` None: exactly one event."""
 
     times: Times | None = None
@@ -77,8 +75,7 @@ GROUP = "GroupPattern"
 """the name that Flink gives to every group"""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record):
     """One pattern of the sequence, or a group of them. Of the first step of a sequence ``contiguity`` is STRICT."""
 
     name: str
@@ -106,8 +103,7 @@ class SkipKind(Enum):
     SKIP_TO_LAST = "SKIP_TO_LAST"
 
 
-@dataclass(frozen=True)
-class Skip:
+class Skip(Record):
     """An after-match skip strategy."""
 
     kind: SkipKind = SkipKind.NO_SKIP
@@ -120,8 +116,7 @@ class Skip:
 NO_SKIP = Skip()
 
 
-@dataclass(frozen=True)
-class PatternDescription:
+class PatternDescription(Record):
     """A whole pattern."""
 
     steps: tuple[Step, ...]

@@ -8,7 +8,7 @@ reads, commits or keeps windows asks the description.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from millrace.common import functions
@@ -23,10 +23,10 @@ from millrace.runtime.cep.functions import PatternProcessFunction
 from millrace.runtime.cep.updates import PatternReader
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.windows.strategy import WindowStrategy
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(Record):
     """Base of all descriptions."""
 
     def parts(self) -> tuple[Any, ...]:
@@ -38,12 +38,10 @@ class Spec:
         return self
 
 
-@dataclass(frozen=True)
 class ReadsSplits(Spec):
     """Base of those whose operator reads splits that the driver hands out."""
 
 
-@dataclass(frozen=True)
 class Commits(Spec):
     """Base of those that write into a sink, which may have a second phase."""
 
@@ -54,7 +52,6 @@ class Commits(Spec):
         return self.sink.create_committer()
 
 
-@dataclass(frozen=True)
 class Source(ReadsSplits):
     """``from_source`` and everything built on it."""
 
@@ -66,49 +63,40 @@ class Source(ReadsSplits):
         return replace(self, source=self.source.for_readers())
 
 
-@dataclass(frozen=True)
 class Map(Spec):
     function: functions.MapFunction
 
 
-@dataclass(frozen=True)
 class FlatMap(Spec):
     function: functions.FlatMapFunction
 
 
-@dataclass(frozen=True)
 class Filter(Spec):
     function: functions.FilterFunction
 
 
-@dataclass(frozen=True)
 class AssignTimestamps(Spec):
     """``assign_timestamps_and_watermarks``."""
 
     strategy: WatermarkStrategy
 
 
-@dataclass(frozen=True)
 class Process(Spec):
     function: functions.ProcessFunction
 
 
-@dataclass(frozen=True)
 class KeyedProcess(Spec):
     function: functions.KeyedProcessFunction
 
 
-@dataclass(frozen=True)
 class CoProcess(Spec):
     function: functions.CoProcessFunction
 
 
-@dataclass(frozen=True)
 class KeyedCoProcess(Spec):
     function: functions.KeyedCoProcessFunction
 
 
-@dataclass(frozen=True)
 class BroadcastProcess(Spec):
     """Input 1 is the broadcast side."""
 
@@ -116,7 +104,6 @@ class BroadcastProcess(Spec):
     descriptors: tuple[MapStateDescriptor, ...]
 
 
-@dataclass(frozen=True)
 class KeyedBroadcastProcess(Spec):
     """Input 1 is the broadcast side."""
 
@@ -124,12 +111,10 @@ class KeyedBroadcastProcess(Spec):
     descriptors: tuple[MapStateDescriptor, ...]
 
 
-@dataclass(frozen=True)
 class Reduce(Spec):
     function: functions.ReduceFunction
 
 
-@dataclass(frozen=True)
 class Window(Spec):
     """``KeyedStream.window`` and ``DataStream.window_all``, with what is done with a window."""
 
@@ -137,7 +122,6 @@ class Window(Spec):
     function: functions.ProcessWindowFunction[Any, Any, Any, Any]
 
 
-@dataclass(frozen=True)
 class IntervalJoin(Spec):
     """``KeyedStream.interval_join``: pairs with ``lower <= right timestamp - left timestamp <= upper`` (ms)."""
 
@@ -149,7 +133,6 @@ class IntervalJoin(Spec):
     right_late_tag: str | None = None
 
 
-@dataclass(frozen=True)
 class MatchPattern(Spec):
     """``PatternStream.process`` and its siblings, on a keyed stream."""
 
@@ -162,7 +145,6 @@ class MatchPattern(Spec):
     """side output for late events; None: they are counted and dropped"""
 
 
-@dataclass(frozen=True)
 class MatchPatterns(Spec):
     """``DynamicPatternStream.process``, on a keyed stream; input 1 has the messages about patterns."""
 
@@ -179,7 +161,6 @@ class MatchPatterns(Spec):
     """whether an old version of a pattern finishes the matches that it has begun"""
 
 
-@dataclass(frozen=True)
 class AsyncWait(Spec):
     """``AsyncDataStream.ordered_wait`` and its siblings."""
 
@@ -191,19 +172,16 @@ class AsyncWait(Spec):
     output_mode: functions.AsyncFunctionDescriptor.OutputMode
 
 
-@dataclass(frozen=True)
 class FillCache(Commits):
     """``cache`` in the job that computes the result: a sink in the middle of a stream."""
 
 
-@dataclass(frozen=True)
 class Iterate(ReadsSplits):
     """``iterate``: the head of a loop."""
 
     max_rounds: int | None
 
 
-@dataclass(frozen=True)
 class CloseWith(Spec):
     """``IterativeStream.close_with``: the end of a loop."""
 
@@ -211,31 +189,26 @@ class CloseWith(Spec):
     """id of the loop's head: no edge, since the graph has no cycles"""
 
 
-@dataclass(frozen=True)
 class TableStep(Spec):
     """One operator of a table program, on batches of rows: its configuration says which."""
 
     config: TableConfig
 
 
-@dataclass(frozen=True)
 class Sink(Commits):
     """``sink_to`` and ``add_sink``."""
 
 
-@dataclass(frozen=True)
 class StatefulSink(Spec):
     """``add_sink`` with a CheckpointedFunction."""
 
     function: functions.SinkFunction[Any]
 
 
-@dataclass(frozen=True)
 class Print(Spec):
     identifier: str | None
     element_type: TypeInformation | None
 
 
-@dataclass(frozen=True)
 class Collect(Spec):
     """The end of ``execute_and_collect``."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, RowType
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.values.problems import problem
 from millrace.table.values.type_text import data_type_of
+from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.table.catalogs.schemas import ResolvedSchema
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Schema"]
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(Record):
     """A column. Exactly one of the three kinds: physical (a type alone), computed (``expression``), metadata."""
 
     name: str
@@ -47,20 +47,17 @@ def _in_brackets(expression: Expression[Any] | str) -> str:
     return f"[{expression}]" if isinstance(expression, str) else str(expression)
 
 
-@dataclass(frozen=True)
-class DeclaredWatermark:
+class DeclaredWatermark(Record):
     column: str
     expression: Expression[Any] | str
 
 
-@dataclass(frozen=True)
-class DeclaredKey:
+class DeclaredKey(Record):
     name: str
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class DeclaredDistribution:
+class DeclaredDistribution(Record):
     """Buckets that a connector spreads the rows over by some columns. ``kind``: HASH, RANGE or None."""
 
     columns: tuple[str, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -14,6 +13,7 @@ from millrace.relational.functions.collections.bitmaps import bitmap_class
 from millrace.relational.functions.registry import Infer
 from millrace.relational.functions.signatures import BIGINT_TYPE, INT, Kind, takes
 from millrace.relational.rex import AggCall
+from millrace.util.record import Record
 
 BITMAP = Kind("BITMAP", lambda found: found if isinstance(found, (t.BitmapType, t.NullType)) else None)
 _BITMAP_TYPE = t.BitmapType()
@@ -22,8 +22,7 @@ Combine = Callable[[Sequence[Entry]], Any]
 """the bitmap of all entries"""
 
 
-@dataclass(frozen=True)
-class Bitmaps(Keeping):
+class Bitmaps(Record, Keeping):
     combine: Combine
     counts: bool
     """the result is how many numbers are in the set"""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational import types as t
@@ -15,6 +14,7 @@ from millrace.relational.functions.registry import Signature, SignatureError
 from millrace.relational.functions.signatures import ANY, DOUBLE_TYPE, STRING, TEXT, takes
 from millrace.relational.rex import AggCall, Literal, Rex
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 
 def in_sequence(entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
@@ -61,8 +61,7 @@ class ArrayAggWithoutNulls(ArrayAgg):
     skips_nulls = True
 
 
-@dataclass(frozen=True)
-class JsonObjectAgg(Keeping):
+class JsonObjectAgg(Record, Keeping):
     """A JSON object; of several values of one key the last one counts."""
 
     skips_nulls = False
@@ -85,8 +84,7 @@ class JsonObjectAgg(Keeping):
         return json_object(())
 
 
-@dataclass(frozen=True)
-class JsonArrayAgg(Keeping):
+class JsonArrayAgg(Record, Keeping):
     in_order = True
     skips_nulls = False
     absent: bool
@@ -102,8 +100,7 @@ class JsonArrayAgg(Keeping):
         return json_array(())
 
 
-@dataclass(frozen=True)
-class Percentile(Keeping):
+class Percentile(Record, Keeping):
     """Values at given shares of the sorted values, in proportion between the two nearest ones."""
 
     many: bool

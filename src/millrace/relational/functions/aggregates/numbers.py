@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +30,7 @@ from millrace.relational.functions.registry import Signature
 from millrace.relational.functions.signatures import BIGINT_TYPE, NUMERIC, takes
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 
 def _sum_type(types: Sequence[DataType]) -> DataType:
@@ -71,8 +71,7 @@ class Count(Folding):
         return whole_numbers(slots[0], result_type)
 
 
-@dataclass(frozen=True)
-class Sum(Folding):
+class Sum(Record, Folding):
     """The sum, and of how many values it is: none have NULL for a sum, unless it is SUM0."""
 
     arg: pa.DataType
@@ -131,8 +130,7 @@ def _cut(dividend: int, divisor: int) -> int:
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
 
 
-@dataclass(frozen=True)
-class Spread(Folding):
+class Spread(Record, Folding):
     """Variance and standard deviation, from the count, the sum and the sum of squares of the values."""
 
     sample: bool

@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import add
 from typing import Any, ClassVar
 
@@ -13,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.functions.registry import Column
+from millrace.util.record import Record
 
 EXACT = decimal.Context(prec=76, rounding=decimal.ROUND_HALF_UP)
 """enough digits for sums of any DECIMAL; Python's own context would round at 28"""
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Record):
     """One value of an accumulator, which partial results and batches are merged into."""
 
     type: pa.DataType
@@ -80,8 +79,7 @@ class Keeping(Accumulation):
         return None
 
 
-@dataclass(frozen=True)
-class Extremum(Accumulation):
+class Extremum(Record, Accumulation):
     """MIN and MAX of rows that may be taken back: values are kept, and the smallest or largest of them is known."""
 
     largest: bool

@@ -8,7 +8,6 @@ rows can be taken back: MAX of insertions alone is one number, else it is a valu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational.casting import cast_to
@@ -18,13 +17,13 @@ from millrace.relational.functions.aggregates.spark_texts import Spark
 from millrace.relational.functions.registry import Infer, Signature, SignatureError
 from millrace.relational.rex import AggCall, Rex, SortKey
 from millrace.util.modules import import_modules
+from millrace.util.record import Record
 
 Plan = Callable[[AggCall, bool], Accumulation]
 """(the typed call, whether rows may be taken back) -> how it is computed"""
 
 
-@dataclass(frozen=True)
-class Aggregate:
+class Aggregate(Record):
     """An aggregate function."""
 
     name: str

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from millrace.relational.rex import AggCall
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(Record):
     """The expressions of a call over its input."""
 
     args: tuple[str, ...]

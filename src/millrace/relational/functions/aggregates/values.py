@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -26,13 +25,13 @@ from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.functions.signatures import ANY, Kind, first, takes
 from millrace.relational.rex import AggCall
 from millrace.relational.types import DataType
+from millrace.util.record import Record
 
 _UNORDERED = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
 COMPARABLE = Kind("COMPARABLE", lambda found: None if isinstance(found, _UNORDERED) else found)
 
 
-@dataclass(frozen=True)
-class Choice(Folding):
+class Choice(Record, Folding):
     """One value is enough, since none is ever taken back. NULLs do not count."""
 
     arg: pa.DataType

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from millrace.relational.functions.json.filter import Filter, read_filter
+from millrace.util.record import Record
 
 _MODE = re.compile(r"\s*(strict|lax)\s+(.+)", re.IGNORECASE | re.DOTALL)
 _KEY = re.compile(r"[^.\[\s(]+")
@@ -32,8 +32,7 @@ class MissingPath(ValueError):
     """Nothing is where a definite path leads."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record):
     """One part of a path: ``kind`` is KEYS, PLACES, SLICE, ALL, SCAN, FILTER or SIZE, ``value`` what belongs to it."""
 
     kind: str

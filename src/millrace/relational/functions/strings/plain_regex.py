@@ -8,13 +8,13 @@ it lacks. What is left is most of what is written: characters, sets of them, alt
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.functions.strings.java_regex import compiled
+from millrace.util.record import Record
 
 _PLAIN = r"[A-Za-z0-9 _=&/:;,@%#\"'<>!~`-]"
 _ESCAPED = r"\\(?:[dDwW]|[!-/:-@\[-^`{-~])"
@@ -24,8 +24,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class PlainRegex:
+class PlainRegex(Record):
     """An expression as a row of tokens."""
 
     tokens: tuple[str, ...]

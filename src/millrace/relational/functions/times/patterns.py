@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
+
+from millrace.util.record import Record
 
 SIMPLE_LETTERS = "GyYMLwWDdFEuaHkKhmsSzZX"
 """letters of ``java.text.SimpleDateFormat``"""
@@ -13,23 +14,20 @@ STRICT_LETTERS = "GuyDMLdQqYwEecahKkHmsSAnNVzOXxZ"
 ZONE_LETTERS = "VzOXxZ"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Record):
     """``count`` times the same letter."""
 
     letter: str
     count: int
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Record):
     """Characters that stand for themselves."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Maybe:
+class Maybe(Record):
     """What stands in [...]."""
 
     parts: Pattern

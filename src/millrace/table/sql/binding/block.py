@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from millrace.relational.nodes import Rel, Schema
 from millrace.relational.rex import Ref, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.resolver import Resolver
 from millrace.table.sql.binding.scopes import Scope, scope_of
+from millrace.util.record import Record
 
 Intercept = Callable[[nodes.Node], "Rex | None"]
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(Record):
     """The session and the names that WITH clauses around a query give."""
 
     resolver: Resolver
@@ -25,8 +25,7 @@ class Environment:
         return replace(self, ctes={**self.ctes, name: plan})
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Record):
     """Where an expression stands: what its names mean, and which functions it may call."""
 
     environment: Environment

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from millrace.relational.nodes import Rel, Schema
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes
+from millrace.util.record import Record
 
 SCALAR, TABLE, AGGREGATE, TABLE_AGGREGATE = "SCALAR", "TABLE", "AGGREGATE", "TABLE_AGGREGATE"
 """Kinds of a user's function."""
 
 
-@dataclass(frozen=True)
-class TableInfo:
+class TableInfo(Record):
     """A table or view that a query reads."""
 
     path: tuple[str, str, str]
@@ -34,8 +34,7 @@ class TableInfo:
     """the DDL that the computed columns and the watermark come from, for error messages"""
 
 
-@dataclass(frozen=True)
-class SinkInfo:
+class SinkInfo(Record):
     """A table that a query writes."""
 
     path: tuple[str, str, str]
@@ -56,8 +55,7 @@ class SinkInfo:
         return self.declared or tuple(column.name for column in self.columns)
 
 
-@dataclass(frozen=True)
-class UserFunction:
+class UserFunction(Record):
     """A function of the user, as plans call it."""
 
     name: str

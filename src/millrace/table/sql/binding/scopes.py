@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.nodes import PROCTIME, Field, Schema
 from millrace.relational.rex import Call, Ref, Rex, rewrite
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(Record):
     """One item of a FROM clause: its columns lie from ``offset`` on among those of the whole clause."""
 
     name: str | None
@@ -32,8 +32,7 @@ class Relation:
         return Ref(self.columns[at].type, self.offset + at)
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Record):
     """All columns of a FROM clause."""
 
     relations: tuple[Relation, ...] = ()

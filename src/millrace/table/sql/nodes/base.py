@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.table.sql.text.errors import Position
@@ -13,8 +15,7 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound="Node")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """A part of a query or an expression. Two are equal if they say the same, wherever they stand."""
 
     position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -55,7 +56,6 @@ class Node:
         return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
 
 
-@dataclass(frozen=True, slots=True)
 class Word(Node):
     """A node that begins with a text, which is its name."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from millrace.table.sql.nodes.base import Node, Word
@@ -15,14 +15,12 @@ def _none_made(args: Sequence[Node]) -> Node:
     raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Word):
     """A call by the name as it is written. Nothing is renamed, no default is added."""
 
     expressions: tuple[Node, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class BuiltIn(Call):
     """An operator, or a function that the Table API calls, by its name in the registry: no function of the user can
     take its place. ``shown``: how Flink prints it."""
@@ -30,14 +28,12 @@ class BuiltIn(Call):
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class GivenCall(Call):
     """A call of a function of the user that a program gives: a wrapper of ``table.udf``."""
 
     function: Any = None
 
 
-@dataclass(frozen=True, slots=True)
 class DefinedCall(Call):
     """A call by the name of a definition that is none in SQL (``equals``): what the Table API has for it, unless a
     temporary system function of the user has this name."""
@@ -50,14 +46,12 @@ class DefinedCall(Call):
         return self.make(self.expressions)
 
 
-@dataclass(frozen=True, slots=True)
 class Distinct(Node):
     """All arguments of a call after DISTINCT; in a SELECT without any."""
 
     expressions: tuple[Node, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Kwarg(Node):
     """``name => value``."""
 
@@ -65,7 +59,6 @@ class Kwarg(Node):
     expression: Node
 
 
-@dataclass(frozen=True, slots=True)
 class TableArgument(Node):
     """TABLE t PARTITION BY .. ORDER BY .. as an argument."""
 
@@ -74,35 +67,30 @@ class TableArgument(Node):
     order: Order | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class ModelArgument(Node):
     """MODEL m as an argument."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Descriptor(Node):
     """DESCRIPTOR(a, b) as an argument."""
 
     expressions: tuple[Identifier, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class IgnoreNulls(Node):
     """A call with IGNORE NULLS."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class RespectNulls(Node):
     """A call with RESPECT NULLS."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class WithinGroup(Node):
     """A call with WITHIN GROUP."""
 
@@ -110,7 +98,6 @@ class WithinGroup(Node):
     expression: Order
 
 
-@dataclass(frozen=True, slots=True)
 class Filter(Node):
     """A call with FILTER."""
 
@@ -118,7 +105,6 @@ class Filter(Node):
     expression: Where
 
 
-@dataclass(frozen=True, slots=True)
 class WindowSpec(Node):
     """ROWS or RANGE. Bounds are UNBOUNDED, CURRENT ROW or expressions; sides PRECEDING, FOLLOWING or None."""
 
@@ -129,7 +115,6 @@ class WindowSpec(Node):
     end_side: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Window(Node):
     """A call with OVER, or a window of the WINDOW clause. ``alias``: the named window that it refers to."""
 
@@ -140,14 +125,12 @@ class Window(Node):
     alias: Identifier | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Final(Node):
     """FINAL before a call, in MATCH_RECOGNIZE."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Running(Node):
     """RUNNING before a call, in MATCH_RECOGNIZE."""
 

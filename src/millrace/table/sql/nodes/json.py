@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.literals import TypeName
 
 
-@dataclass(frozen=True, slots=True)
 class JsonValue(Node):
     """JSON_VALUE. ``on_empty``, ``on_error``: NULL, ERROR, DEFAULT."""
 
@@ -21,7 +18,6 @@ class JsonValue(Node):
     error_default: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class JsonQuery(Node):
     """JSON_QUERY. ``wrapper``: WITHOUT, CONDITIONAL, UNCONDITIONAL."""
 
@@ -33,7 +29,6 @@ class JsonQuery(Node):
     on_error: str = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
 class JsonExists(Node):
     """JSON_EXISTS."""
 
@@ -42,7 +37,6 @@ class JsonExists(Node):
     on_error: str | None = "FALSE"
 
 
-@dataclass(frozen=True, slots=True)
 class JsonEntry(Node):
     """A key and its value."""
 
@@ -50,7 +44,6 @@ class JsonEntry(Node):
     expression: Node
 
 
-@dataclass(frozen=True, slots=True)
 class JsonObject(Node):
     """JSON_OBJECT. ``on_null``: NULL or ABSENT."""
 
@@ -58,7 +51,6 @@ class JsonObject(Node):
     on_null: str = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
 class JsonObjectAgg(Node):
     """JSON_OBJECTAGG."""
 
@@ -66,7 +58,6 @@ class JsonObjectAgg(Node):
     on_null: str = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
 class JsonArray(Node):
     """JSON_ARRAY."""
 
@@ -74,7 +65,6 @@ class JsonArray(Node):
     on_null: str = "ABSENT"
 
 
-@dataclass(frozen=True, slots=True)
 class JsonArrayAgg(Node):
     """JSON_ARRAYAGG."""
 

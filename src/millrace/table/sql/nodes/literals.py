@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.relational.types import DataType, YearMonthIntervalType
 from millrace.table.sql.nodes.base import Node, Word
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Word):
     """A number, as it is written, or a text."""
 
@@ -23,24 +20,20 @@ class Literal(Word):
         return Literal(str(text), False)
 
 
-@dataclass(frozen=True, slots=True)
 class HexString(Word):
     """x'1F'."""
 
 
-@dataclass(frozen=True, slots=True)
 class Null(Node):
     """NULL."""
 
 
-@dataclass(frozen=True, slots=True)
 class Boolean(Node):
     """TRUE, FALSE."""
 
     this: bool
 
 
-@dataclass(frozen=True, slots=True)
 class TypedLiteral(Node):
     """DATE '2024-01-31', TIME '..', TIMESTAMP '..'."""
 
@@ -48,7 +41,6 @@ class TypedLiteral(Node):
     this: str
 
 
-@dataclass(frozen=True, slots=True)
 class IntervalLiteral(Node):
     """INTERVAL '1 02:00' DAY TO MINUTE. ``value``: microseconds, or months if ``data_type`` counts months."""
 
@@ -63,7 +55,6 @@ class IntervalLiteral(Node):
         return isinstance(self.data_type, YearMonthIntervalType)
 
 
-@dataclass(frozen=True, slots=True)
 class TypeName(Node):
     """A data type in a cast."""
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millrace.table.sql.nodes.base import Node, Word
 
 
-@dataclass(frozen=True, slots=True)
 class Identifier(Word):
     """A name. ``quoted`` is how it was written, and means nothing."""
 
     quoted: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Star(Node):
     """``*``."""
 
@@ -23,12 +21,10 @@ class Star(Node):
         return "*"
 
 
-@dataclass(frozen=True, slots=True)
 class Var(Word):
     """A word that is no name: UNKNOWN, DEFAULT, a unit of time."""
 
 
-@dataclass(frozen=True, slots=True)
 class Column(Node):
     """Up to four names with dots between them; the last may be a star. They may be fields of rows."""
 
@@ -47,7 +43,6 @@ class Column(Node):
         return Column(Identifier(name))
 
 
-@dataclass(frozen=True, slots=True)
 class Dot(Node):
     """A field of what is not a name, or a name before a call: ``f(x).a``, ``db.f(x)``. The Table API also has fields by
     their number, a ``Literal`` from 0, and the star for all of them."""

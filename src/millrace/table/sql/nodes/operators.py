@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millrace.table.sql.nodes.base import Node
@@ -13,28 +12,24 @@ if TYPE_CHECKING:
     from millrace.table.sql.nodes.queries import Query
 
 
-@dataclass(frozen=True, slots=True)
 class Not(Node):
     """NOT; also of every negated predicate but IS."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Neg(Node):
     """A minus before an operand."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Paren(Node):
     """Brackets round an expression."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Between(Node):
     """``this`` BETWEEN ``low`` AND ``high``."""
 
@@ -44,7 +39,6 @@ class Between(Node):
     symmetric: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class In(Node):
     """IN with values, or with a query in brackets."""
 
@@ -53,7 +47,6 @@ class In(Node):
     query: Query | ResolvedQuery | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class All(Node):
     """ALL of a query in brackets, or of values, after a comparison."""
 
@@ -61,7 +54,6 @@ class All(Node):
     query: Query | ResolvedQuery | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Any(Node):
     """ANY or SOME of a query in brackets, or of values, after a comparison."""
 
@@ -69,14 +61,12 @@ class Any(Node):
     query: Query | ResolvedQuery | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Exists(Node):
     """EXISTS of a query, which is not in a ``Subquery``."""
 
     this: Query
 
 
-@dataclass(frozen=True, slots=True)
 class If(Node):
     """WHEN and THEN of a CASE."""
 
@@ -84,7 +74,6 @@ class If(Node):
     true: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Case(Node):
     """CASE, with or without an operand."""
 
@@ -93,7 +82,6 @@ class Case(Node):
     default: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Cast(Node):
     """CAST(this AS to)."""
 
@@ -101,7 +89,6 @@ class Cast(Node):
     to: TypeName
 
 
-@dataclass(frozen=True, slots=True)
 class TryCast(Node):
     """TRY_CAST(this AS to)."""
 
@@ -109,7 +96,6 @@ class TryCast(Node):
     to: TypeName
 
 
-@dataclass(frozen=True, slots=True)
 class Tuple(Node):
     """``(a, b)``."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import Alias, Order, TableAlias
 from millrace.table.sql.nodes.names import Identifier
 
 
-@dataclass(frozen=True, slots=True)
 class AfterMatch(Node):
     """Where the search goes on: ``mode``, and the variable that TO FIRST and TO LAST name."""
 
@@ -17,35 +14,30 @@ class AfterMatch(Node):
     target: Identifier | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class PatternVariable(Node):
     """A variable of the pattern."""
 
     this: Identifier
 
 
-@dataclass(frozen=True, slots=True)
 class PatternSequence(Node):
     """One after the other."""
 
     expressions: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PatternAlternation(Node):
     """One of these."""
 
     expressions: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PatternPermutation(Node):
     """All of these, in any order."""
 
     expressions: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PatternQuantifier(Node):
     """At least ``low`` and at most ``high`` times."""
 
@@ -57,14 +49,12 @@ class PatternQuantifier(Node):
     """written as ``{,3}``"""
 
 
-@dataclass(frozen=True, slots=True)
 class PatternExclusion(Node):
     """What is matched and not given out."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class MatchRecognize(Node):
     """A search for patterns in the rows of a relation. ``anchors``: a subset of ``^$``."""
 

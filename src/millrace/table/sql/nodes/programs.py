@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational.nodes import Rel
@@ -10,7 +9,6 @@ from millrace.relational.types import DataType
 from millrace.table.sql.nodes.base import Node
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Node):
     """A value of Python. ``type`` None: what the value says."""
 
@@ -18,7 +16,6 @@ class Constant(Node):
     type: DataType | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Position(Node):
     """A column by its place: of a star, or one that was computed for an aggregate. ``shown``: how it is printed."""
 
@@ -26,28 +23,24 @@ class Position(Node):
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class WholeRow(Node):
     """All columns as one value of a ROW type, named as the columns."""
 
     expressions: tuple[Position, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class SqlText(Node):
     """An expression in SQL that is read when its columns are known."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class ResolvedQuery(Node):
     """A query whose plan is there: a ``Table``."""
 
     plan: Rel
 
 
-@dataclass(frozen=True, slots=True)
 class WindowProperty(Node):
     """START, END, ROWTIME or PROCTIME of a group window; the last two also mark a column as time attribute."""
 
@@ -55,7 +48,6 @@ class WindowProperty(Node):
     property: str
 
 
-@dataclass(frozen=True, slots=True)
 class Range(Node):
     """Columns from one to another, by name or by position from 1."""
 
@@ -63,7 +55,6 @@ class Range(Node):
     end: str | int
 
 
-@dataclass(frozen=True, slots=True)
 class Columns(Node):
     """Some columns, or all but these: names, positions from 1, ranges."""
 
@@ -71,7 +62,6 @@ class Columns(Node):
     without: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class RowCount(Node):
     """A number of rows: the size of a window."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.calls import Distinct, Window
@@ -11,7 +11,6 @@ from millrace.table.sql.nodes.operators import Tuple
 from millrace.table.sql.nodes.relations import Join
 
 
-@dataclass(frozen=True, slots=True)
 class CTE(Node):
     """A query that WITH names."""
 
@@ -19,7 +18,6 @@ class CTE(Node):
     alias: TableAlias
 
 
-@dataclass(frozen=True, slots=True)
 class With(Node):
     """WITH."""
 
@@ -27,7 +25,6 @@ class With(Node):
     recursive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Query(Node):
     """What gives rows, and may have clauses before and behind it."""
 
@@ -37,14 +34,12 @@ class Query(Node):
     offset: Offset | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
 class From(Node):
     """FROM, with its first relation."""
 
     this: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Select(Query):
     """SELECT."""
 
@@ -60,7 +55,6 @@ class Select(Query):
     qualify: Qualify | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class SetOperation(Query):
     """Two queries as one."""
 
@@ -69,29 +63,24 @@ class SetOperation(Query):
     distinct: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class Union(SetOperation):
     """UNION."""
 
 
-@dataclass(frozen=True, slots=True)
 class Intersect(SetOperation):
     """INTERSECT."""
 
 
-@dataclass(frozen=True, slots=True)
 class Except(SetOperation):
     """EXCEPT, MINUS."""
 
 
-@dataclass(frozen=True, slots=True)
 class Values(Query):
     """VALUES: one ``Tuple`` a row."""
 
     expressions: tuple[Tuple, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Subquery(Query):
     """A query in brackets. ``alias``: in FROM."""
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import Hint, TableAlias
 from millrace.table.sql.nodes.names import Identifier
 
 
-@dataclass(frozen=True, slots=True)
 class Version(Node):
     """FOR SYSTEM_TIME AS OF."""
 
     expression: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Table(Node):
     """A table by its names."""
 
@@ -32,7 +28,6 @@ class Table(Node):
         return self.this.name
 
 
-@dataclass(frozen=True, slots=True)
 class Lateral(Node):
     """LATERAL and a query in brackets."""
 
@@ -40,7 +35,6 @@ class Lateral(Node):
     alias: TableAlias | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TableFunction(Node):
     """A call in FROM."""
 
@@ -49,7 +43,6 @@ class TableFunction(Node):
     alias: TableAlias | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Unnest(Node):
     """UNNEST of an array, map or multiset. ``offset``: WITH ORDINALITY."""
 
@@ -58,7 +51,6 @@ class Unnest(Node):
     alias: TableAlias | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Join(Node):
     """A join with the relation ``this``. A comma is a CROSS JOIN."""
 
@@ -70,7 +62,6 @@ class Join(Node):
     using: tuple[Identifier, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Sampled(Node):
     """A relation with TABLESAMPLE: some of its rows. ``seed`` is that of REPEATABLE."""
 
@@ -82,7 +73,6 @@ class Sampled(Node):
     seed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Joined(Node):
     """A relation with joins of its own: a join in brackets, or a RIGHT or FULL join after a comma."""
 

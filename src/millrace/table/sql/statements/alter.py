@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement, Written
 from millrace.table.sql.statements.tables import Column, Distribution, PrimaryKey, Watermark
 from millrace.table.sql.text.names import Name, Path
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class PlacedColumn:
+class PlacedColumn(Record):
     """A column with its place: first, after another, or (neither) where it is or at the end."""
 
     column: Column
@@ -22,96 +22,80 @@ class PlacedColumn:
 Element: TypeAlias = PlacedColumn | Watermark | PrimaryKey | Distribution
 
 
-@dataclass(frozen=True)
-class Add:
+class Add(Record):
     elements: tuple[Element, ...]
 
 
-@dataclass(frozen=True)
-class Modify:
+class Modify(Record):
     elements: tuple[Element, ...]
 
 
-@dataclass(frozen=True)
-class DropColumns:
+class DropColumns(Record):
     columns: tuple[Path, ...]
 
 
-@dataclass(frozen=True)
-class DropPart:
+class DropPart(Record):
     """``part``: PRIMARY KEY, WATERMARK, DISTRIBUTION, or CONSTRAINT with its name."""
 
     part: str
     name: Name | None = None
 
 
-@dataclass(frozen=True)
-class RenameColumn:
+class RenameColumn(Record):
     column: Path
     to: Name
 
 
-@dataclass(frozen=True)
-class Rename:
+class Rename(Record):
     to: Path
 
 
-@dataclass(frozen=True)
-class SetOptions:
+class SetOptions(Record):
     options: Options
 
 
-@dataclass(frozen=True)
-class ResetOptions:
+class ResetOptions(Record):
     keys: tuple[Name, ...]
 
 
-@dataclass(frozen=True)
-class SetComment:
+class SetComment(Record):
     comment: str
 
 
-@dataclass(frozen=True)
-class AddPartitions:
+class AddPartitions(Record):
     """Partitions with their options."""
 
     partitions: tuple[tuple[PartitionSpec, Options], ...]
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
-class DropPartitions:
+class DropPartitions(Record):
     partitions: tuple[PartitionSpec, ...]
     if_exists: bool = False
 
 
-@dataclass(frozen=True)
-class SetQuery:
+class SetQuery(Record):
     """AS SELECT .., of a view or a materialized table."""
 
     query: Written
 
 
-@dataclass(frozen=True)
-class SetFunction:
+class SetFunction(Record):
     identifier: str
     language: str = "JAVA"
     temporary: bool = False
     system: bool = False
 
 
-@dataclass(frozen=True)
-class Suspend:
+class Suspend(Record):
     """Of a materialized table: it is refreshed no more."""
 
 
-@dataclass(frozen=True)
-class Resume:
+class Resume(Record):
     options: Options = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Refresh:
+class Refresh(Record):
     partition: PartitionSpec = ()
 
 
@@ -135,7 +119,6 @@ Change: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
 class Alter(Statement):
     """``kind``: TABLE, MATERIALIZED TABLE, VIEW, DATABASE, FUNCTION, CATALOG, MODEL."""
 

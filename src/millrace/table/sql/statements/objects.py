@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millrace.table.sql.statements.base import Options, Statement, Written
 from millrace.table.sql.statements.tables import PhysicalColumn
 from millrace.table.sql.text.names import Name, Path
 
 
-@dataclass(frozen=True)
 class CreateCatalog(Statement):
     name: Name
     options: Options = field(default_factory=dict)
@@ -17,7 +16,6 @@ class CreateCatalog(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
 class CreateDatabase(Statement):
     path: Path
     options: Options = field(default_factory=dict)
@@ -25,7 +23,6 @@ class CreateDatabase(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
 class CreateView(Statement):
     """``columns``: names with their comments; none: the query's names."""
 
@@ -37,7 +34,6 @@ class CreateView(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
 class CreateFunction(Statement):
     """``identifier``: ``module.name`` for LANGUAGE PYTHON. ``system``: it needs no catalog and database.
 
@@ -54,7 +50,6 @@ class CreateFunction(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
 class CreateModel(Statement):
     path: Path
     inputs: tuple[PhysicalColumn, ...] = ()
@@ -66,7 +61,6 @@ class CreateModel(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True)
 class Drop(Statement):
     """``kind``: CATALOG, DATABASE, TABLE, MATERIALIZED TABLE, VIEW, FUNCTION, MODEL. ``cascade``: of a database."""
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from millrace.relational.types import DataType
 from millrace.table.sql.statements.base import Options, Statement, Written
 from millrace.table.sql.text.names import Name, Path
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class PhysicalColumn:
+class PhysicalColumn(Record):
     name: Name
     data_type: DataType
     comment: str | None = None
 
 
-@dataclass(frozen=True)
-class MetadataColumn:
+class MetadataColumn(Record):
     """``key``: under which the connector has it; by default the name. A virtual one is not written."""
 
     name: Name
@@ -29,8 +28,7 @@ class MetadataColumn:
     comment: str | None = None
 
 
-@dataclass(frozen=True)
-class ComputedColumn:
+class ComputedColumn(Record):
     name: Name
     expression: Written
     comment: str | None = None
@@ -39,24 +37,21 @@ class ComputedColumn:
 Column: TypeAlias = PhysicalColumn | MetadataColumn | ComputedColumn
 
 
-@dataclass(frozen=True)
-class Watermark:
+class Watermark(Record):
     """WATERMARK FOR column AS expression. The column may be a field of a row: then it has several names."""
 
     column: Path
     expression: Written
 
 
-@dataclass(frozen=True)
-class PrimaryKey:
+class PrimaryKey(Record):
     """Of the rows as they arrive: nothing checks it, as NOT ENFORCED says."""
 
     columns: tuple[Name, ...]
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(Record):
     """``kind``: HASH, RANGE, or None if the connector chooses."""
 
     columns: tuple[Name, ...] = ()
@@ -64,8 +59,7 @@ class Distribution:
     buckets: int | None = None
 
 
-@dataclass(frozen=True)
-class Schema:
+class Schema(Record):
     """Columns, watermark and key of a table."""
 
     columns: tuple[Column, ...] = ()
@@ -75,8 +69,7 @@ class Schema:
     """of CREATE TABLE t (b, a) AS SELECT: how the columns of the query are ordered"""
 
 
-@dataclass(frozen=True)
-class Like:
+class Like(Record):
     """LIKE source ( .. ). ``rules``: part (ALL, CONSTRAINTS, DISTRIBUTION, GENERATED, METADATA, OPTIONS, PARTITIONS,
     WATERMARKS) to INCLUDING, EXCLUDING or OVERWRITING, as written."""
 
@@ -89,7 +82,6 @@ class Like:
         return self.rules.get(part, self.rules.get("ALL", default))
 
 
-@dataclass(frozen=True)
 class CreateTable(Statement):
     """``replace`` and no ``create``: REPLACE TABLE, of a table that is there."""
 
@@ -107,7 +99,6 @@ class CreateTable(Statement):
     create: bool = True
 
 
-@dataclass(frozen=True)
 class CreateMaterializedTable(Statement):
     """``freshness``: an IntervalLiteral. ``refresh_mode``: CONTINUOUS, FULL or None. ``or_alter``: one may be there."""
 

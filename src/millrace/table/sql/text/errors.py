@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.table.sql import nodes
 from millrace.table.sql.text.source import Source
 from millrace.util.java_errors import CaughtAsJavaError
+from millrace.util.record import Record
 from millrace.util.similar import did_you_mean as did_you_mean
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Record):
     """Where something stands: characters ``start`` to ``end`` (exclusive) of a text."""
 
     source: Source

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from millrace.util.record import Record
 from millrace.util.secrets import blot
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Record):
     """The text that a script or a statement came from. Trees refer to it, so copies of a tree share it."""
 
     text: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 
 from millrace.table.sql.text.errors import Position, SqlParseError
 from millrace.table.sql.text.source import Source
+from millrace.util.record import Record
 
 
 class Kind(enum.Enum):
@@ -20,8 +20,7 @@ class Kind(enum.Enum):
     END = "end of the text"
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(Record):
     """``text`` is the value (quotes and escapes gone), ``word`` an unquoted word or a symbol in upper case, else ''."""
 
     kind: Kind

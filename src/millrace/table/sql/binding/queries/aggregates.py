@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from millrace.relational.casting import cast_to, common_type
@@ -20,6 +20,7 @@ from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import AGGREGATE
 from millrace.table.sql.text.errors import did_you_mean
+from millrace.util.record import Record
 
 _COUNTED = {
     "ROW_NUMBER": BigIntType(False),
@@ -31,8 +32,7 @@ _COUNTED = {
 }
 
 
-@dataclass(frozen=True)
-class AggregateSyntax:
+class AggregateSyntax(Record):
     """An aggregate as it is written."""
 
     call: nodes.Node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 
 from millrace.relational.rex import Rex
@@ -13,12 +12,12 @@ from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.group_windows import GroupWindow, bind_group_window, is_group_window
 from millrace.table.sql.text.errors import SqlValidationError
+from millrace.util.record import Record
 
 _Set = tuple[nodes.Node, ...]
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(Record):
     """What a query groups by."""
 
     expressions: tuple[Rex, ...] = ()

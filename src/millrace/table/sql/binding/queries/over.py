@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Over, Project, Rel
@@ -18,13 +18,13 @@ from millrace.table.sql.binding.queries.aggregates import bind_over_function, so
 from millrace.table.sql.binding.queries.frames import frame_of
 from millrace.table.sql.binding.scopes import field_of
 from millrace.table.sql.text.errors import did_you_mean
+from millrace.util.record import Record
 
 _OVERS = 4_000_000
 """Where references to results of OVER begin until it is known what comes before them."""
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(Record):
     partition: tuple[Rex, ...]
     order: tuple[SortKey, ...]
     call: AggCall

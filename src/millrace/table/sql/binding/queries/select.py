@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.nodes import Aggregate, Field, Filter, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex, SortKey, Subquery, substitute, walk
@@ -24,10 +24,10 @@ from millrace.table.sql.binding.relations.from_clause import NOTHING, From, Sour
 from millrace.table.sql.binding.relations.hints import check_names, query_hints
 from millrace.table.sql.binding.relations.joins import bind_from
 from millrace.table.sql.binding.scopes import field_of
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class _Stage:
+class _Stage(Record):
     """How the expressions of a SELECT list are bound, and what they are computed over."""
 
     block: Block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from millrace.relational.rex import Rex
 from millrace.relational.types import RowType
@@ -12,10 +11,10 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import access, resolve
 from millrace.table.sql.binding.problems import fail
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Record):
     """A column of the result."""
 
     name: str

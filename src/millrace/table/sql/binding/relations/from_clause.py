@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from millrace.relational.nodes import Field, Project, Rel, Values
@@ -16,18 +16,17 @@ from millrace.table.sql.binding.relations.hints import QueryHints, table_options
 from millrace.table.sql.binding.relations.tables import find_table, table_plan
 from millrace.table.sql.binding.scopes import Scope, scope_of
 from millrace.util.modules import entered
+from millrace.util.record import Record
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Record):
     """A part of a FROM clause: its rows and what its columns are called."""
 
     plan: Rel
     scope: Scope
 
 
-@dataclass(frozen=True)
-class From:
+class From(Record):
     """Where a FROM clause stands."""
 
     environment: Environment

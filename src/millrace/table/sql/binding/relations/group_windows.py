@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from millrace.relational.nodes import PROCTIME, Field, Schema, WindowSpec
@@ -14,6 +13,7 @@ from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.function_names import GROUP_WINDOWS, call_name
 from millrace.table.sql.binding.intervals import milliseconds
 from millrace.table.sql.binding.problems import fail
+from millrace.util.record import Record
 
 _SYNTAX = {
     "TUMBLE": "TUMBLE(time_attr, size_interval [, offset_time])",
@@ -22,8 +22,7 @@ _SYNTAX = {
 }
 
 
-@dataclass(frozen=True)
-class GroupWindow:
+class GroupWindow(Record):
     """A window of GROUP BY over the column ``time`` of the FROM clause."""
 
     spec: WindowSpec

@@ -1,0 +1,62 @@
+"""Records: frozen dataclasses that are made when the first of them is, not when their module is imported.
+
+``dataclass`` compiles the methods of each class, half a millisecond apiece. A program that imports the Table API would
+wait for that of some 300 kinds of syntax and plan nodes, of which a query has twenty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**facts: Any) -> Any:
+        """What a type checker reads of ``Record``; Python 3.10 lacks it."""
+        return lambda kind: kind
+
+
+__all__ = ["Record"]
+
+R = TypeVar("R", bound="Record")
+
+_FIELDS = "__dataclass_fields__"
+
+
+class _FieldsWhenAsked:
+    """``__dataclass_fields__`` of a class that is not complete yet."""
+
+    def __get__(self, instance: object, owner: type[Record]) -> dict[str, Field[Any]]:
+        if owner is Record:
+            raise AttributeError(_FIELDS)  # which keeps ``dataclass`` from taking it for a base with fields
+        _complete(owner)
+        found: dict[str, Field[Any]] = owner.__dict__[_FIELDS]
+        return found
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, Field))
+class Record:
+    """Base of values with named fields that never change; a subclass needs no decorator.
+
+    A subclass is a frozen dataclass in all respects (constructor, ``==``, hash, ``repr``, ``replace``, ``fields``,
+    pattern matching, pickling) from the moment of its first instance, or the first ``fields(...)``, on. Until then
+    a field that is given as ``field(...)`` is that in the class. Slots and other options of ``dataclass`` need its
+    decorator, which works on subclasses, too.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = _FieldsWhenAsked()  # type: ignore[assignment]
+
+    def __new__(cls: type[R], *values: Any, **named: Any) -> R:
+        # Python looks for ``__init__`` after this; unpickling and ``copy`` come here as well.
+        if _FIELDS not in cls.__dict__:
+            _complete(cls)
+        return object.__new__(cls)
+
+
+def _complete(kind: type[Record]) -> None:
+    """Make dataclasses of a class and its bases, bases first."""
+    for each in reversed(kind.__mro__):
+        if issubclass(each, Record) and each is not Record and _FIELDS not in each.__dict__:
+            dataclass(frozen=True)(each)

@@ -1,0 +1,132 @@
+"""Records beside the same classes as frozen dataclasses: what a program sees of both is the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millrace.util.record import Record
+
+
+class Point(Record):
+    x: int
+    y: int = 0
+    where: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+class Named(Point):
+    name: str = "?"
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    KIND: ClassVar[str] = "named"
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}@{self.x}"
+
+
+@dataclass(frozen=True)
+class PlainPoint:
+    x: int
+    y: int = 0
+    where: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class PlainNamed(PlainPoint):
+    name: str = "?"
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+arguments = st.tuples(
+    st.lists(st.integers(0, 2), max_size=2),
+    st.dictionaries(st.sampled_from(["x", "y", "where", "name", "options", "other"]), st.integers(0, 1), max_size=4),
+)
+
+
+def made(kind: type, given: tuple[list[int], dict[str, int]]) -> Any:
+    try:
+        return kind(*given[0], **given[1])
+    except TypeError as error:
+        return str(error).replace("Plain", "")
+
+
+@given(arguments, arguments)
+def test_the_same_as_a_dataclass(one: Any, other: Any) -> None:
+    for kind, plain in ((Point, PlainPoint), (Named, PlainNamed)):
+        ours, theirs = [made(kind, one), made(kind, other)], [made(plain, one), made(plain, other)]
+        assert [str(each) for each in ours] == [str(each).replace("Plain", "") for each in theirs]
+        assert (ours[0] == ours[1]) == (theirs[0] == theirs[1])
+        if not isinstance(ours[0], str) and not isinstance(ours[1], str):
+            assert (hash(ours[0]) == hash(ours[1])) == (hash(theirs[0]) == hash(theirs[1]))
+
+
+def test_fields_of_a_class_and_of_its_base() -> None:
+    assert [each.name for each in fields(Named)] == [each.name for each in fields(PlainNamed)]
+    assert [each.name for each in fields(Point)] == ["x", "y", "where"]
+    assert is_dataclass(Named)
+
+
+def test_it_never_changes() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Point(1).x = 2  # type: ignore[misc]
+
+
+def test_a_changed_copy() -> None:
+    assert replace(Named(1, 2, name="a"), y=5) == Named(1, 5, name="a")
+
+
+def test_patterns() -> None:
+    match Named(1, 2, "a"):
+        case Point(x, y):
+            assert (x, y) == (1, 2)
+        case _:
+            raise AssertionError
+    match Named(1, 2, "a"):
+        case Named(_, _, name):
+            assert name == "a"
+
+
+def test_the_first_instance_may_come_from_a_pickle() -> None:
+    pickled = pickle.dumps(Named(3, name="b", options={"k": "v"}))
+    program = f"""
+import pickle
+from tests.util import test_record
+value = pickle.loads({pickled!r})
+assert value == test_record.Named(3, name="b", options={{"k": "v"}}) and value.label == "b@3", value
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert copy.deepcopy(Named(3)) == Named(3)
+
+
+def test_a_subclass_that_is_used_first() -> None:
+    class Low(Record):
+        a: int
+
+    class Middle(Low):
+        b: int = 2
+
+    class High(Middle):
+        c: int = 3
+
+    assert "__dataclass_fields__" not in Middle.__dict__
+    assert High(1) == High(1, 2, 3)
+    assert Middle(1).b == 2
+    with pytest.raises(TypeError):
+        Low()  # type: ignore[call-arg]
+
+
+def test_a_decorated_subclass() -> None:
+    @dataclass(frozen=True, order=True)
+    class Ordered(Point):
+        z: int = 0
+
+    assert Ordered(1, 2, 3) < Ordered(1, 2, 4)
