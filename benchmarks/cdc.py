@@ -22,7 +22,7 @@ from statistics import median
 import psycopg
 
 from millrace.testing.services import PostgreSQL
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 PROGRAM = Path(__file__).with_name("cdc_program.py")
 FLINK = "org.apache.flink:flink-sql-connector-postgres-cdc:3.5.0"

@@ -23,18 +23,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.files.folder import LocalFolder
+from millrace.checkpoint.folder import LocalFolder
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.chains import TaskChain
-from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
-from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.runtime.bases.epoch_protocol import EpochPlan, OperatorReport, SourceReport, TaskAck
+from millrace.runtime.coordination.checkpoints import AtOnce, Checkpoints, CheckpointSettings
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, OperatorReport, SourceReport, TaskAck
+from millrace.runtime.coordination.snapshot import TaskChain
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import MemoryStorage
-from millrace.spark.owners import orders
+from millrace.spark.workers import orders
 
 EPOCHS = 40
 _LARGE = bytes(64 * 1024 * 1024)

@@ -25,7 +25,8 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from millrace.spark.jobs.listeners import EpochDone, PlainListener, set_listener
-from millrace.spark.sessions.session import SessionWishes, local_session, workplace
+from millrace.spark.sessions.session import local_session, workplace
+from millrace.spark.sessions.settings import SessionWishes
 
 WARM_UP = 20
 TUNED = {

@@ -27,7 +27,7 @@ from typing import Any
 
 import psutil
 
-from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.checkpoint.task_storage import FolderStorage
 from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.state_backends import PeakAnonymous, run_epochs
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.task_storage import FolderStorage
 from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy

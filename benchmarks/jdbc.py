@@ -24,7 +24,7 @@ import numpy as np
 import psycopg
 
 from millrace.testing.services import PostgreSQL
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 PROGRAM = Path(__file__).with_name("jdbc_program.py")
 FLINK = (

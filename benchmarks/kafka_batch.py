@@ -18,7 +18,7 @@ import time
 
 from benchmarks.kafka_throughput import SMALL_ROWS, fill
 from millrace.testing.services import Kafka
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 READER = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 """the newest there is; it runs on 4.3"""

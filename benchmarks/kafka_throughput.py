@@ -25,9 +25,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from millrace.connectors.kafka.source import DEFAULTS
+from millrace.connectors.kafka.kafka_source import DEFAULTS
 from millrace.testing.services import Kafka
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 PROGRAM = Path(__file__).with_name("kafka_program.py")
 CONNECTOR = "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"

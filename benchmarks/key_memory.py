@@ -27,14 +27,14 @@ import pyarrow as pa
 
 from benchmarks.memory import PeakMemory
 from benchmarks.state_backends import anonymous_mb, run_epochs
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.connectors.tables.datagen import BATCH
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.connectors.tables.datagen_table import BATCH
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.table import StreamTableEnvironment
 from millrace.table.environment import TableEnvironment
-from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.sessions.table_settings import EnvironmentSettings
 from millrace.testing.local import LocalEngine
 
 EPOCHS = 16

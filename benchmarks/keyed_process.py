@@ -57,8 +57,10 @@ def native_run(session: Any, directory: str, batches: int, files: int) -> tuple[
         query = events.groupBy("key").agg(f.count("*").alias("count"), f.sum("value").alias("sum"))
         began = time.perf_counter()
         running = (
-            query.writeStream.outputMode("update").format("noop").option("checkpointLocation", checkpoint)
-        ).trigger(availableNow=True).start()
+            (query.writeStream.outputMode("update").format("noop").option("checkpointLocation", checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
         running.awaitTermination()
         seconds = time.perf_counter() - began
         state = session.read.format("statestore").load(checkpoint).select("key.key", "value.*").collect()

@@ -93,9 +93,9 @@ class Reader(SourceReader[Event, int]):
             rate = self._source.rate / WIDTH
             until = int(min(time.time() - self._began, self._source.seconds) * rate)
             numbers = range(self._made, until)
-            output.collect_batch([
-                ((number * WIDTH + self._subtask) % KEYS, self._began + number / rate) for number in numbers
-            ])
+            output.collect_batch(
+                [((number * WIDTH + self._subtask) % KEYS, self._began + number / rate) for number in numbers]
+            )
             self._made = max(self._made, until)
         return InputStatus.NOTHING_AVAILABLE
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.connectors.file_system.split import FileSplit
+from millrace.connectors.file_system.file_stream import FileSplit
 from millrace.formats.parquet import OpenParquet, parquet_file
 from millrace.formats.parquet_pages import is_modest
 

@@ -1,6 +1,6 @@
 """The program of ``benchmarks.against_pyflink``: plain PyFlink, run unchanged by both.
 
-    python pyflink_program.py DIRECTORY process|thread
+python pyflink_program.py DIRECTORY process|thread
 """
 
 import sys

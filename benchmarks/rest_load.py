@@ -31,9 +31,8 @@ def serve(line: Connection) -> None:
     from tests.cluster.rest.samples import SampleHolder, sample_job
 
     from millrace.cluster.rest.app import make_app
-    from millrace.cluster.rest.options import Binding
     from millrace.cluster.rest.serving import RestServer
-    from millrace.cluster.rest.web.settings import RestSettings
+    from millrace.cluster.rest.settings import Binding, RestSettings
 
     running = [sample_job(1, vertices=VERTICES, parallelism=4), sample_job(2, vertices=8), sample_job(3, vertices=3)]
     holder = SampleHolder([*running, *[sample_job(each, "FINISHED", vertices=5) for each in range(4, 101)]])

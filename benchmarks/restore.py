@@ -27,18 +27,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.state_backends import PeakAnonymous, anonymous_mb
-from millrace.checkpoint.earlier import keyed_state
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.files.stored_file import LocalFile
-from millrace.checkpoint.savepoints.metadata import Metadata, SavedOperator, read_metadata, write_metadata
-from millrace.checkpoint.savepoints.state_files import iter_states, write_states
-from millrace.checkpoint.tasks.key_groups import key_groups
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.coordination.chains import TaskChain
-from millrace.runtime.coordination.snapshot import OperatorPlace
-from millrace.runtime.exchange.keygroups import group_range
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import Metadata, SavedOperator, read_metadata, write_metadata
+from millrace.checkpoint.sections import key_groups
+from millrace.checkpoint.snapshot_files import keyed_state
+from millrace.checkpoint.state_files import iter_states, write_states
+from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.runtime.coordination.snapshot import OperatorPlace, TaskChain
+from millrace.runtime.exchange.keys import group_range
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.versions import version_of
+from millrace.runtime.storage import version_of
 
 UID = "operator"
 MAX_PARALLELISM = 128
@@ -68,9 +67,7 @@ def write(directory: str, keys: int, before: int, savepoint: bool) -> int:
             files += write_states(folder, UID, subtask, MAX_PARALLELISM, [keyed], None)
         else:
             piece = {UID: (keyed, None, None, None, None)}
-            tasks[0, subtask] = TaskChain(
-                1, storage.write_full((0, subtask), version_of(1, 1), [piece]), (), (1,)
-            )
+            tasks[0, subtask] = TaskChain(1, storage.write_full((0, subtask), version_of(1, 1), [piece]), (), (1,))
     place = OperatorPlace(UID, "an operator", "Operator", before, MAX_PARALLELISM, 0, 0)
     saved = {UID: SavedOperator(tuple(files), (None,) * before)} if savepoint else {}
     kind = "savepoint" if savepoint else "checkpoint"

@@ -48,7 +48,7 @@ def _modulo(key: Any, receivers: int) -> int:
 
 def _partitioner(kind: str, receivers: int) -> Any:
     from millrace.runtime.exchange import partitioners
-    from millrace.runtime.exchange.keygroups import default_max_parallelism
+    from millrace.runtime.exchange.keys import default_max_parallelism
 
     made: dict[str, Callable[[], Any]] = {
         "shuffle": partitioners.Shuffle,
@@ -136,9 +136,9 @@ def unpack_before(folder: Path) -> Path:
 
 def compare(before: Side, now: Side, kind: str, rounds: int, chunks: int) -> bool:
     """Print the costs of one kind; whether they are low enough."""
-    pairs = [
-        (before.measure(kind, FEW, chunks), now.measure(kind, FEW, chunks)) for _ in range(rounds + 1)
-    ][1:]  # the first one warms up
+    pairs = [(before.measure(kind, FEW, chunks), now.measure(kind, FEW, chunks)) for _ in range(rounds + 1)][
+        1:
+    ]  # the first one warms up
     many = [now.measure(kind, MANY, chunks) for _ in range(rounds + 1)][1:]
     then = statistics.median(old for old, _ in pairs)
     few_ratio = statistics.median(new / old for old, new in pairs)

@@ -30,7 +30,7 @@ from benchmarks.sides.work import PARALLELISM, Query, Work
 from benchmarks.tpc.others import parquet_jars
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.testing.services import PostgreSQL
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 KEYS, GROUPS, PARTNERS = 10_000, 100, 10_000
 EVENTS_A_SECOND = 10_000
@@ -54,9 +54,7 @@ SHAPES = {
     "cumulate": WINDOWED.format(
         "CUMULATE(TABLE events, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND)", BY_WINDOW
     ),
-    "session": WINDOWED.format(
-        "SESSION(TABLE events PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)", BY_WINDOW
-    ),
+    "session": WINDOWED.format("SESSION(TABLE events PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)", BY_WINDOW),
     "group-by": "SELECT k, COUNT(*) AS n, SUM(v) AS total, MAX(price) AS highest FROM events GROUP BY k",
     "top-n": f"{RANKED.format('g', 'v DESC')} WHERE place <= 10",
     "deduplicate-first": f"{RANKED.format('k', 'ts')} WHERE place = 1",

@@ -24,8 +24,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.task_storage import FolderStorage
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment

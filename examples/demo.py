@@ -1,6 +1,6 @@
 """What ``make demo`` runs: two programs on a Spark of this machine, with two workers.
 
-    python examples/demo.py
+python examples/demo.py
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import word_count_files
 from rich.console import Console
 from rich.table import Table
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.spark.listeners import EpochDone, JobStarted, set_listener
 from millrace.spark.session import local_session

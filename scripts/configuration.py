@@ -11,10 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
-from millrace.configuration.declared.fact import NEWEST
-from millrace.configuration.declared.rule import Effect
-from millrace.configuration.declared.value_types import short_name
 from millrace.configuration.registry import TOPICS, Option, options
+from millrace.configuration.rule import NEWEST, Effect, short_name
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"
 LONGEST_DEFAULT = 60

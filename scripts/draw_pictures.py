@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Draws docs/pictures: those of the concepts, and time lines of the tutorials' programs.
 
-    python scripts/draw_pictures.py
+python scripts/draw_pictures.py
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from millrace.lint import RULES, Rule
-from millrace.lint.facts.examples import HEAD
+from millrace.lint.facts import HEAD
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "lint.md"
 COMMAND = "make tables"

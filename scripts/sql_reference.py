@@ -1,6 +1,6 @@
 """Writes docs/sql/: statements, hints, data types, connectors, formats, from what the code knows and examples that run.
 
-    python -m scripts.sql_reference
+python -m scripts.sql_reference
 """
 
 from __future__ import annotations

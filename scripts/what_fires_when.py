@@ -30,7 +30,7 @@ from millrace.datastream.window import (
     WindowAssigner,
 )
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
+from millrace.runtime.operators.timestamps import AssignTimestampsOperator
 from millrace.testing import OperatorHarness, Status, Watermark
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "time-and-watermarks.md"

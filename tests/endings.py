@@ -1,7 +1,7 @@
 """Epochs that end in the middle of anything: tasks get small pieces, and are told to finish between any two of them.
 
-    with small_pieces():
-        run_locally(stream, finish=now_and_then(random))
+with small_pieces():
+    run_locally(stream, finish=now_and_then(random))
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from random import Random
 from unittest.mock import patch
 
-from millrace.runtime import pieces
+from millrace.runtime import elements
 
 RATES = (0.02, 0.1, 0.3)
 MOST = 3
@@ -21,9 +21,9 @@ MOST = 3
 def small_pieces() -> Iterator[None]:
     """Nothing gets more than three elements or rows at once."""
     with (
-        patch.object(pieces, "MOST_CALLED", MOST),
-        patch.object(pieces, "FIRST_ROWS", 1),
-        patch.object(pieces, "MOST_ROWS", MOST),
+        patch.object(elements, "MOST_CALLED", MOST),
+        patch.object(elements, "FIRST_ROWS", 1),
+        patch.object(elements, "MOST_ROWS", MOST),
     ):
         yield
 

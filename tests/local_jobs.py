@@ -8,7 +8,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs.java_error import as_java_error
 from millrace.testing import run_locally
-from millrace.testing.finished import FinishedJob
+from millrace.testing.local import FinishedJob
 
 
 def run_jobs_locally(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from millrace.common.source import (
 )
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.source_base import QueueEnumerator
 from millrace.datastream import DataStream, OutputTag, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CoMapFunction,
@@ -454,9 +454,7 @@ STEPS: dict[str, Step] = {
         # Without watermarks but the last one nothing is late, in whatever order the elements come.
         lambda node, s: _parallel(
             node,
-            s.assign_timestamps_and_watermarks(
-                WatermarkStrategy.no_watermarks().with_timestamp_assigner(ByValue())
-            ),
+            s.assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks().with_timestamp_assigner(ByValue())),
         ),
         lambda node, e: [Stamped(element.pair, element.pair[1] * 7) for element in e],
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions import class_archive
+from millrace.spark.sessions import session
 
 
 @pytest.fixture
@@ -24,22 +24,22 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_archive_lies_in_the_cache_and_depends_on_java(java: Path) -> None:
-    first = class_archive.archive_path()
+    first = session.archive_path()
     assert first.startswith(str(java.parents[2] / "cache" / "millrace"))
     java.write_text(java.read_text().replace("17.0.1", "21.0.1"))
-    assert class_archive.archive_path() != first
+    assert session.archive_path() != first
 
 
 def test_options_only_with_an_archive(java: Path) -> None:
-    assert class_archive.archive_options() == ""
-    path = Path(class_archive.archive_path())
+    assert session.archive_options() == ""
+    path = Path(session.archive_path())
     path.parent.mkdir(parents=True)
     path.write_bytes(b"archive")
-    assert f"-XX:SharedArchiveFile={path}" in class_archive.archive_options()
+    assert f"-XX:SharedArchiveFile={path}" in session.archive_options()
 
 
 def test_a_java_that_makes_none_is_an_error_and_leaves_nothing(java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_archive, "_TRAINING", "raise SystemExit('no classes today')")
+    monkeypatch.setattr(session, "_TRAINING", "raise SystemExit('no classes today')")
     with pytest.raises(RuntimeError, match="no classes today"):
-        class_archive.make_archive()
-    assert list(Path(class_archive.archive_path()).parent.iterdir()) == []
+        session.make_archive()
+    assert list(Path(session.archive_path()).parent.iterdir()) == []

@@ -14,7 +14,7 @@ from tests.programs import Program, build, expected, programs
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from millrace.runtime.tasks import task
-from millrace.runtime.tasks.keyed_input import HOLD_BYTES
+from millrace.runtime.tasks.batch_input import HOLD_BYTES
 from millrace.testing import run_locally
 
 

@@ -18,7 +18,7 @@ from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import DataStream, OutputTag, RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CoMapFunction,
@@ -233,7 +233,7 @@ class TestKeys:
         assert failure(words.key_by(word_of).reduce(max)) == (
             f"key_by() at <here>, {self.BEHIND} in the key selector\n"
             "  element: {'text': 'b'}\n"
-            "  at:      <here> in word_of: return value[\"word\"]\n"
+            '  at:      <here> in word_of: return value["word"]\n'
             "  cause:   KeyError: 'word'"
         )
 
@@ -643,7 +643,7 @@ class TestFunctions:
         assert failure(elements(1).flat_map(half)) == (
             "operator 'FlatMap' (subtask 1), made at <here>, failed\n"
             "  element: 1\n"
-            "  at:      <here> in half: raise LookupError(\"no second half\")\n"
+            '  at:      <here> in half: raise LookupError("no second half")\n'
             "  cause:   LookupError: no second half"
         )
 
@@ -676,7 +676,7 @@ class TestFunctions:
     def test_on_timer(self) -> None:
         assert failure(elements("k", parallelism=1).key_by(lambda x: x).process(Ticking())) == (
             "operator 'KEYED PROCESS' (subtask 1), made at <here>, failed in on_timer(5) of key 'k'\n"
-            "  at:      <here> in on_timer: raise ValueError(\"no timer today\")\n"
+            '  at:      <here> in on_timer: raise ValueError("no timer today")\n'
             "  cause:   ValueError: no timer today"
         )
 
@@ -686,7 +686,7 @@ class TestFunctions:
         stream = elements(1).key_by(abs) if keyed else elements(1)
         assert failure(stream.map(Life(step)).name("life")) == (
             f"operator 'life' (subtask 1), made at <here>, failed in {step}()\n"
-            "  at:      <here> in step: raise OSError(\"no database\")\n"
+            '  at:      <here> in step: raise OSError("no database")\n'
             "  cause:   OSError: no database"
         )
 
@@ -705,7 +705,7 @@ class TestFunctions:
         first = "operator 'Timestamps/Watermarks' (subtask 1), made at <here>, failed to extract a timestamp\n"
         assert self.timed({"time": 1}, strategy) == (
             f"{first}  element: {{'time': 1}}\n"
-            "  at:      <here> in extract_timestamp: return value[\"at\"]\n"
+            '  at:      <here> in extract_timestamp: return value["at"]\n'
             "  cause:   KeyError: 'at'"
         )
         assert self.timed({"at": "monday"}, strategy) == (
@@ -723,16 +723,16 @@ class TestFunctions:
         assert self.timed("x", WatermarkStrategy.for_generator(Stubborn)) == (
             "operator 'Timestamps/Watermarks' (subtask 1), made at <here>, failed to make a watermark\n"
             "  element: 'x'\n"
-            "  at:      <here> in on_event: raise ArithmeticError(\"no time\")\n"
+            '  at:      <here> in on_event: raise ArithmeticError("no time")\n'
             "  cause:   ArithmeticError: no time"
         )
 
     @pytest.mark.parametrize(
         ("step", "text"),
         [
-            ("create", "to create the sink writer\n  at:      <here> in create_writer: raise OSError(\"no disk\")\n"),
-            ("write", "to write\n  element: 1\n  at:      <here> in write: raise OSError(\"disk full\")\n"),
-            ("flush", "to flush\n  at:      <here> in flush: raise OSError(\"disk full\")\n"),
+            ("create", 'to create the sink writer\n  at:      <here> in create_writer: raise OSError("no disk")\n'),
+            ("write", 'to write\n  element: 1\n  at:      <here> in write: raise OSError("disk full")\n'),
+            ("flush", 'to flush\n  at:      <here> in flush: raise OSError("disk full")\n'),
         ],
     )
     def test_sink_writer(self, step: str, text: str) -> None:

@@ -53,7 +53,7 @@ def test_parameters(theirs: str, ours: str, problems: list[str], additions: list
 
 # -- two small packages, one of which is to be like the other -------------------------------------------------------
 
-THEIRS = '''
+THEIRS = """
 import enum
 
 __all__ = ["Same"]
@@ -103,7 +103,7 @@ class Refused:
 
 def function(a):
     pass
-'''
+"""
 OURS = '''
 import enum
 from abc import ABC, abstractmethod

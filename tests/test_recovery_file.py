@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.recovery_file import (
+from millrace.spark.job_records import (
     JobRecord,
     RecoveredJob,
     begin_job,

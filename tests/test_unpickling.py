@@ -15,7 +15,7 @@ GUIDE = ROOT / "docs" / "guide" / "security.md"
 
 LOADERS = {"load", "loads", "Unpickler", "_Unpickler"}
 MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "marshal", "dill", "shelve", "joblib", "jsonpickle"}
-MODULES |= {"millrace.checkpoint.values.moved"}  # which reads pickles of earlier versions, too
+MODULES |= {"millrace.checkpoint.moved"}  # which reads pickles of earlier versions, too
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {"read_pickle"}
 """of other libraries"""

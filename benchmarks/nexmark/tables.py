@@ -15,8 +15,7 @@ from millrace.common.source import (
     SourceReaderContext,
     SplitEnumeratorContext,
 )
-from millrace.connectors.queue_enumerator import QueueEnumerator
-from millrace.connectors.queue_reader import QueueReader
+from millrace.connectors.source_base import QueueEnumerator, QueueReader
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource

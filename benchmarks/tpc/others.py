@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tpc.data import Workload
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 PARALLELISM = 2
 FLINK = "2.3.0"

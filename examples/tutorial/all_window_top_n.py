@@ -17,9 +17,7 @@ class TopUrls(ProcessAllWindowFunction[str, str, TimeWindow]):
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def process(
-        self, context: ProcessAllWindowFunction.Context[TimeWindow], elements: Iterable[str]
-    ) -> Iterator[str]:
+    def process(self, context: ProcessAllWindowFunction.Context[TimeWindow], elements: Iterable[str]) -> Iterator[str]:
         yield ranking(Counter(elements).most_common(self.size), context.window().end)
 
 

@@ -199,9 +199,7 @@ class Unexplained(Exception):
 class Explanations:
     """Looks reasons up and remembers which were of use."""
 
-    def __init__(
-        self, reasons: tuple[Reason, ...] = REASONS, same_in_effect: frozenset[str] = SAME_IN_EFFECT
-    ) -> None:
+    def __init__(self, reasons: tuple[Reason, ...] = REASONS, same_in_effect: frozenset[str] = SAME_IN_EFFECT) -> None:
         self._reasons = reasons
         self._same_in_effect = same_in_effect
         self._used: set[Reason | str] = set()

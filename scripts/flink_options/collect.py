@@ -1,4 +1,4 @@
-"""Write src/millrace/configuration/declared/flink_keys.tsv: the options that versions of Flink declare. Asks the jars.
+"""Write src/millrace/configuration/flink_keys.tsv: the options that versions of Flink declare. Asks the jars.
 
 Each argument is a version and a folder with the jars of PyPI's apache-flink-libraries of this version (lib/ and opt/),
 the newest first: ``collect.py 2.3=x/pyflink 1.20=y 1.13=z``. Needs javac. What older versions declare is kept only if
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
-OUTPUT = HERE.parents[1] / "src" / "millrace" / "configuration" / "declared" / "flink_keys.tsv"
+OUTPUT = HERE.parents[1] / "src" / "millrace" / "configuration" / "flink_keys.tsv"
 # Options of connectors, formats and hints, which stand in WITH, and what Flink's classes tell each other.
 OTHERS = re.compile(
     r"Format|FileSystemConnector|DataGen|LookupOptions|LookupJoinHint|AsyncSink|PrintConn|StreamConfig|Internal"

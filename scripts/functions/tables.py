@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
-from millrace.connectors.tables.values import register_values
+from millrace.connectors.tables.values_table import register_values
 from millrace.table import EnvironmentSettings, Row, RowKind, Table, TableEnvironment
-from millrace.table.values.cells import row_texts
+from millrace.table.values.printed_tables import row_texts
 
 COLUMNS = (
     "a INT", "b BIGINT", "d DOUBLE", "s STRING", "x BOOLEAN", "ar ARRAY<INT>", "m MAP<STRING, INT>", "r ROW<f INT>",

@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     # Which options are secrets is a table of words, which itself imports nothing. Classes that once had other methods
     # ask what knows them, if anything does; that is a list that imports nothing, either. Nor do the words for a full
     # disk.
-    "common": {"common", "util.fallback", "util.room", "util.secrets"},
+    "common": {"common", "util.fallback", "util.system", "util.secrets"},
     "metrics": {"common", "metrics", "util.secrets"},
     "util": {"common", "util"},
     # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.
@@ -77,8 +77,8 @@ ALLOWED: dict[str, set[str]] = {
 # Module -> what it may import beyond that inside a function: where a program is handed to the engine.
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
-    "datastream.settings.defaults": {"cluster"},
-    "table.engines": {"spark"},
+    "datastream.settings": {"cluster"},
+    "table.environment": {"spark"},
     # What notebooks show of them.
     "table.table": {"notebook"},
     "datastream.data_stream": {"notebook"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.util.drawing.canvas import COLOURS, WRONG, Canvas
+from millrace.util.charts import COLOURS, WRONG, Canvas
 
 BLUE, AMBER, GREEN, VIOLET, *_ = COLOURS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millrace.relational.arrow import arrow_type
-from millrace.spark.tables.texts.types import ddl, spark_type
-from millrace.table.values.type_text import data_type_of
+from millrace.relational.type_table import arrow_type
+from millrace.spark.tables.steps.spark_types import ddl, spark_type
+from millrace.table.values.data_types import data_type_of
 
 
 @dataclass(frozen=True)

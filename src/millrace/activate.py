@@ -23,11 +23,11 @@ _VERSION = "pyflink.version"
 _STAND_INS = {
     "datastream.tests": "stream_tests",
     "datastream.tests.test_util": "stream_tests.test_util",
-    "find_flink_home": "find_flink_home",
+    "find_flink_home": "java_gateway",
     "fn_execution": "fn_execution",
     "fn_execution.state_impl": "fn_execution.state_impl",
     "java_gateway": "java_gateway",
-    "pyflink_gateway_server": "gateway_server",
+    "pyflink_gateway_server": "java_gateway",
     "util.java_utils": "java_utils",
     "util.utils": "java_utils",
 }

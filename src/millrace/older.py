@@ -16,13 +16,13 @@ __all__ = ["OlderNames", "add_older_names", "older_module", "remove_older_names"
 _ROOM = "millrace.legacy"
 
 _MODULES = {
-    "common.execution_mode": "streams.executing",
+    "common.execution_mode": "stream_settings",
     "dataset": "dataset",
     "dataset.execution_environment": "dataset",
-    "datastream.time_characteristic": "streams.characteristic",
-    "table.query_config": "tables.queries",
-    "table.sinks": "tables.csv_tables",
-    "table.sources": "tables.csv_tables",
+    "datastream.time_characteristic": "stream_operations",
+    "table.query_config": "table_environments",
+    "table.sinks": "csv_tables",
+    "table.sources": "csv_tables",
 }
 """Modules that PyFlink has no more: its name and ours in the room."""
 
@@ -46,52 +46,52 @@ _SCHEMAS = """
 """
 _NAMES = (
     # module below pyflink, module of the room, names
-    ("common", "streams.assigners", _ASSIGNERS),
-    ("common", "streams.executing", "ExecutionMode"),
+    ("common", "assigners", _ASSIGNERS),
+    ("common", "stream_settings", "ExecutionMode"),
     ("common.serialization", "formats", _SCHEMAS),
-    ("common.watermark_strategy", "streams.assigners", _ASSIGNERS),
-    ("datastream", "streams.assigners", _ASSIGNERS),
-    ("datastream", "streams.backends", _BACKENDS),
-    ("datastream.state_backend", "streams.backends", _BACKENDS),
-    ("datastream", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
-    ("datastream.checkpoint_config", "streams.checkpointing", "ExternalizedCheckpointCleanup"),
-    ("datastream", "streams.characteristic", "TimeCharacteristic"),
-    ("datastream.connectors", "streams.kafka", _KAFKA),
-    ("datastream.connectors.kafka", "streams.kafka", _KAFKA),
-    ("datastream", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
-    ("datastream.functions", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
-    ("datastream", "streams.reading", "TextInputFormat"),
-    ("datastream.data_stream", "streams.splitting", "SplitStream"),
-    ("table", "tables.csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
-    ("table", "tables.environments", "BatchTableEnvironment"),
-    ("table.table_environment", "tables.environments", "BatchTableEnvironment"),
-    ("table", "tables.queries", "BatchQueryConfig QueryConfig StreamQueryConfig"),
-    ("table", "tables.temporal", "TemporalTableFunction"),
-    ("table.descriptors", "tables.connecting", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
-    ("table.descriptors", "tables.descriptors", _DESCRIPTORS),
+    ("common.watermark_strategy", "assigners", _ASSIGNERS),
+    ("datastream", "assigners", _ASSIGNERS),
+    ("datastream", "stream_settings", _BACKENDS),
+    ("datastream.state_backend", "stream_settings", _BACKENDS),
+    ("datastream", "stream_settings", "ExternalizedCheckpointCleanup"),
+    ("datastream.checkpoint_config", "stream_settings", "ExternalizedCheckpointCleanup"),
+    ("datastream", "stream_operations", "TimeCharacteristic"),
+    ("datastream.connectors", "connectors", _KAFKA),
+    ("datastream.connectors.kafka", "connectors", _KAFKA),
+    ("datastream", "stream_operations", f"{_FUNCTIONS} ListCheckpointed"),
+    ("datastream.functions", "stream_operations", f"{_FUNCTIONS} ListCheckpointed"),
+    ("datastream", "connectors", "TextInputFormat"),
+    ("datastream.data_stream", "stream_operations", "SplitStream"),
+    ("table", "csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
+    ("table", "table_environments", "BatchTableEnvironment"),
+    ("table.table_environment", "table_environments", "BatchTableEnvironment"),
+    ("table", "table_environments", "BatchQueryConfig QueryConfig StreamQueryConfig"),
+    ("table", "table_methods", "TemporalTableFunction"),
+    ("table.descriptors", "descriptors", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
+    ("table.descriptors", "descriptors", _DESCRIPTORS),
 )
 
 _METHODS = (
     # class of today, module of the room, methods
     (
         "TableEnvironment",
-        "tables.environments",
+        "table_environments",
         """
         connect execute explain from_table_source insert_into register_function register_java_function register_table
         register_table_sink register_table_source scan set_parallelism sql_update
         """,
     ),
-    ("CatalogFunction", "tables.catalogs", "is_generic"),
-    ("Table", "tables.temporal", "create_temporal_table_function"),
-    ("TableConfig", "tables.settings", "get_max_idle_state_retention_time get_min_idle_state_retention_time"),
-    ("TableConfig", "tables.settings", "set_configuration set_idle_state_retention_time"),
-    ("TableConfig", "tables.settings", "get_decimal_context get_null_check set_decimal_context set_null_check"),
-    ("EnvironmentSettings", "tables.settings", "from_configuration is_blink_planner to_configuration"),
-    ("TableEnvironment", "tables.behind", "getPlanner"),
-    ("TableEnvironment", "tables.queries", "query_config"),
+    ("CatalogFunction", "table_methods", "is_generic"),
+    ("Table", "table_methods", "create_temporal_table_function"),
+    ("TableConfig", "table_environments", "get_max_idle_state_retention_time get_min_idle_state_retention_time"),
+    ("TableConfig", "table_environments", "set_configuration set_idle_state_retention_time"),
+    ("TableConfig", "table_environments", "get_decimal_context get_null_check set_decimal_context set_null_check"),
+    ("EnvironmentSettings", "table_environments", "from_configuration is_blink_planner to_configuration"),
+    ("TableEnvironment", "table_methods", "getPlanner"),
+    ("TableEnvironment", "table_environments", "query_config"),
     (
         "CheckpointConfig",
-        "streams.checkpointing",
+        "stream_settings",
         """
         enable_externalized_checkpoints get_externalized_checkpoint_cleanup is_prefer_checkpoint_for_recovery
         set_externalized_checkpoint_cleanup set_prefer_checkpoint_for_recovery
@@ -99,7 +99,7 @@ _METHODS = (
     ),
     (
         "ExecutionConfig",
-        "streams.executing",
+        "stream_settings",
         """
         add_default_kryo_serializer disable_auto_type_registration get_default_input_dependency_constraint
         get_execution_mode get_registered_types_with_kryo_serializer_classes get_restart_strategy
@@ -109,32 +109,32 @@ _METHODS = (
     ),
     (
         "StreamExecutionEnvironment",
-        "streams.executing",
+        "stream_settings",
         "add_default_kryo_serializer register_type register_type_with_kryo_serializer",
     ),
-    ("Builder", "tables.settings", "use_any_planner use_blink_planner use_old_planner"),
+    ("Builder", "table_environments", "use_any_planner use_blink_planner use_old_planner"),
     (
         "StreamExecutionEnvironment",
-        "streams.characteristic",
+        "stream_operations",
         "get_stream_time_characteristic set_stream_time_characteristic",
     ),
-    ("StreamExecutionEnvironment", "streams.reading", "generate_sequence read_file"),
-    ("StreamExecutionEnvironment", "streams.restarting", "get_restart_strategy set_restart_strategy"),
-    ("DataStream", "streams.windows", "count_window_all time_window_all"),
-    ("KeyedStream", "streams.windows", "time_window"),
-    ("KeyedStream", "streams.folding", "fold"),
-    ("WindowedStream", "streams.folding", "fold"),
-    ("AllWindowedStream", "streams.folding", "fold"),
-    ("DataStream", "streams.splitting", "split"),
-    ("DataStream", "streams.writing", "write_as_csv write_as_text"),
+    ("StreamExecutionEnvironment", "connectors", "generate_sequence read_file"),
+    ("StreamExecutionEnvironment", "restart_strategies", "get_restart_strategy set_restart_strategy"),
+    ("DataStream", "stream_operations", "count_window_all time_window_all"),
+    ("KeyedStream", "stream_operations", "time_window"),
+    ("KeyedStream", "stream_operations", "fold"),
+    ("WindowedStream", "stream_operations", "fold"),
+    ("AllWindowedStream", "stream_operations", "fold"),
+    ("DataStream", "stream_operations", "split"),
+    ("DataStream", "connectors", "write_as_csv write_as_text"),
 )
 
 _ARGUMENTS = {
-    **dict.fromkeys(("DataStream.key_by", "KeyedStream.key_by", "ConnectedStreams.key_by"), "streams.keying"),
-    "StreamTableEnvironment.create": "tables.settings",
-    "Table.alias": "tables.arguments",
-    "Table.insert_into": "tables.arguments",
-    **dict.fromkeys(("udf", "udtf", "udaf", "udtaf"), "tables.arguments"),
+    **dict.fromkeys(("DataStream.key_by", "KeyedStream.key_by", "ConnectedStreams.key_by"), "stream_operations"),
+    "StreamTableEnvironment.create": "table_environments",
+    "Table.alias": "table_methods",
+    "Table.insert_into": "table_methods",
+    **dict.fromkeys(("udf", "udtf", "udaf", "udtaf"), "table_methods"),
 }
 """Functions of today whose older arguments the room knows: where ``todays_arguments`` is."""
 

@@ -16,10 +16,9 @@ from benchmarks.nexmark.session import environment
 from benchmarks.nexmark.tables import COLUMNS, rows_of
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.python_rows import python_rows
-from millrace.relational.rules.streaming import optimise
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.relational.rows import python_rows
+from millrace.relational.rules.optimizer import optimise_streaming
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 SETTINGS = Settings(events=3_000, rate=100)
@@ -40,7 +39,9 @@ def streamed(name: str, clock: Any = None, workers: int = 2) -> Counter[tuple[An
     plan = session.sql_query(QUERIES[name])._plan
     env = StreamExecutionEnvironment()
     env.set_parallelism(2)
-    add_to_program([optimise(plan, surroundings_of(session._session))], env._program, options_of(session._session))
+    add_to_program(
+        [optimise_streaming(plan, surroundings_of(session._session))], env._program, options_of(session._session)
+    )
     found = run_locally(env, epoch_records=1, workers=workers, seed=5, clock=clock).collected
     return final(row for rows in found for row in python_rows(rows, plan.schema))
 

@@ -12,7 +12,7 @@ from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import FilterFunction, MapFunction, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import SlidingEventTimeWindows
-from millrace.graph.key_nodes import WITH_KEYS
+from millrace.graph.program import WITH_KEYS
 from millrace.testing import run_locally
 
 Program = Callable[[StreamExecutionEnvironment], Any]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.cdc.composer import build, compose
-from millrace.cdc.definition.reading import parse_pipeline
+from millrace.cdc.pipeline_file import parse_pipeline
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.tasks.worker import TaskCache
 from millrace.testing.local import LocalEngine, LocalRun, run_locally

@@ -8,10 +8,9 @@ from typing import Any
 
 from tests.cdc.running import run
 
-from millrace.cdc.composer import compose
-from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.plan_text import plan_text
-from millrace.cdc.rules.selectors import table_id
+from millrace.cdc.composer import compose, plan_text
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.cdc.table_selection import table_id
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "cdc-pipelines.md"
 BLOCKS = re.findall(r"```(yaml|python)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

@@ -24,7 +24,7 @@ from millrace.cep import (
 )
 from millrace.common.output_tag import OutputTag
 from millrace.common.time import Time
-from millrace.runtime.cep.conditions import Context, IterativeCondition, SimpleCondition
+from millrace.runtime.cep.description import Context, IterativeCondition, SimpleCondition
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.patterns import pattern_harness

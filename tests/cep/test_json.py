@@ -13,10 +13,10 @@ from tests.cep.cases import pattern_of
 from tests.flink.cep import kept
 
 from millrace.cep import AfterMatchSkipStrategy, IterativeCondition, MalformedPatternException, Pattern
-from millrace.cep.aviator import as_sql
+from millrace.cep.json_conditions import as_sql
 from millrace.common.time import Duration
-from millrace.runtime.cep.fingerprint import fingerprint
-from millrace.runtime.cep.numbering import conditions_of
+from millrace.runtime.cep.automaton import conditions_of
+from millrace.runtime.cep.description import fingerprint
 
 DOCUMENTED = {
     "name": "end",
@@ -132,7 +132,7 @@ def test_expressions_are_written_as_sql() -> None:
 
 def test_text_of_expressions_means_the_same() -> None:
     """Without brackets, as they are made, it would not."""
-    from millrace.cep.expression_text import sql_of
+    from millrace.cep.expressions import sql_of
     from millrace.table.expressions import col
 
     assert sql_of((col("a") + 1) * 2 == -3) == "((a + 1) * 2) = (- 3)"

@@ -12,8 +12,8 @@ from typing import Any
 from tests.checkpoint.jobs import SavedJob
 
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.checkpoint.savepoints.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.common.functions import AggregateFunction
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.graph.serialize import serialize
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.runtime.exchange.exchange import ACK, Packet
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.tasks.worker import TaskCache, run_task
 
 Build = Callable[[StreamExecutionEnvironment], DataStream]

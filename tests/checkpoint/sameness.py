@@ -23,11 +23,7 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, complex):
         return same((left.real, left.imag), (right.real, right.imag))
     if isinstance(left, Row):
-        return (
-            left._fields == right._fields
-            and left._row_kind is right._row_kind
-            and same(left._values, right._values)
-        )
+        return left._fields == right._fields and left._row_kind is right._row_kind and same(left._values, right._values)
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict):

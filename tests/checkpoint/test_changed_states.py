@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import SavedJob, Sum, collecting
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, Types
 from millrace.common.functions import ReduceFunction
 from millrace.datastream import DataStream, KeyedProcessFunction, MapFunction, StreamExecutionEnvironment

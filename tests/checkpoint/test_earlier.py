@@ -10,26 +10,22 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint import earlier
-from millrace.checkpoint.earlier import EarlierSubtask, keyed_state, rest_of, rests
-from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.files.stored_file import LocalFile
-from millrace.checkpoint.savepoints.metadata import Metadata
-from millrace.checkpoint.tasks import sections, task_file
-from millrace.checkpoint.tasks.storage import FolderStorage, state_path
+from millrace.checkpoint import sections, snapshot_files, task_file
+from millrace.checkpoint.folder import CorruptFileError, Folder, MissingFileError, open_folder
+from millrace.checkpoint.metadata import Metadata
+from millrace.checkpoint.snapshot_files import EarlierSubtask, keyed_state, rest_of, rests
+from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.task_storage import FolderStorage, state_path
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.coordination.chains import TaskChain, TaskFiles
-from millrace.runtime.coordination.snapshot import OperatorPlace
-from millrace.runtime.exchange.keygroups import group_range, key_group
-from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination.snapshot import OperatorPlace, TaskChain, TaskFiles
+from millrace.runtime.exchange.keys import group_range, key_group
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import Distribution
-from millrace.runtime.storage import Written
-from millrace.runtime.versions import NO_PAST, version_of, whole_at
+from millrace.runtime.storage import NO_PAST, Written, version_of, whole_at
 
 MAX = 32
 ANY = Types.PICKLED_BYTE_ARRAY()
@@ -222,7 +218,7 @@ def test_what_all_need_is_read_once_a_process(tmp_path: Path, counted: Counted) 
     for epoch in (1, 2):
         job.epoch(epoch, whole=False)
     metadata, place = job.metadata, job.metadata.operators[0]
-    earlier._kept.get("", "", bytes)
+    snapshot_files._kept.get("", "", bytes)
     first = rests(job.folder, metadata, place)
     assert [rest.shared["list"][1] for rest in first] == [(0, [subtask, subtask]) for subtask in range(3)]
     assert [rest.small for rest in first] == [(subtask, 2) for subtask in range(3)]

@@ -13,16 +13,15 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.runtime.jobs import job_of, numbers
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.files.alive import Heartbeat
-from millrace.checkpoint.files.errors import CorruptFileError, SnapshotError
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.folder import CorruptFileError, SnapshotError, open_folder
 from millrace.checkpoint.restore import go_on, restore_from
+from millrace.checkpoint.shared_folder import Heartbeat
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.typeinfo import Types
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.storage import INITIAL
 
 RECOVERED: list[tuple[str, list[Any]]] = []
 

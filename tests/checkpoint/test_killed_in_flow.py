@@ -21,7 +21,7 @@ from tests.seeds import seed_of
 from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 
 SEED = seed_of("MILLRACE_FLOW_SEED")

@@ -16,7 +16,7 @@ from tests.programs import ListSource
 from millrace.common import Types, WatermarkStrategy
 from millrace.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 
 KEYS = [1, True, 1.0, Decimal("1.00"), "1", b"1", 0, False, -0.0, "", (1, "a"), (True, "a"), (1.0, "a"), ("1", "a"),
         2**53, float(2**53), float("nan"), 2.5, Decimal("2.5"), "True"]  # fmt: skip

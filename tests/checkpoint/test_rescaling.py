@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import Build, SavedJob, Sum, collecting
 
-from millrace.checkpoint.files.errors import RestoreError
-from millrace.checkpoint.savepoints import state_files
-from millrace.checkpoint.tasks import sections, task_file
+from millrace.checkpoint import sections, state_files, task_file
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Time, Types
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import SavedJob, collecting
 
-from millrace.checkpoint.files.errors import CorruptFileError
-from millrace.checkpoint.savepoints import state_files
-from millrace.checkpoint.savepoints.metadata import read_metadata
+from millrace.checkpoint import state_files
+from millrace.checkpoint.folder import CorruptFileError
+from millrace.checkpoint.metadata import read_metadata
 from millrace.common import Types
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
@@ -110,9 +110,7 @@ def flipped(content: bytes, place: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["checkpoint", "savepoint"])
-def test_flips_cuts_and_zeros_are_noticed(
-    first: tuple[SavedJob, str, Path], tmp_path: Path, kind: str
-) -> None:
+def test_flips_cuts_and_zeros_are_noticed(first: tuple[SavedJob, str, Path], tmp_path: Path, kind: str) -> None:
     _, checkpoint, savepoint = first
     of = savepoint if kind == "savepoint" else Path(checkpoint).parent
     name = "" if kind == "savepoint" else Path(checkpoint).name
@@ -164,7 +162,7 @@ def test_metadata_names_checksum_and_size_of_each_file(first: tuple[SavedJob, st
     tasks = read_metadata(saved.directory.folder.child(Path(checkpoint).name)).tasks
     versions = [version for files in tasks.values() for version in files.since()]
     assert versions and all(size > 0 and checksum is not None for _, size, checksum in versions)
-    from millrace.checkpoint.files.folder import open_folder
+    from millrace.checkpoint.folder import open_folder
 
     operators = read_metadata(open_folder(str(savepoint))).saved.values()
     files = [file for operator in operators for file in operator.files]

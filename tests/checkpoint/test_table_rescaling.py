@@ -14,12 +14,12 @@ import pytest
 from tests.checkpoint.jobs import Build, SavedJob, collecting
 from tests.endings import Countdown, small_pieces
 
-from millrace.checkpoint.tasks import sections, task_file
+from millrace.checkpoint import sections, task_file
 from millrace.common import Types
 from millrace.common.types import RowKind
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime.coordination import chains
+from millrace.runtime.coordination import snapshot
 from millrace.table import DataTypes, Schema, StreamTableEnvironment
 
 COUNT, KEYS = 60, 9
@@ -82,11 +82,11 @@ def table_of(changes: list[Any]) -> Counter[tuple[Any, ...]]:
     return +found
 
 
-@pytest.mark.parametrize("compact", [chains.COMPACT_BYTES, 1], ids=["of changes", "of whole states"])
+@pytest.mark.parametrize("compact", [snapshot.COMPACT_BYTES, 1], ids=["of changes", "of whole states"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_goes_on(name: str, compact: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "COMPACT_BYTES", compact)
-    monkeypatch.setattr(chains, "TOGETHER", 1)
+    monkeypatch.setattr(snapshot, "COMPACT_BYTES", compact)
+    monkeypatch.setattr(snapshot, "TOGETHER", 1)
     build = program(QUERIES[name])
     first = SavedJob(collecting(build, 2, epoch_records=10), tmp_path / "first", 1)
     for _ in range(3):

@@ -13,16 +13,15 @@ import pytest
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import every_state
 
-from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.files.folder import LocalFolder, open_folder
-from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.directory import CheckpointDirectory, CheckpointPlan, JobHome
+from millrace.checkpoint.folder import LocalFolder, open_folder
 from millrace.checkpoint.restore import restore_from
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.connectors.result_cache import ResultCache
 from millrace.connectors.write_ahead import BatchSender, WriteAheadSink
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
 from millrace.state import SavepointWriter
-from millrace.util.private_folder import NotPrivateError
+from millrace.util.folders import NotPrivateError
 
 
 def mode(path: str | Path) -> int:

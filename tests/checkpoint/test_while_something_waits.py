@@ -23,7 +23,7 @@ from millrace.common.functions import ProcessWindowFunction
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, EventTimeTrigger, SlidingEventTimeWindows
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 
 _numbers = itertools.count()
 
@@ -135,9 +135,9 @@ SHAPES = {
         of_sliding,
     ),
     "sessions": Shape(
-        lambda s: s.window(EventTimeSessionWindows.with_gap(Time.milliseconds(5)))
-        .allowed_lateness(100)
-        .process(WithKey()),
+        lambda s: (
+            s.window(EventTimeSessionWindows.with_gap(Time.milliseconds(5))).allowed_lateness(100).process(WithKey())
+        ),
         of_sessions,
     ),
 }

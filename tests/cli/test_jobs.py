@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from millrace.cli.jobs import Jobs
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.settings.defaults import Submission
+from millrace.cli.program_jobs import Jobs
+from millrace.common.jobs import CompletableFuture, JobStatus
+from millrace.datastream.settings import Submission
 from millrace.spark.errors import DriverLostError
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 from rich.console import Console
 
-from millrace.cli.live import JobWatch, LiveListener, PipeListener
-from millrace.cli.progress import Progress, duration_text, lag_text, watermark_text
-from millrace.cli.screen import Above, Screen
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cli.live import JobWatch, LiveListener, PipeListener, Progress, duration_text, lag_text, watermark_text
+from millrace.cli.terminal import Above, Screen
+from millrace.common.jobs import JobStatus
 from millrace.runtime.coordination.coordinator import EpochResult
-from millrace.runtime.coordination.costs import SlowOperator
+from millrace.runtime.coordination.figures import SlowOperator
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late
 

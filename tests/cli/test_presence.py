@@ -12,9 +12,9 @@ import pytest
 from tests.cluster.documents import id_of, job
 
 from millrace.cli.presence import Presence
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.history.archives import list_archives
-from millrace.cluster.remote import control_service
+from millrace.cluster import socket_control
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.history import list_archives
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
         def documents(self) -> Sequence[JobDocument]:
             return [job(name="over", state="FINISHED"), job(name="other", state="RUNNING")]
 
-    monkeypatch.setattr(control_service, "JobsHere", Here)
+    monkeypatch.setattr(socket_control, "JobsHere", Here)
 
 
 def run(configuration: dict[str, str]) -> None:

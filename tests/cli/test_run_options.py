@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from millrace.cli.command_line import REFUSED
 from millrace.cli.main import main
-from millrace.cli.texts.refused import REFUSED
 
 SHOW = """\
 import sys
-from millrace.datastream.settings.defaults import get_defaults
+from millrace.datastream.settings import get_defaults
 print(sys.argv, sys.path[0])
 for key, value in sorted(get_defaults().to_dict().items()):
     print(key, "=", value)
@@ -191,7 +191,7 @@ def test_a_cluster_gets_the_folder_of_the_program(program: Path) -> None:
     (program.parent / "not-a-package").mkdir()
     (program.parent / "not-a-package" / "part.py").write_text("")
     program.write_text(
-        "import zipfile\nfrom millrace.datastream.settings.defaults import get_defaults\n"
+        "import zipfile\nfrom millrace.datastream.settings import get_defaults\n"
         "print(zipfile.ZipFile(get_defaults().get_string('python.files', '')).namelist())\n"
     )
     result = call("run", "--master", "spark://host:7077", program)
@@ -245,7 +245,7 @@ def test_the_options_of_a_program_are_not_refused(program: Path) -> None:
 
 
 def test_defaults_do_not_outlive_the_run(program: Path) -> None:
-    from millrace.datastream.settings.defaults import get_defaults
+    from millrace.datastream.settings import get_defaults
 
     call("run", "-p", "4", program)
     assert get_defaults().to_dict() == {}
@@ -264,7 +264,7 @@ def test_versions_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no Java 17 or newer found" in call("--version").stdout
 
 
-@pytest.mark.filterwarnings("ignore::millrace.legacy.telling.OlderNameWarning")
+@pytest.mark.filterwarnings("ignore::millrace.legacy.warning.OlderNameWarning")
 def test_a_program_of_pyflink_runs_without_an_option(tmp_path: Path) -> None:
     """The command of docs/guide/older-programs.md, with a program of Flink 1.9."""
     program = tmp_path / "program.py"

@@ -7,11 +7,9 @@ import signal
 import threading
 from typing import Any
 
-from millrace.cli.jobs import Jobs
-from millrace.cli.savepoint_signal import savepoints_on_signal
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.settings.defaults import Submission
+from millrace.cli.program_jobs import Jobs, savepoints_on_signal
+from millrace.common.jobs import CompletableFuture, JobStatus
+from millrace.datastream.settings import Submission
 
 
 class FakeClient:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from millrace.cli.main import main
-from millrace.cli.signals import StoppedError, Stopper
+from millrace.cli.run import StoppedError, Stopper
 
 
 @pytest.fixture(autouse=True)

@@ -45,7 +45,6 @@ def as_json(*args: object) -> Any:
 def write(path: Path, totals: dict[str, int], name: str = "Totals") -> Path:
     expiring = ListStateDescriptor("a list", LONG)
 
-
     expiring.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
     pairs = list(totals.items())
     key, value = (lambda pair: pair[0]), (lambda pair: pair[1])

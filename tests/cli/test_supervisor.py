@@ -117,7 +117,7 @@ def test_a_driver_that_died_is_started_again_and_finds_its_checkpoints(tmp_path:
 
 
 def test_a_driver_without_its_jvm_is_started_again(tmp_path: Path) -> None:
-    body = "job()\ntell(life)\nif life == 1: raise DriverLostError(\"Spark's JVM is gone\")"
+    body = 'job()\ntell(life)\nif life == 1: raise DriverLostError("Spark\'s JVM is gone")'
     code, out, err = run(tmp_path, body)
     assert (code, out) == (0, ["1", "2"])
     assert err == [
@@ -202,7 +202,7 @@ def test_a_signal_ends_the_wait_for_a_restart(tmp_path: Path) -> None:
 
 def test_the_watching_process_imports_next_to_nothing() -> None:
     modules = "{'pyspark', 'pyarrow', 'numpy', 'pandas', 'cloudpickle', 'ctypes'}"
-    started = "millrace.cli.main, millrace.datastream.settings.restore_settings"
+    started = "millrace.cli.main, millrace.datastream.settings"
     code = f"import {started}, sys; print({modules} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
@@ -258,9 +258,9 @@ def test_an_interrupted_restart_leaves_the_live_line(tmp_path: Path) -> None:
 
 SAVEPOINTS = """
 from concurrent.futures import Future
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.settings.defaults import Submission, get_submitter
+from millrace.common.jobs import CompletableFuture
+from millrace.common.jobs import JobStatus
+from millrace.datastream.settings import Submission, get_submitter
 
 class Client:
     status = JobStatus.RUNNING

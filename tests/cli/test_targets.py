@@ -9,11 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from millrace.cli.cluster import submitting
-from millrace.cli.command import ProgramCommand
-from millrace.cli.options import ProgramOptions, program_options
-from millrace.cli.targets import Target, target_options
-from millrace.cli.texts.refused import refuse_the_rest
-from millrace.cluster.places.run_folder import CLUSTER, Entry, Found, this_process
+from millrace.cli.command_line import ProgramCommand, refuse_the_rest
+from millrace.cli.options import ProgramOptions, Target, program_options, target_options
+from millrace.cluster.run_folder import CLUSTER, Entry, Found, this_process
 
 
 def parse(*words: str) -> tuple[ProgramOptions, Target]:

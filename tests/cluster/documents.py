@@ -6,9 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.numbers import MetricDocument
-from millrace.cluster.documents.vertices import InputDocument, OperatorDocument, SubtaskDocument, VertexDocument
+from millrace.cluster.documents import (
+    InputDocument,
+    JobDocument,
+    MetricDocument,
+    OperatorDocument,
+    SubtaskDocument,
+    VertexDocument,
+)
 
 NOW = 1_700_000_000_000
 STATES = ("INITIALIZING", "CREATED", "RUNNING", "FAILING", "FAILED", "CANCELLING", "CANCELED", "FINISHED", "RESTARTING")

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 from tests.cluster.processes.running import environment, wait_for
 
-from millrace.cluster.places import attempts, job_folder
-from millrace.cluster.places.descriptions import describe_engine, describe_server
+from millrace.cluster import job_folder, submissions
+from millrace.cluster.run_folder import describe_engine, describe_server
 
 SECONDS = 240
 JOB = re.compile(r"[0-9a-f]{32}")
@@ -99,7 +99,7 @@ class Operated:
 
     def driver(self, job: str) -> int:
         """The pid of the process that drives it."""
-        return attempts.attempts(os.path.join(self.folder, job_folder.JOBS, job))[-1].pid
+        return submissions.attempts(os.path.join(self.folder, job_folder.JOBS, job))[-1].pid
 
     def kill(self, what: str) -> int:
         """Kill engine or server with -9; the pid that it had."""

@@ -58,9 +58,7 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]
 @pytest.mark.parametrize("speculation", ["false", "true"])
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
-def test_a_process_is_hit(
-    tmp_path: Path, standalone: Standalone, victim: Victim, how: str, speculation: str
-) -> None:
+def test_a_process_is_hit(tmp_path: Path, standalone: Standalone, victim: Victim, how: str, speculation: str) -> None:
     run = Run(
         tmp_path,
         standalone.master,

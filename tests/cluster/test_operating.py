@@ -18,9 +18,8 @@ from tests.cluster.processes.running import wait_for
 
 from millrace import dbapi
 from millrace.cluster.client import RemoteJobFailedError, RestJobClient
-from millrace.cluster.places.descriptions import describe_engine, describe_gateway
-from millrace.cluster.places.run_folder import read_token
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cluster.run_folder import describe_engine, describe_gateway, read_token
+from millrace.common.jobs import JobStatus
 
 pytestmark = pytest.mark.spark
 
@@ -219,6 +218,7 @@ def test_a_client_over_rest(cluster: Operated, tmp_path: Path, monkeypatch: pyte
     client.cancel().result()
     with pytest.raises(RemoteJobFailedError, match="CANCELED"):
         client.get_job_execution_result().result()
+
 
 SQL = """\
 CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '50',

@@ -14,9 +14,9 @@ import pytest
 from tests.cluster.operating import SECONDS, Operated
 from tests.cluster.processes.running import wait_for
 
-from millrace.cluster.places.run_folder import read_entry
-from millrace.cluster.standalone.layout import folder_of, read_layout
-from millrace.cluster.standalone.records import Record, read_record
+from millrace.cluster.processes.spark_daemons import Record, read_record
+from millrace.cluster.processes.spark_layout import folder_of, read_layout
+from millrace.cluster.run_folder import read_entry
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1_200)]
 

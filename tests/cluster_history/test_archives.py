@@ -12,12 +12,11 @@ import pytest
 from tests.cluster.rest.client import Client
 from tests.cluster.rest.samples import job_id, sample_job
 
-from millrace.cluster.documents.codec import encode
-from millrace.cluster.history import archives
-from millrace.cluster.history.archives import list_archives, read_archive, write_archive
-from millrace.cluster.history.holder import HistoryHolder
+from millrace.cluster import history
+from millrace.cluster.durable_files import encode
+from millrace.cluster.history import HistoryHolder, list_archives, read_archive, write_archive
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 
 class Clock:
@@ -77,7 +76,7 @@ def test_a_write_that_fails_leaves_no_archive(folder: Path, monkeypatch: pytest.
         Path(path).write_bytes(text[: len(text) // 2])
         raise OSError("no room")
 
-    monkeypatch.setattr(archives, "_write_locally", torn)
+    monkeypatch.setattr(history, "_write_locally", torn)
     with pytest.raises(OSError, match="no room"):
         write_archive(str(folder), replace(ended(1), name="new"))
     assert [job.name for job in HistoryHolder([str(folder)]).jobs()] == ["words 1"]
@@ -167,7 +166,7 @@ def test_hostile_and_torn_archives_are_left_out_and_told_once(
 
 def test_an_archive_that_is_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_archive(str(folder), ended(1))
-    monkeypatch.setattr(archives, "LARGEST", 100)
+    monkeypatch.setattr(history, "LARGEST", 100)
     assert HistoryHolder([str(folder)]).jobs() == []
 
 

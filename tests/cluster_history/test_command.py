@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.cluster.rest.samples import job_id, sample_job
 
 from millrace.cli.main import main
-from millrace.cluster.history.archives import write_archive
+from millrace.cluster.history import write_archive
 
 
 def test_it_shows_archives_until_it_is_ended(tmp_path: Path) -> None:

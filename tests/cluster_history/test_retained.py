@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.rest.samples import job_id, sample_job
 
-from millrace.cluster.history.archives import list_archives, write_archive
-from millrace.cluster.history.holder import HistoryHolder
-from millrace.cluster.history.retained import EVERYTHING, Retained, retained
+from millrace.cluster.history import EVERYTHING, HistoryHolder, Retained, list_archives, retained, write_archive
 
 
 def test_the_newest_are_kept() -> None:

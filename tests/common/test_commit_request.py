@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from millrace.common.commit_request import CommitRequest, RequestCommitter
+from millrace.common.sink import CommitRequest, RequestCommitter
 
 
 class Store(RequestCommitter[str]):

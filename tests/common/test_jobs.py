@@ -7,11 +7,7 @@ import pickle
 
 import pytest
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_execution_result import JobExecutionResult
-from millrace.common.jobs.job_id import JobID
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
 
 
 def test_job_ids() -> None:

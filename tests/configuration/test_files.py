@@ -12,11 +12,10 @@ from click.testing import CliRunner
 
 from millrace.cli.main import main
 from millrace.cli.options import ProgramOptions
-from millrace.cli.program import Program
-from millrace.cli.settings import run_settings
+from millrace.cli.program import Program, run_settings
 from millrace.common.configuration import Configuration
 from millrace.configuration.files import configuration_directory, file_settings, read_directory
-from millrace.configuration.telling import ConfigurationError, Findings, check
+from millrace.configuration.registry import ConfigurationError, Findings, check
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 
@@ -102,7 +101,7 @@ def test_the_older_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["flink-conf.yaml", "config.yaml"])
 def test_defaults_may_be_copied_from_flinks_documents(tmp_path: Path, name: str) -> None:
-    text = "rest.address: (none)\nrest.bind-address: \"0.0.0.0\"\nenv.java.opts: '-Da=\"b\"'\n"
+    text = 'rest.address: (none)\nrest.bind-address: "0.0.0.0"\nenv.java.opts: \'-Da="b"\'\n'
     assert read_directory(conf(tmp_path, text, name)) == {
         "rest.bind-address": "0.0.0.0",
         "env.java.opts": '-Da="b"',

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.configuration.memory import Sizes, job_manager, task_manager
-from millrace.configuration.telling import ConfigurationError
+from millrace.configuration.registry import ConfigurationError
+from millrace.configuration.spark_settings import Sizes, job_manager, task_manager
 
 MB = 1 << 20
 T, J = "taskmanager.memory.", "jobmanager.memory."

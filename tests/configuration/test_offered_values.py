@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.configuration.telling import problem_with
+from millrace.configuration.registry import problem_with
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(page for page in ROOT.glob("docs/**/*.md") if page.name != "error-index.md")]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.configuration.declared.rule import Effect
 from millrace.configuration.registry import TOPICS, find, options, with_new_names
+from millrace.configuration.rule import Effect
 
 CATALOGUED = """
     akka.ask.timeout akka.transport.heartbeat.pause blob.server.port classloader.resolve-order
@@ -38,7 +38,6 @@ CATALOGUED = """
     table.exec.async-state.enabled state.backend.forst.cache.dir pekko.framesize cleanup-strategy.type
 """
 """keys of old and new documents on Flink, of every family"""
-
 
 
 @pytest.mark.parametrize("key", CATALOGUED.split())

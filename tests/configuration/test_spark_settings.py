@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.configuration.declared.rule import Effect
 from millrace.configuration.registry import options, with_new_names
+from millrace.configuration.rule import Effect
 from millrace.configuration.spark_settings import (
     Target,
     chooses_collector,

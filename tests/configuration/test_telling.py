@@ -7,16 +7,15 @@ import logging
 import pytest
 
 from millrace.common.configuration import Configuration
-from millrace.configuration import telling
-from millrace.configuration.settling import settled
-from millrace.configuration.telling import ConfigurationError, check, tell_about
+from millrace.configuration import registry
+from millrace.configuration.registry import ConfigurationError, check, settled, tell_about
 from millrace.util.secrets import HIDDEN
 
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
     """What a process says that has said nothing yet."""
-    monkeypatch.setattr(telling, "_told", set())
+    monkeypatch.setattr(registry, "_told", set())
     caplog.set_level(logging.WARNING, "millrace")
     return caplog
 
@@ -134,7 +133,7 @@ def test_all_errors_are_told_at_once() -> None:
 
 def test_secrets_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "s3.secret-key"
-    monkeypatch.setattr(telling, "is_of", lambda type_, value: False)
+    monkeypatch.setattr(registry, "is_of", lambda type_, value: False)
     (message,) = check({key: "hunter2"}).errors
     assert "hunter2" not in message
     assert HIDDEN in message

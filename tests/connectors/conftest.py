@@ -25,7 +25,7 @@ from millrace.testing.services import (
     SchemaRegistry,
     ServiceUnavailable,
 )
-from millrace.testing.services.small import SmallServer
+from millrace.testing.services.small_servers import SmallServer
 
 Server_ = TypeVar("Server_", bound=SmallServer)
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors.file_system import compaction, part_store
-from millrace.connectors.file_system.committer import FileCommitter
-from millrace.connectors.file_system.part_store import LocalPartStore, PartStore
+from millrace.connectors.file_system import file_committer, part_files
+from millrace.connectors.file_system.file_committer import FileCommitter
+from millrace.connectors.file_system.part_files import LocalPartStore, PartStore
 
 _STEPS: tuple[tuple[Any, str], ...] = (
-    (compaction, "is_file"),
-    (compaction, "open_file_system"),
-    (compaction, "discard_file"),
-    (part_store, "discard_file"),
+    (file_committer, "is_file"),
+    (file_committer, "open_file_system"),
+    (file_committer, "discard_file"),
+    (part_files, "discard_file"),
     (shutil, "copyfileobj"),
     (FileCommitter, "show"),
     (FileCommitter, "discard_replaced"),

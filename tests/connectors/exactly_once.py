@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from millrace.common.sink import Committer, Sink
-from millrace.testing.connectors.driver import Driver, DriverDied, DriverPoint, Point, by_chance
-from millrace.testing.connectors.driving import Clock, ElementContext
+from millrace.testing.connectors.runtime import Clock, ElementContext
+from millrace.testing.connectors.sink_driver import Driver, DriverDied, DriverPoint, Point, by_chance
 
 ELEMENTS = list(range(100_000))
 NEVER = 999_999_999_999

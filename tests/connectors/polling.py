@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 
 
 def go_on(job: SourceJob, seconds: float = 10.0) -> None:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from millrace.connectors.checkpoint_lock import CheckpointLock
-from millrace.util.threads import Cancelled
+from millrace.connectors.source_function import CheckpointLock
+from millrace.util.system import Cancelled
 
 
 def in_thread(loop: threading.Thread) -> threading.Thread:

@@ -20,13 +20,20 @@ from tests.connectors.exactly_once import ELEMENTS, ExactlyOnce, test_case
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
-from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert, DbApiSink, DbApiUpsert
-from millrace.connectors.dbapi.connection import bind, open_connection, placeholders
-from millrace.connectors.dbapi.names import quoted
+from millrace.connectors.dbapi import (
+    DbApiExactlyOnceSink,
+    DbApiInsert,
+    DbApiSink,
+    DbApiUpsert,
+    bind,
+    open_connection,
+    placeholders,
+    quoted,
+)
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
-from millrace.testing.connectors.driver import Driver
-from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, SinkRun, WriterContext
+from millrace.testing.connectors.sink_driver import Driver
 
 INSERT = DbApiInsert[int]("INSERT INTO numbers VALUES (?)")
 
@@ -160,7 +167,6 @@ TestRepeatedUpserts = test_case(RepeatedUpserts)
 changes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.none() | st.integers(-5, 5)), max_size=30)
 
 
-
 def as_row(change: tuple[int, int, int | None]) -> Row:
     group, number, value = change
     if value is None:
@@ -182,7 +188,7 @@ def test_the_last_change_of_a_key_wins(
     )
     with pytest.MonkeyPatch.context() as patch:
         if dialect == "none":
-            patch.setattr("millrace.connectors.dbapi.changes._ON_CONFLICT", ())
+            patch.setattr("millrace.connectors.dbapi._ON_CONFLICT", ())
         run = SinkRun(DbApiSink(partial(connect, path), upsert, batch_size))
         for epoch in epochs:
             run.epoch([as_row(change) for change in epoch])

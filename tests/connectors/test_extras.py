@@ -15,7 +15,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
 from millrace.datastream.connectors.kafka import KafkaSource
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.catalogs.jdbc import JdbcCatalog
+from millrace.table.catalogs.jdbc_catalog import JdbcCatalog
 from millrace.table.sessions import factories
 from millrace.util.exceptions import CatalogException, TableException
 
@@ -142,9 +142,7 @@ def test_a_sink_for_a_database_says_it_before_the_job_starts(monkeypatch: pytest
     sink = JdbcSink.sink("INSERT INTO t VALUES (?)", types, options)
     assert missing_extra(sink) is None
     monkeypatch.setitem(sys.modules, "pymysql", None)
-    assert missing_extra(sink) == (
-        "needs PyMySQL, which is not installed: pip install 'millrace-streaming[mysql]'"
-    )
+    assert missing_extra(sink) == ("needs PyMySQL, which is not installed: pip install 'millrace-streaming[mysql]'")
 
 
 FORMATS = {

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 from tests.connectors.dying import killed_at
 from tests.connectors.test_file_sink import ByLength, LinesFactory, content, hidden, row_builder, visible
 
-from millrace.connectors.file_system import FileCompactor, FileCompactStrategy, FileSink, RollingPolicy, compaction
-from millrace.connectors.file_system.part_store import LocalPartStore
-from millrace.testing.connectors.driving import SinkRun
+from millrace.connectors.file_system import (
+    FileCompactor,
+    FileCompactStrategy,
+    FileSink,
+    RollingPolicy,
+    file_committer,
+    part_files,
+)
+from millrace.connectors.file_system.part_files import LocalPartStore
+from millrace.testing.connectors.runtime import SinkRun
 
 EACH_CHECKPOINT = FileCompactStrategy.builder().enable_compaction_on_checkpoint(1).build()
 CONCAT = FileCompactor.concat_file_compactor()
@@ -122,8 +129,10 @@ def test_a_driver_that_dies_at_any_moment_loses_and_doubles_nothing(
         return call
 
     with monkeypatch.context() as patched:
-        patched.setattr(compaction.Compaction, "_commit_together", failing(compaction.Compaction._commit_together))
-        patched.setattr(compaction, "discard_file", failing(compaction.discard_file))
+        patched.setattr(
+            file_committer.Compaction, "_commit_together", failing(file_committer.Compaction._commit_together)
+        )
+        patched.setattr(file_committer, "discard_file", failing(part_files.discard_file))
         patched.setattr(LocalPartStore, "move", failing(LocalPartStore.move))
         prepared = [run.task(subtask, [f"{subtask}"], False, False)[0] for subtask in range(3)]
         files = [pending for each in prepared for pending in each]

@@ -23,11 +23,11 @@ from millrace.connectors.file_system import (
     PartFileInfo,
     RollingPolicy,
     StreamingFileSink,
+    part_files,
 )
-from millrace.connectors.file_system import part as part_module
-from millrace.connectors.file_system.committer import FileCommitter
-from millrace.connectors.file_system.part import PendingFile
-from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
+from millrace.connectors.file_system.file_committer import FileCommitter
+from millrace.connectors.file_system.part_files import PendingFile
+from millrace.testing.connectors.runtime import Clock, ElementContext, SinkRun, WriterContext
 
 LINES = Encoder.simple_string_encoder()
 
@@ -90,7 +90,7 @@ def test_every_element_of_a_recorded_epoch_once(
     kind: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "row without append":
-        monkeypatch.setattr(part_module.RowPart, "resumable", False)
+        monkeypatch.setattr(part_files.RowPart, "resumable", False)
 
     @given(epochs, st.integers(1, 3), st.integers(1, 40))
     def check(plan: list[tuple[list[int], str | None, int]], parallelism: int, part_size: int) -> None:

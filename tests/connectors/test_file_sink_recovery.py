@@ -16,14 +16,13 @@ from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
-from millrace.connectors.file_system.part import RowPart
-from millrace.connectors.file_system.part_store import part_store
-from millrace.connectors.owner import owner_of
+from millrace.connectors.file_system.part_files import RowPart, part_store
+from millrace.connectors.sink_base import owner_of
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
-from millrace.testing.connectors.driver import Driver, Point
-from millrace.testing.connectors.driving import Clock, ElementContext
+from millrace.testing.connectors.runtime import Clock, ElementContext
+from millrace.testing.connectors.sink_driver import Driver, Point
 
 LINES = Encoder.simple_string_encoder()
 
@@ -195,9 +194,7 @@ def test_two_sinks_of_a_program_may_share_a_folder(tmp_path: Path) -> None:
     stream = env.from_collection(list(range(40)), Types.INT())
     for uid in ("one", "two"):
         stream.sink_to(rows(str(tmp_path), part_size=1)).uid(uid)
-    owners = {
-        info.spec.committer()._uid for info in env.job_graph().operators if isinstance(info.spec, specs.Sink)
-    }
+    owners = {info.spec.committer()._uid for info in env.job_graph().operators if isinstance(info.spec, specs.Sink)}
     assert owners == {"one", "two"}
     run_locally(env, epoch_records=7, workers=3, seed=1)
     place = Files(str(tmp_path), rows)
@@ -205,9 +202,7 @@ def test_two_sinks_of_a_program_may_share_a_folder(tmp_path: Path) -> None:
     assert not place.left_over()
 
 
-def test_files_that_were_taken_away_do_not_stop_a_recovery(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_that_were_taken_away_do_not_stop_a_recovery(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run = driver(rows_on_checkpoint(str(tmp_path)))
     run.epoch(3)
     run.checkpoint()
@@ -304,9 +299,7 @@ def test_two_jobs_that_begin_with_the_same_savepoint(tmp_path: Path) -> None:
     first = driver(rows(str(tmp_path), 50), job_id="first")
     first.epoch(6)
     first.checkpoint()
-    second = driver(
-        rows(str(tmp_path), 50), job_id="second", checkpointed=first.checkpointed, other_goes_on=True
-    )
+    second = driver(rows(str(tmp_path), 50), job_id="second", checkpointed=first.checkpointed, other_goes_on=True)
     for _ in range(3):
         first.epoch(3)
         second.epoch(2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from millrace.common.serialization import Encoder
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 
 texts = st.lists(st.one_of(st.text(max_size=6), st.integers(), st.none()), max_size=12)
 

@@ -22,12 +22,11 @@ from millrace.common.files.file_systems import locate
 from millrace.common.source import Boundedness
 from millrace.common.time import Duration
 from millrace.common.typeinfo import Types
-from millrace.connectors.file_system import FileEnumeratorProvider, FileSource, FileSplit, StreamFormat
-from millrace.connectors.file_system import lines as lines_module
-from millrace.connectors.file_system.lines import LineBlocks
-from millrace.connectors.file_system.listing import list_files
+from millrace.connectors.file_system import FileEnumeratorProvider, FileSource, FileSplit, StreamFormat, file_format
+from millrace.connectors.file_system.file_format import LineBlocks
+from millrace.connectors.file_system.file_listing import list_files
 from millrace.datastream.connectors import FileSource as ReexportedFileSource
-from millrace.testing.connectors.driving import Clock, SourceRun, read_all
+from millrace.testing.connectors.runtime import Clock, SourceRun, read_all
 
 
 def text_source(*paths: Path | str, split_size: int | None = None, charset: str = "UTF-8") -> FileSource[str]:
@@ -54,7 +53,7 @@ def test_lines_are_read_once_however_they_are_cut(
     path = tmp_path_factory.mktemp("lines") / "file.txt"
     path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (fetch,))
+        patch.setattr(file_format.LineBlocks.__init__, "__defaults__", (fetch,))
         run = SourceRun(text_source(path, split_size=split_size), parallelism)
         by_subtask = run.to_end(iter(cuts))
         if parallelism == 1:
@@ -115,7 +114,7 @@ def test_a_mark_at_the_beginning_says_the_encoding(
     content = marked("\n".join(lines), encoding)
     path = tmp_path / ("data.txt.gz" if compress else "data.txt")
     path.write_bytes(compress(content) if compress else content)
-    monkeypatch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (5,))
+    monkeypatch.setattr(file_format.LineBlocks.__init__, "__defaults__", (5,))
     assert read_all(text_source(tmp_path, split_size=7), 1, budget=1) == lines
 
 
@@ -147,7 +146,7 @@ def test_compressed_files_are_read_whole_and_resumed(
 ) -> None:
     lines = [f"line {n}" for n in range(100)]
     (tmp_path / f"data.{extension}").write_bytes(compress("\n".join(lines).encode()))
-    monkeypatch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (64,))
+    monkeypatch.setattr(file_format.LineBlocks.__init__, "__defaults__", (64,))
     assert read_all(text_source(tmp_path, split_size=10), 1, budget=3) == lines
 
 
@@ -155,7 +154,7 @@ def test_compressed_files_are_read_whole_and_resumed(
 def test_charsets(tmp_path: Path, charset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "düne\né1\n\nlast" if charset == "ISO-8859-1" else "中文\r\n数据\n\nlast"
     (tmp_path / "data.txt").write_bytes(text.encode(charset))
-    monkeypatch.setattr("millrace.connectors.file_system.text.FETCH_SIZE", 1)
+    monkeypatch.setattr("millrace.connectors.file_system.file_format.FETCH_SIZE", 1)
     assert read_all(text_source(tmp_path, split_size=3, charset=charset), 1, budget=1) == java_lines(text)
 
 
@@ -281,7 +280,7 @@ def test_what_was_seen_does_not_grow_for_ever(tmp_path: Path) -> None:
 
 
 def test_monitoring_lists_again_only_after_the_interval(tmp_path: Path) -> None:
-    from millrace.testing.connectors.driving import EnumeratorContext
+    from millrace.testing.connectors.runtime import EnumeratorContext
 
     clock = Clock()
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
@@ -319,7 +318,7 @@ def test_large_files_are_split_by_default(tmp_path: Path) -> None:
 def test_a_subtask_reads_parts_of_different_files_only_where_there_are_more_files(
     tmp_path: Path, files: int, parallelism: int
 ) -> None:
-    from millrace.testing.connectors.driving import EnumeratorContext
+    from millrace.testing.connectors.runtime import EnumeratorContext
 
     for number in range(files):
         with open(tmp_path / f"file-{number}", "wb") as file:

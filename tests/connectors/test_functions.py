@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from millrace.common.source import Boundedness, InputStatus
 from millrace.common.typeinfo import Types
-from millrace.connectors import function_reader
-from millrace.connectors.function import SinkFunctionSink, SourceFunctionSource
-from millrace.connectors.function_source import FunctionSplit
+from millrace.connectors import source_function
+from millrace.connectors.sink_function import SinkFunctionSink
+from millrace.connectors.source_function import FunctionSplit, SourceFunctionSource
 from millrace.datastream.functions import SinkFunction, SourceFunction
-from millrace.testing.connectors.driving import Clock as DrivingClock
-from millrace.testing.connectors.driving import Collected, ReaderContext, SinkRun, SourceRun, read_all
+from millrace.testing.connectors.runtime import Clock as DrivingClock
+from millrace.testing.connectors.runtime import Collected, ReaderContext, SinkRun, SourceRun, read_all
 
 
 class Counting(SourceFunction[int]):
@@ -65,7 +65,7 @@ class Endless(SourceFunction[int]):
 @given(st.integers(0, 300), st.integers(1, 3), st.lists(st.integers(1, 40), max_size=4))
 def test_run_is_read_to_its_end(count: int, parallelism: int, cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(function_reader, "CAPACITY", 20)
+        patch.setattr(source_function, "CAPACITY", 20)
         run = SourceRun(SourceFunctionSource(Counting(count), Types.INT()), parallelism)
         by_subtask = run.to_end(iter(cuts))
     assert by_subtask[0] == list(range(count))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors import handover as module
-from millrace.connectors.handover import ELEMENT, WATERMARK, Event, Handover
+from millrace.connectors import source_function
+from millrace.connectors.source_function import ELEMENT, WATERMARK, Event, Handover
 
 
 def put_until_full(handover: Handover, value: Any) -> int:
@@ -29,7 +29,7 @@ def test_as_many_elements_as_it_is_told() -> None:
 
 @pytest.mark.parametrize("value", ["x" * 100, b"x" * 100, ("x" * 50, b"x" * 40), lambda: 0], ids=["s", "b", "t", "f"])
 def test_no_more_bytes_than_a_bound_and_an_element(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(source_function, "MOST_BYTES", 1_000)
     handover = Handover(0, 10_000)
     first = put_until_full(handover, value)
     assert 5 <= first <= 15
@@ -38,7 +38,7 @@ def test_no_more_bytes_than_a_bound_and_an_element(value: Any, monkeypatch: pyte
 
 
 def test_an_element_that_is_larger_than_the_bound_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    monkeypatch.setattr(source_function, "MOST_BYTES", 10)
     handover = Handover(0, 10_000)
     for _ in range(3):
         assert put_until_full(handover, "x" * 50) == 1
@@ -48,7 +48,7 @@ def test_an_element_that_is_larger_than_the_bound_passes(monkeypatch: pytest.Mon
 
 
 def test_a_function_goes_on_when_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    monkeypatch.setattr(source_function, "MOST_BYTES", 100)
     handover = Handover(0, 10_000)
     thread = threading.Thread(target=lambda: [handover.put(Event(ELEMENT, "x" * 60)) for _ in range(20)])
     thread.start()

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from millrace.connectors.file_system.java_time import java_formatter, java_zone
+from millrace.connectors.file_system.part_policies import java_formatter, java_zone
 
 MOMENT = dt.datetime(2024, 2, 9, 15, 4, 5, 67_089)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.kept_connection import KeptConnection
+from millrace.connectors.sink_base import KeptConnection
 
 
 class Store:

@@ -10,7 +10,7 @@ from millrace.common.files.file_systems import locate, open_file_system
 from millrace.common.serialization import Encoder
 from millrace.common.time import Duration
 from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
-from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
+from millrace.testing.connectors.runtime import SinkRun, SourceRun, read_all
 
 
 def names(uri: str) -> list[str]:
@@ -27,7 +27,7 @@ def base(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(
         filesystem_module, "open_file_system", lambda root: (memory, root[7:].strip("/")) if root else real(root)
     )
-    for module in ("part_store", "text_stream"):
+    for module in ("part_files", "file_stream"):
         monkeypatch.setattr(
             f"millrace.connectors.file_system.{module}.open_file_system", filesystem_module.open_file_system
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.patience import WAIT_MS, Patience
+from millrace.connectors.sink_base import WAIT_MS, Patience
 
 
 class Clock:

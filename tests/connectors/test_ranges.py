@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 
 from millrace.common.source import Boundedness
 from millrace.common.typeinfo import Types
-from millrace.connectors import collection, ranges
-from millrace.connectors.collection import CollectionSource
-from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction, RateLimiterStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
-from millrace.connectors.ranges import split_range
-from millrace.testing.connectors.driving import Clock, SourceRun, read_all
+from millrace.connectors import generated_sources, source_base
+from millrace.connectors.generated_sources import (
+    CollectionSource,
+    DataGeneratorSource,
+    GeneratorFunction,
+    NumberSequenceSource,
+)
+from millrace.connectors.source_base import RateLimiterStrategy, split_range
+from millrace.testing.connectors.runtime import Clock, SourceRun, read_all
 
 budgets = st.lists(st.one_of(st.none(), st.integers(1, 50)), max_size=20)
 
@@ -22,9 +25,9 @@ budgets = st.lists(st.one_of(st.none(), st.integers(1, 50)), max_size=20)
 def small_batches() -> object:
     """Batches of 7, so that small inputs are cut as well."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(ranges, "BATCH", 7)
-    patch.setattr(collection, "BATCH", 7)
-    patch.setattr("millrace.connectors.datagen.BATCH", 7)
+    patch.setattr(source_base, "BATCH", 7)
+    patch.setattr(generated_sources, "BATCH", 7)
+    patch.setattr("millrace.connectors.source_base.BATCH", 7)
     yield
     patch.undo()
 

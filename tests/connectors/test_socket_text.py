@@ -7,8 +7,8 @@ import socket
 import pytest
 from tests.connectors.socket_server import server
 
-from millrace.connectors import socket_reader
-from millrace.connectors.socket_text import SocketTextSource
+from millrace.connectors import socket_source
+from millrace.connectors.socket_source import SocketTextSource
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
@@ -35,7 +35,7 @@ def test_a_delimiter_of_several_characters() -> None:
 def test_it_connects_again_as_often_as_it_may(
     monkeypatch: pytest.MonkeyPatch, max_retry: int, expected: list[str]
 ) -> None:
-    monkeypatch.setattr(socket_reader, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(socket_source, "RETRY_SECONDS", 0.001)
     sent = [[b"a\nb"], [b"c\nd\n"], [b"e\n"]]
     with server(sent[: max(max_retry, 1)]) as port:
         assert lines(port, max_retry=max_retry) == expected

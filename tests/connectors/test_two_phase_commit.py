@@ -13,13 +13,13 @@ from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
-from millrace.connectors.owner import owner_of
-from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
+from millrace.connectors.sink_base import owner_of
+from millrace.connectors.sink_function import TwoPhaseCommitSink
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import CheckpointedFunction, TwoPhaseCommitSinkFunction
 from millrace.testing import run_locally
-from millrace.testing.connectors.driver import Driver, Point
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.runtime import SinkRun
+from millrace.testing.connectors.sink_driver import Driver, Point
 
 
 @dataclass

@@ -14,11 +14,9 @@ from pyarrow.fs import LocalFileSystem
 from tests.connectors.test_file_sink_recovery import LINES, LinesFactory
 
 from millrace.common.sink import Committer, Sink, SinkWriter
-from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
-from millrace.connectors.file_system import writer as file_writer
-from millrace.connectors.file_system.part import PartState, RowPart
-from millrace.connectors.file_system.part_store import LocalPartStore
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy, file_writer
+from millrace.connectors.file_system.part_files import LocalPartStore, PartState, RowPart
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 
 RECORDS = 1_000
 
@@ -171,7 +169,7 @@ class InPlace(RowPart):
 
 
 def test_going_on_in_the_same_file_would_lose_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.connectors.file_system.sink.RowPart", InPlace)
+    monkeypatch.setattr("millrace.connectors.file_system.file_sink.RowPart", InPlace)
     wrong = 0
     for seed in range(8):
         try:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
-from millrace.connectors.upsert import UpsertSink, UpsertTable
+from millrace.connectors.sink_base import UpsertSink, UpsertTable
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
-from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, SinkRun, WriterContext
 
 
 @dataclass

@@ -18,15 +18,13 @@ from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.files.file_systems import locate
 from millrace.common.typeinfo import Types
-from millrace.connectors.owner import owner_of
-from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
-from millrace.connectors.write_ahead import batch as batch_module
-from millrace.connectors.write_ahead.folder import LogFolder
-from millrace.connectors.write_ahead.marks import Marks
+from millrace.connectors import write_ahead
+from millrace.connectors.sink_base import owner_of
+from millrace.connectors.write_ahead import Batch, BatchSender, LogFolder, Marks, WriteAheadSink
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
-from millrace.testing.connectors.driver import Driver, Point
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.runtime import SinkRun
+from millrace.testing.connectors.sink_driver import Driver, Point
 
 
 @dataclass
@@ -147,7 +145,7 @@ TestRememberedInline = test_case(RememberedInline)
 def test_any_elements_go_through_in_order(epochs: list[list[Any]], inline_bytes: int) -> None:
     name = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as directory:
-        patch.setattr(batch_module, "BLOCK", 3)
+        patch.setattr(write_ahead, "BLOCK", 3)
         run = SinkRun(ToStore(name, directory, inline_bytes=inline_bytes))
         for elements in epochs:
             run.epoch(elements)

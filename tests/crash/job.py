@@ -32,10 +32,10 @@ from tests.crash.features import (
 from tests.crash.numbered import NumberedSource
 
 from millrace.common import Duration, Time, WatermarkStrategy
-from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs import JobClient
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
-from millrace.spark.jobs.savepoints import SavepointError
+from millrace.spark.jobs.requests import SavepointError
 from millrace.testing import LedgerSink
 
 SAVEPOINT_AFTER = 2

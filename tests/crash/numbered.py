@@ -50,9 +50,7 @@ class NumberedSource(Source[Numbered, NumberedSplit]):
     def get_boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
 
-    def create_enumerator(
-        self, context: SplitEnumeratorContext[NumberedSplit], checkpoint: Any = None
-    ) -> _Enumerator:
+    def create_enumerator(self, context: SplitEnumeratorContext[NumberedSplit], checkpoint: Any = None) -> _Enumerator:
         splits = [NumberedSplit(split) for split in range(self.splits)] if checkpoint is None else checkpoint
         return _Enumerator(context, splits)
 

@@ -229,7 +229,7 @@ def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
 
 def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
-    from millrace.checkpoint.tasks.storage import FolderStorage
+    from millrace.checkpoint.task_storage import FolderStorage
 
     reached, others = functools.partial, (Victim.OWNER, Victim.WORKER, Victim.JVM)
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
@@ -243,7 +243,7 @@ def _install_for_driver(plan: _Plan) -> None:
     from millrace.checkpoint.directory import CheckpointDirectory
     from millrace.runtime.coordination.commits import Commits
     from millrace.runtime.coordination.coordinator import Coordinator
-    from millrace.spark.jobs import savepoints
+    from millrace.spark.jobs import requests
     from millrace.spark.jobs.runner import JobRunner
 
     reached = functools.partial
@@ -251,7 +251,7 @@ def _install_for_driver(plan: _Plan) -> None:
     _before(CheckpointDirectory, "write", reached(plan.reached, Point.ACKS_THERE))
     _after(CheckpointDirectory, "write", reached(plan.reached, Point.METADATA_WRITTEN))
     _after(JobRunner, "_epoch", reached(plan.reached, Point.COMMITTED))
-    _before(savepoints, "write_metadata", reached(plan.reached, Point.SAVING, (Victim.DRIVER,)))
+    _before(requests, "write_metadata", reached(plan.reached, Point.SAVING, (Victim.DRIVER,)))
     _before(Coordinator, "begun", reached(plan.reached, Point.RESTORING, (Victim.DRIVER,)))
     _before(Coordinator, "go_on", reached(plan.reached, Point.RECOVERING, (Victim.DRIVER,)))
     _after(Coordinator, "complete", plan.epoch_completed)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.datastream.aggregations import (
+from millrace.datastream.function_adapters import (
     FieldChoice,
     FieldReduce,
     add,

@@ -33,7 +33,7 @@ from millrace.datastream.functions import (
 )
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 METHODS = ["unordered_wait", "unordered_wait_with_retry", "ordered_wait", "ordered_wait_with_retry"]
@@ -188,9 +188,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), REFUSED, ids=[text for _, _, text in REFUSED])
-def test_what_is_refused(
-    numbers: DataStream, call: Callable[[Any], Any], error: type[Exception], text: str
-) -> None:
+def test_what_is_refused(numbers: DataStream, call: Callable[[Any], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         call(numbers)
     assert re.sub(re.escape(__file__) + r":\d+", "<here>", str(caught.value)) == text

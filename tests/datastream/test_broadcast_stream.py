@@ -20,7 +20,8 @@ from millrace.datastream import (
     DataStream,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
-    data_stream,
+    derived_streams,
+    handles,
 )
 from millrace.datastream.functions import (
     BroadcastProcessFunction,
@@ -31,7 +32,7 @@ from millrace.datastream.functions import (
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 INT = Types.INT()
@@ -73,8 +74,8 @@ class Neither(CoProcessFunction):
 
 
 def test_the_names_are_where_pyflink_has_them() -> None:
-    assert data_stream.BroadcastStream is BroadcastStream
-    assert data_stream.BroadcastConnectedStream is BroadcastConnectedStream
+    assert handles.BroadcastStream is BroadcastStream
+    assert derived_streams.BroadcastConnectedStream is BroadcastConnectedStream
 
 
 def test_what_the_handles_hold(env: StreamExecutionEnvironment) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from millrace.common import Duration, Types, WatermarkStrategy
 from millrace.common.watermark_strategy import TimestampAssigner
-from millrace.connectors.datagen import DataGeneratorSource
+from millrace.connectors.generated_sources import DataGeneratorSource
 from millrace.datastream import (
     MapFunction,
     OutputTag,
@@ -20,7 +20,8 @@ from millrace.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
-from millrace.datastream.data_stream import CachedDataStream, DataStream
+from millrace.datastream.data_stream import DataStream
+from millrace.datastream.derived_streams import CachedDataStream
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
@@ -129,9 +130,7 @@ class Stamp(ProcessFunction):
 def test_timestamps_are_kept(env: StreamExecutionEnvironment) -> None:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(1))
     cached = (
-        env.from_sequence(1, 4)
-        .assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(Seconds()))
-        .cache()
+        env.from_sequence(1, 4).assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(Seconds())).cache()
     )
     for _ in range(2):
         assert collected(cached.process(Stamp())) == [(n, n * 1000) for n in range(1, 5)]

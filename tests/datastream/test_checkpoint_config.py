@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from millrace.common.configuration import Configuration
-from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.common.state.storage import ExternalizedCheckpointRetention
 from millrace.common.time import Duration
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode

@@ -7,13 +7,13 @@ from tests.testing.conformance import storages
 from tests.testing.conformance.storages import MemoryFiles
 
 from millrace.datastream.checkpoint_config import CheckpointConfig
-from millrace.datastream.checkpoint_plan import checkpoint_plan
 from millrace.datastream.checkpoint_storage import (
     CheckpointStorage,
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
+from millrace.datastream.job_settings import checkpoint_plan
 
 STORAGES = storages.__name__
 
@@ -48,7 +48,9 @@ def test_the_program_counts_more() -> None:
     assert directory(config.set_checkpoint_storage_dir("/tmp/z"), dir="/tmp/x") == "/tmp/z"
     assert directory(config.set_checkpoint_storage(JobManagerCheckpointStorage()), dir="/tmp/x") is None
     own = CustomCheckpointStorage(MemoryFiles, "here")
-    assert directory(config.set_checkpoint_storage(own), storage="jobmanager") == f"plugin://{STORAGES}:MemoryFiles/here"
+    assert (
+        directory(config.set_checkpoint_storage(own), storage="jobmanager") == f"plugin://{STORAGES}:MemoryFiles/here"
+    )
 
 
 def test_what_is_wrong_is_said_with_the_option() -> None:

@@ -92,7 +92,7 @@ def test_a_storage_of_ones_own_has_a_uri() -> None:
     ("storage", "error", "message"),
     [
         (object(), TypeError, "<object .* is no class"),
-        (dict, TypeError, "dict is no subclass of millrace.common.files.checkpoint_files.CheckpointFiles"),
+        (dict, TypeError, "dict is no subclass of millrace.common.state.storage.CheckpointFiles"),
         (NoFiles, TypeError, r"NoFiles lacks delete\(\), files\(\), write\(\)"),
         ("nowhere:Files", ValueError, "module nowhere of 'nowhere:Files' can't be imported"),
         ("Files", ValueError, "'Files' names no class; write it as package.module:Class"),

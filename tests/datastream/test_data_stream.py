@@ -13,7 +13,7 @@ from millrace.common.typeinfo import Types
 from millrace.common.types import Row
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, OutputTag, SlotSharingGroup, StreamExecutionEnvironment
-from millrace.datastream.data_stream import CloseableIterator, DataStreamSink, KeyedStream
+from millrace.datastream.data_stream import KeyedStream
 from millrace.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -28,10 +28,11 @@ from millrace.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
+from millrace.datastream.handles import CloseableIterator, DataStreamSink
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.graph.nodes import Chaining, GraphError, Node
 from millrace.runtime.exchange import partitioners
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 

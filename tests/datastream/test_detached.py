@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from millrace.cluster.remote import handing_over
+from millrace.cluster import client
 from millrace.common import Configuration, JobID
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.datastream.settings.defaults import set_submitter
+from millrace.datastream.settings import set_submitter
 
 ID = "0" * 31 + "7"
 
@@ -25,8 +25,8 @@ class Client:
 
 
 def executed(monkeypatch: pytest.MonkeyPatch, **options: str) -> Any:
-    monkeypatch.setattr(handing_over, "cluster_named", lambda configuration: None)
-    monkeypatch.setattr(handing_over, "hand_over", lambda job, cluster: Client())
+    monkeypatch.setattr(client, "cluster_named", lambda configuration: None)
+    monkeypatch.setattr(client, "hand_over", lambda job, cluster: Client())
     configuration = Configuration()
     for key, value in {"execution.target": "remote", **options}.items():
         configuration.set_string(key.replace("_", "."), value)

@@ -25,12 +25,12 @@ from millrace.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
-from millrace.datastream.iterative_stream import IterativeStream
+from millrace.datastream.derived_streams import IterativeStream
 from millrace.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TumblingEventTimeWindows
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 STREAMING, BATCH = RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH
@@ -138,9 +138,7 @@ def components(edges: Sequence[tuple[Vertex, Vertex]]) -> dict[Vertex, Vertex]:
     return smallest
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=14), environments, ways
-)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=14), environments, ways)
 def test_connected_components(
     edges: list[tuple[Vertex, Vertex]], env: StreamExecutionEnvironment, options: dict[str, Any]
 ) -> None:

@@ -6,6 +6,16 @@ from typing import Any
 
 import pytest
 
+from millrace.datastream.function_adapters import (
+    CoFlatMap,
+    CoMap,
+    KeyedCoFlatMap,
+    KeyedCoMap,
+    KeyedCoProcess,
+    KeyedFilter,
+    KeyedFlatMap,
+    KeyedMap,
+)
 from millrace.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -16,21 +26,9 @@ from millrace.datastream.functions import (
     KeyedProcessFunction,
     MapFunction,
 )
-from millrace.datastream.keyed_adapters import (
-    CoFlatMap,
-    CoMap,
-    KeyedCoFlatMap,
-    KeyedCoMap,
-    KeyedCoProcess,
-    KeyedFilter,
-    KeyedFlatMap,
-    KeyedMap,
-)
 
 
-class Everything(
-    MapFunction, FlatMapFunction, FilterFunction, CoMapFunction, CoFlatMapFunction, CoProcessFunction
-):
+class Everything(MapFunction, FlatMapFunction, FilterFunction, CoMapFunction, CoFlatMapFunction, CoProcessFunction):
     """Remembers what was done to it."""
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ from tests.runtime.state.store.stores import FormerBackend, HalfBackend, SortedB
 
 from millrace.common import Configuration, Time, Types
 from millrace.datastream import CustomStateBackend, KeyedProcessFunction, StateBackend, StreamExecutionEnvironment
+from millrace.datastream.job_settings import configured_backend, state_plan
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from millrace.datastream.state_plan import configured_backend, state_plan
 from millrace.datastream.window import TumblingEventTimeWindows
 from millrace.runtime.state.store.plan import InStores
 from millrace.testing import OperatorHarness, run_locally

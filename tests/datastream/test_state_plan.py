@@ -9,8 +9,8 @@ import pytest
 
 from millrace.common.configuration import Configuration
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from millrace.datastream.job_settings import configured_backend, state_plan
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend
-from millrace.datastream.state_plan import configured_backend, state_plan
 from millrace.runtime.state.disk import plan
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.working import InMemory, StatePlan

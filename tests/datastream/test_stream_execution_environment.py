@@ -11,7 +11,7 @@ from millrace.common.configuration import Configuration
 from millrace.common.source import Boundedness
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import (
     CheckpointingMode,
     DataStream,
@@ -21,9 +21,8 @@ from millrace.datastream import (
 )
 from millrace.datastream.functions import SourceFunction
 from millrace.graph.nodes import GraphError
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.operators.making import operator_class
-from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.operators.one_input_operators import BatchReduceOperator, ReduceOperator, operator_class
 from millrace.testing import run_locally
 
 NO_TIME = WatermarkStrategy.no_watermarks()

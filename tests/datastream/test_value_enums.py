@@ -6,7 +6,7 @@ from enum import Enum
 
 import pytest
 
-from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.common.state.storage import ExternalizedCheckpointRetention
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.time_domain import TimeDomain

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from millrace.datastream.function_adapters import all_window_function, keyed_window_function
 from millrace.datastream.functions import (
     AllWindowFunction,
     Function,
@@ -17,7 +18,6 @@ from millrace.datastream.functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from millrace.datastream.window_functions import of_all, of_keyed
 
 calls: list[Any] = []
 CONTEXT: Any = SimpleNamespace(window=lambda: "window")
@@ -60,10 +60,10 @@ class ProcessAll(Life, ProcessAllWindowFunction):
 @pytest.mark.parametrize(
     ("adapted", "expected", "clears"),
     [
-        (of_keyed(Apply()), ["apply", "key", "window", 1, 2], False),
-        (of_keyed(Process()), ["process", "key", CONTEXT, 1, 2], True),
-        (of_all(ApplyAll()), ["apply all", "window", 1, 2], False),
-        (of_all(ProcessAll()), ["process all", CONTEXT, 1, 2], True),
+        (keyed_window_function(Apply()), ["apply", "key", "window", 1, 2], False),
+        (keyed_window_function(Process()), ["process", "key", CONTEXT, 1, 2], True),
+        (all_window_function(ApplyAll()), ["apply all", "window", 1, 2], False),
+        (all_window_function(ProcessAll()), ["process all", CONTEXT, 1, 2], True),
     ],
     ids=["apply", "process", "apply all", "process all"],
 )
@@ -77,13 +77,16 @@ def test_calls_reach_the_function(adapted: Any, expected: list[Any], clears: boo
     assert calls == [("open", "context"), *cleared, "close"]
 
 
-@pytest.mark.parametrize("of", [of_keyed, of_all])
+@pytest.mark.parametrize("of", [keyed_window_function, all_window_function])
 def test_without_a_function_the_contents_are_the_result(of: Any) -> None:
     assert list(of(None).process("key", CONTEXT, (3,))) == [3]
 
 
 def test_functions_that_change_nothing() -> None:
-    keyed, everything = of_keyed(PassThroughWindowFunction()), of_all(PassThroughAllWindowFunction())
+    keyed, everything = (
+        keyed_window_function(PassThroughWindowFunction()),
+        all_window_function(PassThroughAllWindowFunction()),
+    )
     assert keyed is not None
     assert everything is not None
     assert list(keyed.process("key", CONTEXT, [1, 2])) == list(everything.process("key", CONTEXT, [1, 2])) == [1, 2]
@@ -91,9 +94,9 @@ def test_functions_that_change_nothing() -> None:
 
 @pytest.mark.parametrize("other", [ApplyAll(), ProcessAll(), Function(), Apply, len])
 def test_a_keyed_stream_takes_no_other(other: Any) -> None:
-    assert of_keyed(other) is None
+    assert keyed_window_function(other) is None
 
 
 @pytest.mark.parametrize("other", [Apply(), Process(), Function(), ApplyAll, len])
 def test_a_stream_without_keys_takes_no_other(other: Any) -> None:
-    assert of_all(other) is None
+    assert all_window_function(other) is None

@@ -13,7 +13,7 @@ import pytest
 from millrace.common.time import Duration, Time
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.datastream import DataStream, OutputTag, StreamExecutionEnvironment
-from millrace.datastream.data_stream import AllWindowedStream, KeyedStream, WindowedStream
+from millrace.datastream.data_stream import KeyedStream
 from millrace.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -32,8 +32,9 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
 from millrace.graph.nodes import GraphError, Node
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 
 ms = Time.milliseconds
 TUMBLING, SESSIONS = TumblingEventTimeWindows.of(ms(10)), EventTimeSessionWindows.with_gap(ms(5))

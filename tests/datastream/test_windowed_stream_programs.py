@@ -15,8 +15,7 @@ from tests.runtime.windows.windowing import Show, ShowSorted, Total
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row
-from millrace.common.watermark import WatermarkGenerator
-from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
+from millrace.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkStrategy
 from millrace.datastream import DataStream, OutputTag, RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     AllWindowFunction,

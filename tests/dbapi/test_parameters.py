@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from millrace.common.types import Row
 from millrace.dbapi import DataError, ProgrammingError
-from millrace.dbapi.literals import literal
-from millrace.dbapi.parameters import filled
-from millrace.table.sql.parser import parse_query, parse_statement
-from millrace.table.sql.text.source import Source
-from millrace.table.sql.text.tokens import Kind, tokenize
+from millrace.dbapi.parameters import filled, literal
+from millrace.table.sql.grammar.parser import parse_query, parse_statement
+from millrace.table.sql.text import Kind, Source, tokenize
 
 UTC = dt.timezone.utc
 

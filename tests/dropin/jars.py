@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.testing.services.jars import jars
+from millrace.testing.services.downloads import jars
 
 WANTED = (
     "org.apache.flink:flink-sql-avro:2.3.0",

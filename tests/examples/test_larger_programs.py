@@ -77,10 +77,6 @@ def test_atm_timeout_does_not_depend_on_the_order_of_steps_that_are_in_time() ->
     assert steps != in_order
     for order in (steps, in_order):
         env = environment(2)
-        stamped = (
-            env.from_collection(order)
-            .assign_timestamps_and_watermarks(atm_timeout.STRATEGY)
-            .set_parallelism(1)
-        )
+        stamped = env.from_collection(order).assign_timestamps_and_watermarks(atm_timeout.STRATEGY).set_parallelism(1)
         run = run_locally(stamped.key_by(lambda step: step.machine).process(atm_timeout.Machine()))
         assert sorted(run.collected) == MACHINES[:-1]

@@ -78,8 +78,10 @@ def valleys(own: list[Event]) -> Iterator[str]:
 def frauds(own: list[Event]) -> Iterator[str]:
     for begin, first in enumerate(own):
         end = begin
-        while end + 1 < len(own) and first[2] == own[end + 1][2] == "Consumption" and (
-            own[end + 1][1] != first[1] and between(first, own[end + 1]) < 600
+        while (
+            end + 1 < len(own)
+            and first[2] == own[end + 1][2] == "Consumption"
+            and (own[end + 1][1] != first[1] and between(first, own[end + 1]) < 600)
         ):
             end += 1
         if end > begin:

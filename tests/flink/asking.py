@@ -25,8 +25,7 @@ from millrace.relational.types import DataType, IntType
 from millrace.relational.values import to_python
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import optimised, options_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, optimised, options_of
 from millrace.testing.local import LocalEngine
 
 if TYPE_CHECKING:

@@ -16,16 +16,15 @@ from tests.flink.test_emissions import time_of
 from tests.runtime.tables.table_runs import rows_of
 from tests.table.planner.programs import insert
 
-from millrace.connectors.tables.values import clear_values, results_of
+from millrace.connectors.tables.values_table import clear_values, results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.types import IntType, TimestampType
 from millrace.table import EnvironmentSettings, StreamTableEnvironment
-from millrace.table.planner.run import optimised, options_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, optimised, options_of
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing import OperatorHarness
-from millrace.testing.records import Watermark
+from millrace.testing.script import Watermark
 
 CHANGES, INSERTIONS = "I,UB,UA,D", "I"
 PLAIN = "SELECT v, k FROM T"

@@ -17,14 +17,13 @@ import pytest
 
 from millrace.common import WatermarkStrategy
 from millrace.common.serialization import BulkWriterFactory
-from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.tables.filesystem.formats.avro import AvroTableFormat
+from millrace.connectors.file_system.file_stream import FileSplit, RecordError
+from millrace.connectors.file_system.table.bulk_formats import AvroTableFormat
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSource
 from millrace.datastream.formats.avro import AvroBulkWriters, AvroInputFormat, AvroSchema, GenericRecordAvroTypeInfo
 from millrace.datastream.formats.parquet import AvroParquetReaders, AvroParquetWriters
-from millrace.formats.avro_files import AvroFileFormat
+from millrace.formats.avro import AvroFileFormat
 from millrace.relational.nodes import Field
 from millrace.relational.types import IntType
 from millrace.testing import run_locally

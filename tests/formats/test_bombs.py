@@ -19,13 +19,13 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from millrace.common.files.limits import VARIABLE
-from millrace.connectors.file_system.lines import LineBlocks, RecordError
-from millrace.connectors.file_system.split import FileSplit
-from millrace.formats.avro_files import AvroFileFormat
-from millrace.formats.avro_generic import AvroSchema
-from millrace.formats.avro_safe import UNREADABLE, is_recursive, read_message
-from millrace.formats.csv import CsvReaderFormat, CsvSchema
+from millrace.common.files.file_access import VARIABLE
+from millrace.connectors.file_system.file_format import LineBlocks
+from millrace.connectors.file_system.file_stream import FileSplit, RecordError
+from millrace.formats.avro import AvroFileFormat, AvroSchema
+from millrace.formats.avro_blocks import UNREADABLE, is_recursive, read_message
+from millrace.formats.csv import CsvReaderFormat
+from millrace.formats.csv_schema import CsvSchema
 from millrace.formats.json import JsonLinesFormat
 
 SCHEMA = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
@@ -198,8 +198,8 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
             file.write(bytes(MEGA))
     program = f"""
         import resource
-        from millrace.connectors.file_system.lines import LineBlocks, RecordError
-        from millrace.connectors.file_system.split import FileSplit
+        from millrace.connectors.file_system.file_format import LineBlocks, RecordError
+        from millrace.connectors.file_system.file_stream import FileSplit
         blocks = LineBlocks(FileSplit({str(path)!r}, 0, 1))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row
-from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource
-from millrace.connectors.file_system import lines as lines_module
-from millrace.connectors.file_system.reader import FileSourceReader
+from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, file_format
+from millrace.connectors.file_system.file_source import FileSourceReader
 from millrace.datastream.formats.csv import (
     CsvBulkWriters,
     CsvReaderFormat,
@@ -28,7 +27,7 @@ from millrace.datastream.formats.csv import (
     CsvSchema,
 )
 from millrace.formats import csv as csv_module
-from millrace.testing.connectors.driving import Collected, SinkRun, SourceRun, read_all
+from millrace.testing.connectors.runtime import Collected, SinkRun, SourceRun, read_all
 
 
 def source(path: Path, format: CsvReaderFormat) -> FileSource[Row]:
@@ -215,7 +214,7 @@ def test_written_rows_come_back_however_reading_is_cut(
     run = SinkRun(sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build())
     run.epoch([Row(id=number, name=text) for number, text in rows], end=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (fetch,))
+        patch.setattr(file_format.LineBlocks.__init__, "__defaults__", (fetch,))
         patch.setattr(csv_module, "BATCH", batch)
         (read_back,) = SourceRun(source(base, CsvReaderFormat.for_schema(schema))).to_end(iter(cuts))
     assert [tuple(row) for row in read_back] == rows

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from millrace.formats.csv_schema import CsvColumn, CsvDialect
-from millrace.formats.csv_values import field_formatter, field_parser
+from millrace.formats.text_values import field_formatter, field_parser
 
 COLUMN = CsvColumn("d", pa.decimal128(4, 1))
 

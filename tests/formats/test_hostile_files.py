@@ -18,15 +18,13 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from millrace.common.files.limits import VARIABLE
-from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.file_system.text import TextLineFormat
-from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
-from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.common.files.file_access import VARIABLE
+from millrace.connectors.file_system.file_format import TextLineFormat
+from millrace.connectors.file_system.file_stream import FileSplit, RecordError
+from millrace.connectors.file_system.table.bulk_formats import OrcTableFormat, ParquetTableFormat
+from millrace.formats import orc as reading
 from millrace.formats import parquet_pages
-from millrace.formats.orc_files import reading
-from millrace.formats.orc_files.reading import OrcError, OrcRows
+from millrace.formats.orc import OrcError, OrcRows
 from millrace.formats.parquet import ParquetColumnarRowInputFormat
 from millrace.formats.parquet_pages import Fetched, is_modest, rows_at_once
 from millrace.relational import types as t
@@ -325,9 +323,7 @@ def test_texts_that_are_none(tmp_path: Path) -> None:
 def test_a_stripe_that_is_too_large_ends_another_process(tmp_path: Path) -> None:
     """Half a gigabyte in a file of some kB, with a sixteenth of a gigabyte to read it with."""
     path = tmp_path / "a.orc"
-    orc.write_table(
-        pa.table({"a": np.zeros(64 * MEGA, dtype="int64")}), path, compression="zlib", stripe_size=1 << 40
-    )
+    orc.write_table(pa.table({"a": np.zeros(64 * MEGA, dtype="int64")}), path, compression="zlib", stripe_size=1 << 40)
     assert path.stat().st_size < 100_000
     with pytest.raises(RecordError, match=rf"a.orc, after row 0: .*needs more than {64 * MEGA} bytes for a stripe"):
         read(path, NUMBER)

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row
-from millrace.connectors.file_system import BucketAssigner, FileEnumeratorProvider, FileSink, FileSource
-from millrace.connectors.file_system import lines as lines_module
+from millrace.connectors.file_system import BucketAssigner, FileEnumeratorProvider, FileSink, FileSource, file_format
 from millrace.datastream.formats.json import (
     JsonLinesEncoder,
     JsonLinesFormat,
     JsonRowDeserializationSchema,
     JsonRowSerializationSchema,
 )
-from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
+from millrace.testing.connectors.runtime import SinkRun, SourceRun, read_all
 
 ALL = {
     "s": (Types.STRING(), 'ü"\n'),
@@ -175,7 +174,7 @@ def test_lines_come_back_however_they_are_cut(
     run.epoch(values[: len(values) // 2])
     run.epoch(values[len(values) // 2 :], end=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines_module.LineBlocks.__init__, "__defaults__", (16,))
+        patch.setattr(file_format.LineBlocks.__init__, "__defaults__", (16,))
         source_run = SourceRun(lines_source(base, JsonLinesFormat(), split_size), parallelism)
         by_subtask = source_run.to_end(iter(cuts))
     if parallelism == 1:

@@ -13,8 +13,8 @@ from pyarrow import orc
 from millrace.common import Configuration, Instant, Row, Types
 from millrace.connectors.file_system import BucketAssigner, FileSink
 from millrace.datastream.formats.orc import OrcBulkWriters
-from millrace.formats.types import arrow_schema
-from millrace.testing.connectors.driving import SinkRun
+from millrace.formats.arrow_rows import arrow_schema
+from millrace.testing.connectors.runtime import SinkRun
 
 TYPES = {
     "s": (Types.STRING(), "ü"),

@@ -22,9 +22,9 @@ from millrace.datastream.formats.parquet import (
     ParquetBulkWriters,
     ParquetColumnarRowInputFormat,
 )
-from millrace.formats.types import arrow_schema, arrow_type, row_type_info
+from millrace.formats.arrow_rows import arrow_schema, arrow_type, row_type_info
 from millrace.relational import types as t
-from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
+from millrace.testing.connectors.runtime import SinkRun, SourceRun, read_all
 
 
 def source(path: Path, row_type: Any = None, split_size: int | None = None, **options: Any) -> FileSource[Row]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.common.functions.adapt import as_filter, as_map
+from millrace.common.functions.callables import as_filter, as_map
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.collection import CollectionSource
+from millrace.connectors.generated_sources import CollectionSource
 from millrace.datastream.functions import CoProcessFunction, ProcessFunction
 from millrace.graph.nodes import Chaining, Edge, Graph, Node, Settings
 from millrace.runtime.exchange import partitioners
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph
 
 
 class Pass(ProcessFunction):

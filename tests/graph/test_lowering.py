@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from tests.graph.notation import PARTITIONERS, SPECS, places, read
 
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, ReduceFunction
 from millrace.graph.lowering import chain_names, lower, with_settings
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.passes import run_passes
 from millrace.runtime.exchange.partitioners import Forward
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.operators.making import operator_class
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.operators.one_input_operators import operator_class
 
 
 def lowered(text: str, **changes: Any) -> JobGraph:

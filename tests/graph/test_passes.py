@@ -10,14 +10,16 @@ import pytest
 from tests.graph.notation import chains, exchanges, names, read, stages
 
 from millrace.common.typeinfo import Types
-from millrace.graph.nodes import Chaining, Graph, GraphError
-from millrace.graph.passes import PASSES, run_passes
-from millrace.graph.passes.assign_parallelism import assign_parallelism
-from millrace.graph.passes.assign_uids import assign_uids
-from millrace.graph.passes.chain_operators import chain_operators
-from millrace.graph.passes.check_types import check_types
-from millrace.graph.passes.choose_exchanges import choose_exchanges
-from millrace.graph.slot_groups import slot_groups
+from millrace.graph.nodes import Chaining, Graph, GraphError, slot_groups
+from millrace.graph.passes import (
+    PASSES,
+    assign_parallelism,
+    assign_uids,
+    chain_operators,
+    check_types,
+    choose_exchanges,
+    run_passes,
+)
 from millrace.runtime.exchange.partitioners import Hash
 
 

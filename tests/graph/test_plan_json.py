@@ -13,7 +13,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import CoMapFunction, ProcessFunction
 from millrace.datastream.output_tag import OutputTag
 from millrace.graph.passes import run_passes
-from millrace.graph.plan_json import plan_json
+from millrace.graph.program import plan_json
 
 
 class Pass(ProcessFunction):

@@ -8,8 +8,8 @@ from tests.graph.notation import SPECS
 
 from millrace.common.typeinfo import Types
 from millrace.graph.nodes import Edge, Settings
-from millrace.graph.origin import user_origin
 from millrace.graph.program import Program
+from millrace.util.tracebacks import user_origin
 
 
 def names(program: Program) -> str:
@@ -82,6 +82,6 @@ def test_remove() -> None:
 def test_origin_is_the_nearest_caller_outside_millrace() -> None:
     assert user_origin() == f"{__file__}:{inspect.currentframe().f_lineno}"  # type: ignore[union-attr]
     namespace: dict[str, str] = {"__name__": "job"}
-    code = "from millrace.graph.origin import user_origin\n\nplace = user_origin()"
+    code = "from millrace.util.tracebacks import user_origin\n\nplace = user_origin()"
     exec(compile(code, "/jobs/job.py", "exec"), namespace)
     assert namespace["place"] == "/jobs/job.py:3"

@@ -20,9 +20,9 @@ Run = Callable[..., list[str]]
 @pytest.fixture
 def activated() -> Iterator[None]:
     """``pyflink`` is Millrace, and has not warned of anything yet."""
-    from millrace.legacy import telling
+    from millrace.legacy import warning
 
-    telling._told.clear()
+    warning._told.clear()
     millrace.activate()
     yield
     millrace.deactivate()
@@ -31,7 +31,7 @@ def activated() -> Iterator[None]:
 @pytest.fixture
 def told(activated: None) -> Iterator[list[warnings.WarningMessage]]:
     """What Millrace says of older names."""
-    from millrace.legacy.telling import OlderNameWarning
+    from millrace.legacy.warning import OlderNameWarning
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", OlderNameWarning)

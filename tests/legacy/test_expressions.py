@@ -9,7 +9,7 @@ import pytest
 
 from millrace.table import DataTypes, Table, TableEnvironment
 from millrace.table.expressions import and_, call, col, concat, if_then_else, lit, not_, null_of, or_, row_interval
-from millrace.table.values.problems import TableException
+from millrace.util.exceptions import TableException
 
 a, b = col("a"), col("b")
 SAME: dict[str, Any] = {
@@ -63,7 +63,7 @@ SAME: dict[str, Any] = {
 
 @pytest.fixture
 def read(told: list[warnings.WarningMessage]) -> Any:
-    from millrace.legacy.expressions import read_expressions
+    from millrace.legacy.text_expressions import read_expressions
 
     return read_expressions
 

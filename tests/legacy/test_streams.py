@@ -134,7 +134,7 @@ def test_text_files_have_the_text_of_elements(env: Any, tmp_path: Path) -> None:
 def test_backends_say_where_checkpoints_go(env: Any) -> None:
     from pyflink.datastream import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
 
-    from millrace.datastream.checkpoint_plan import checkpoint_plan
+    from millrace.datastream.job_settings import checkpoint_plan
 
     def directory() -> str | None:
         plan = checkpoint_plan(env.get_checkpoint_config(), env._configuration.to_dict())

@@ -11,8 +11,8 @@ import pytest
 from tests.local_jobs import run_jobs_locally
 
 from millrace.table import DataTypes, EnvironmentSettings, StreamTableEnvironment
-from millrace.table.sql.text.errors import SqlValidationError
-from millrace.table.values.problems import TableException
+from millrace.table.sql.text import SqlValidationError
+from millrace.util.exceptions import TableException
 
 STREAMING = EnvironmentSettings.in_streaming_mode()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.lint.linting import found_in, written
 
-from millrace.lint.facts.examples import HEAD
+from millrace.lint.facts import HEAD
 
 KEYED = """\
 DESCRIPTOR = ValueStateDescriptor("state", Types.LONG())
@@ -49,7 +49,7 @@ def codes(folder: Path, text: str) -> list[str]:
 def test_state(tmp_path: Path, open: str, body: str, stream: str, wanted: list[str]) -> None:
     text = KEYED.format(open=open, body=body, stream=stream)
     if "source" in stream:
-        text = "from millrace.connectors.datagen import DataGeneratorSource\n" \
+        text = "from millrace.connectors.generated_sources import DataGeneratorSource\n" \
                "source = DataGeneratorSource(lambda number: number, 10**12)\n" + text  # fmt: skip
     assert codes(tmp_path, text) == wanted
 

@@ -8,7 +8,7 @@ import pytest
 from tests.lint.linting import found_in, written
 
 from millrace.lint import RULES, Rule
-from millrace.lint.facts.examples import HEAD
+from millrace.lint.facts import HEAD
 
 
 def codes(folder: Path, text: str) -> list[str]:

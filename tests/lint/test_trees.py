@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from millrace.lint.code.trees import tree_of
+from millrace.lint.user_code import tree_of
 
 SAME = [lambda x: x, lambda x: time.sleep(x), lambda x: x.sleep, lambda y: y, lambda x: (lambda x: x + 1)(x)]
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from millrace.metrics import Counter, Distribution, Meter, Metric, MetricGroup
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MeterSnapshot
+from millrace.metrics.report import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MeterSnapshot
 
 
 class Clock:

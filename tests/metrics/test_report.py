@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from millrace.metrics.report import MetricEntry, MetricsReport
-from millrace.metrics.scope import JOB_SCOPE, OPERATOR_SCOPE, in_scope
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MetricSnapshot
+from millrace.metrics.report import (
+    JOB_SCOPE,
+    OPERATOR_SCOPE,
+    CounterSnapshot,
+    DistributionSnapshot,
+    GaugeSnapshot,
+    MetricEntry,
+    MetricSnapshot,
+    MetricsReport,
+    in_scope,
+)
 
 VARIABLES = {"<host>": "h", "<tm_id>": "spark", "<job_name>": "job", "<operator_name>": "map", "<subtask_index>": "1"}
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.scope import ScopeFormats
-from millrace.metrics.snapshot import GaugeSnapshot
+from millrace.metrics.report import GaugeSnapshot, MetricEntry, ScopeFormats
 
 VARIABLES = {
     "<host>": "h",

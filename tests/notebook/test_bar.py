@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.notebook import bar as cells
+from millrace.notebook import cells
 from millrace.spark.jobs.listeners import JobStarted
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from millrace.notebook.extension import sql
 from millrace.table import EnvironmentSettings, Table, TableEnvironment
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.text import SqlError
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.notebook.grid import folded, grid
+from millrace.notebook.cells import folded, grid
 
 
 def test_every_text_is_escaped_and_long_ones_are_cut() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from millrace.notebook.place import Place
+from millrace.notebook.cells import ReplacedOutput
 
 display = pytest.importorskip("IPython.display")
 
@@ -25,7 +25,7 @@ class Shown:
 def test_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, now = Shown(), [0.0]
     monkeypatch.setattr(display, "display", shown)
-    place = Place(lambda: now[0])
+    place = ReplacedOutput(lambda: now[0])
     for step in range(100):
         now[0] = step / 100
         place.show(lambda: "", lambda step=step: str(step))  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.notebook.plans import of_relations
+from millrace.notebook.previews import of_relations
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 

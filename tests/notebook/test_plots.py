@@ -7,7 +7,7 @@ from typing import Any
 from tests.cluster.documents import NOW, job
 
 from millrace.cluster.client import RestJobClient
-from millrace.cluster.documents.epochs import EpochDocument
+from millrace.cluster.documents import EpochDocument
 from millrace.notebook.plots import plot
 
 EPOCHS = tuple(EpochDocument(each, NOW + each * 100, 90, 5, None) for each in range(3))

@@ -7,8 +7,7 @@ from tests.local_jobs import run_jobs_locally
 
 from millrace.common import Types
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.notebook.previews import table_html
-from millrace.notebook.programs import collected, has_end
+from millrace.notebook.previews import collected, has_end, table_html
 from millrace.table import StreamTableEnvironment
 
 

@@ -19,22 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from millrace.checkpoint.files.shared import FirstWrite
+from millrace.checkpoint.shared_folder import FirstWrite
 from millrace.datastream import DataStream
 from millrace.graph.serialize import serialize
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.exchange.exchange import ACK
-from millrace.runtime.jobs import specs
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.operators import specs
 from millrace.runtime.storage import TaskId
-from millrace.spark.owners import pipe, place
-from millrace.spark.owners.frames import Call, Greeting, Run
-from millrace.spark.owners.orders import Orders
-from millrace.spark.owners.pipe import OwnerLostError
-from millrace.spark.owners.rows import SCHEMA
-from millrace.spark.shipping.output import Output
-from millrace.spark.shipping.shipped import ShippedJob, digest
+from millrace.spark.workers import pipe, processes
+from millrace.spark.workers.frames import Call, Greeting, Run
+from millrace.spark.workers.orders import Orders
+from millrace.spark.workers.pipe import SCHEMA, OwnerLostError
+from millrace.spark.workers.shipping import Output, ShippedJob, digest
 
 
 class Executor:
@@ -43,12 +41,12 @@ class Executor:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         monkeypatch.setattr(pipe, "executor", lambda: self.process.pid)
-        self.folder = place.folder_of(self.process.pid)
+        self.folder = processes.folder_of(self.process.pid)
 
     def keeper(self) -> int:
         """The process that listens for this executor's workers."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.connect(os.path.join(self.folder, place.SOCKET))
+            connection.connect(os.path.join(self.folder, processes.SOCKET))
             credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
             return int(struct.unpack("3i", credentials)[0])
 
@@ -99,9 +97,7 @@ class OwnedJob:
             for partition in range(width):
                 mine = given.filter(pc.equal(given["target"], partition))
                 rows += self.task((stage, partition), plan, mine.to_batches())
-        acks = [
-            TaskAck.decode(row["payload"]) for batch in rows for row in batch.to_pylist() if row["edge"] == ACK
-        ]
+        acks = [TaskAck.decode(row["payload"]) for batch in rows for row in batch.to_pylist() if row["edge"] == ACK]
         self.first_writes = [ack.first_write for ack in acks]
         result = self.coordinator.complete(plan, acks)
         return [value for part in result.collected for value in cloudpickle.loads(part)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from dataclasses import replace
 
-from millrace.spark.owners.children import ActiveRun, Child, JobOwners
-from millrace.spark.owners.frames import Greeting, TaskId
+from millrace.spark.workers.frames import Greeting, TaskId
+from millrace.spark.workers.keeper import ActiveRun, Child, JobOwners
 
 ONE, OTHER = (0, 0), (1, 0)
 

@@ -17,7 +17,7 @@ from tests.owners.driving import COUNT, KEYS, Executor, OwnedJob, check, eventua
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.owners.pipe import OwnerLostError
+from millrace.spark.workers.pipe import OwnerLostError
 
 HANGS_AT = 100
 

@@ -13,7 +13,7 @@ import pytest
 DEADLINE_SECONDS = 90.0
 PROGRAM = """
     import re, sys, time
-    from millrace.spark.owners.held import watch_interpreter
+    from millrace.spark.workers.owner import watch_interpreter
     watch_interpreter({held}, 0.1)
     def patterns_of_the_user():
         if {stuck}:
@@ -24,8 +24,8 @@ PROGRAM = """
 
 
 QUERY = """
-    from millrace.connectors.tables.values import register_values
-    from millrace.spark.owners.held import watch_interpreter
+    from millrace.connectors.tables.values_table import register_values
+    from millrace.spark.workers.owner import watch_interpreter
     from tests.connectors.tables.messages.message_tables import MessageTables
     register_values("t", [("a" * 60 + "!",)])
     tables = MessageTables()

@@ -14,9 +14,8 @@ from tests.owners.driving import Executor, OwnedJob, eventually
 
 from millrace.common import Types
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.spark.owners.frames import Sampling, Stacks
-from millrace.spark.owners.looks import look
-from millrace.spark.workers.looking import parse
+from millrace.spark.workers.frames import Sampling, Stacks
+from millrace.spark.workers.inspection import look, parse
 
 
 @pytest.fixture

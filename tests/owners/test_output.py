@@ -12,9 +12,16 @@ import pytest
 from tests.owners.driving import Executor, OwnedJob
 
 from millrace.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
-from millrace.spark.jobs.hearing import Hearing
-from millrace.spark.owners.output import LONGEST, SEPARATOR, Teller, Told, Wire, shortened
-from millrace.spark.shipping.output import Output, output_wanted
+from millrace.spark.workers.output import (
+    LONGEST,
+    SEPARATOR,
+    DriverSocket,
+    ForwardedStream,
+    LineSender,
+    OutputListener,
+    shortened,
+)
+from millrace.spark.workers.shipping import Output, output_wanted
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def heard(executor: Executor, tmp_path: Path, level: int) -> list[tuple[str, str
     """What the driver hears of a job with two subtasks and values 0 to 3, in the order in which it was said."""
     env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
     said: list[tuple[str, str]] = []
-    hearing = Hearing(lambda who, line: said.append((who, line)))
+    hearing = OutputListener(lambda who, line: said.append((who, line)))
     hearing.begin()
     assert hearing.address is not None
     stream = env.from_sequence(0, 3).map(Talking()).name("talks").map(lambda value: value).name("silent")
@@ -82,7 +89,7 @@ def test_a_second_has_so_many_lines() -> None:
         sent.append(message.replace(SEPARATOR, ": "))
         return True
 
-    teller = Teller(2, send, lambda: now[0])
+    teller = LineSender(2, send, lambda: now[0])
     for number in range(1_500):
         teller.tell("a", str(number))
     teller.tell("b", "other")
@@ -97,10 +104,10 @@ def test_a_second_has_so_many_lines() -> None:
 
 def test_how_many_lines_are_missing_is_told_with_the_log() -> None:
     said: list[tuple[str, str]] = []
-    hearing = Hearing(lambda who, line: said.append((who, line)))
+    hearing = OutputListener(lambda who, line: said.append((who, line)))
     hearing.begin("/var/log/x.log")
     assert hearing.address is not None
-    teller = Teller(1, Wire(hearing.address), lambda: 0.0)
+    teller = LineSender(1, DriverSocket(hearing.address), lambda: 0.0)
     for _ in range(3):
         teller.tell("a", "b")
     teller.finish()
@@ -130,7 +137,7 @@ def test_configuration() -> None:
 def test_a_line_that_never_ends_is_told_in_parts() -> None:
     """It would be in memory as a whole, and copied with each part of it."""
     lines: list[str] = []
-    stream = Told(io.StringIO(), lambda who, line: lines.append(line))
+    stream = ForwardedStream(io.StringIO(), lambda who, line: lines.append(line))
     for _ in range(1000):
         stream.write("x" * 10_000)
     assert sum(map(len, lines)) + sum(map(len, stream._begun.values())) == 10_000_000

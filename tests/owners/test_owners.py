@@ -25,17 +25,17 @@ from tests.owners.driving import (
     run_to_end,
 )
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.files.shared import SharedFolder, offer
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.shared_folder import SharedFolder, offer
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.metrics.snapshot import CounterSnapshot
-from millrace.spark.owners import handover, pipe, place
-from millrace.spark.owners.pipe import OwnerLostError
-from millrace.spark.owners.rows import SCHEMA
-from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
-from millrace.util.private_folder import NotPrivateError
+from millrace.metrics.report import CounterSnapshot
+from millrace.spark.workers import frames, pipe
+from millrace.spark.workers import pipe as handover
+from millrace.spark.workers import processes as place
+from millrace.spark.workers.pipe import SCHEMA, BatchWriter, ExactReader, OwnerLostError, read_batches
+from millrace.util.folders import NotPrivateError
 
 
 @pytest.fixture
@@ -285,4 +285,4 @@ def test_without_a_keeper_the_wait_has_an_end(executor: Executor, monkeypatch: p
     monkeypatch.setattr(pipe, "KEEPER_SECONDS", 0.1)
     monkeypatch.setattr(pipe, "_start_keeper", lambda process: None)
     with pytest.raises(OwnerLostError, match="did not answer"):
-        pipe.connect(pipe.Greeting("job", (0, 0), 1, 1, 1.0, 0.0))
+        pipe.connect(frames.Greeting("job", (0, 0), 1, 1, 1.0, 0.0))

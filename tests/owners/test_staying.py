@@ -20,18 +20,15 @@ from tests.owners.driving import COUNT, KEYS, Executor, OwnedJob, check, eventua
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
+from millrace.runtime.bases.epoch_protocol import EpochPlan
 from millrace.runtime.failure import JobFailedError
-from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.spark.jobs.connections import ConnectionServer, EpochExchange, described
 from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline, EpochTimeoutError
-from millrace.spark.owners.frames import TaskId
-from millrace.spark.owners.looks import look
-from millrace.spark.owners.pipe import OwnerLostError
-from millrace.spark.resident.posts import Posts
-from millrace.spark.resident.proof import Address, NotProvedError, connect
-from millrace.spark.resident.reception import Reception
-from millrace.spark.resident.rounds import Rounds, described
-from millrace.spark.shipping.shipped import digest
-from millrace.spark.workers.stage import Owners
+from millrace.spark.workers.frames import TaskId
+from millrace.spark.workers.inspection import look
+from millrace.spark.workers.pipe import OwnerLostError
+from millrace.spark.workers.shipping import digest
+from millrace.spark.workers.stage import Address, NotProvedError, Owners, ResidentTask, connect
 
 HOST = "127.0.0.1"
 
@@ -71,7 +68,7 @@ class Counting(KeyedProcessFunction):
 class StayingJob(OwnedJob):
     """Its tasks stay from the first epoch until ``leave``."""
 
-    rounds: Rounds | None = None
+    rounds: EpochExchange | None = None
 
     def epoch(self) -> list[Any]:
         plan = self.coordinator.plan()
@@ -87,9 +84,9 @@ class StayingJob(OwnedJob):
 
     def stay(self, epoch: int) -> None:
         tasks = [(stage, number) for stage, width in enumerate(self.job.partitions) for number in range(width)]
-        reception = Reception(tasks, HOST, HOST)
+        reception = ConnectionServer(tasks, HOST, HOST)
         name, owners = digest(self.payload), Owners(self._owners, 600.0, self._cancel_seconds)
-        posts = Posts(self.job.job_id, self.job.partitions, epoch, reception.address, self.payload, name, owners)
+        posts = ResidentTask(self.job.job_id, self.job.partitions, epoch, reception.address, self.payload, name, owners)
         self.threads = [
             threading.Thread(target=_hold, args=(posts, number)) for number in range(max(self.job.partitions))
         ]
@@ -98,7 +95,7 @@ class StayingJob(OwnedJob):
         links = reception.wait()
         assert links is not None
         self.links = list(links.values())
-        self.rounds = Rounds(self.job, links)
+        self.rounds = EpochExchange(self.job, links)
 
     def break_off(self) -> None:
         for link in self.links:
@@ -122,7 +119,7 @@ class StayingJob(OwnedJob):
         return found
 
 
-def _hold(posts: Posts, number: int) -> None:
+def _hold(posts: ResidentTask, number: int) -> None:
     try:
         posts.hold(number, "/")
     except OwnerLostError:
@@ -247,8 +244,8 @@ def test_a_run_that_cannot_be_made_says_why(executor: Executor, tmp_path: Path) 
 # -- who is let in --------------------------------------------------------------------------------------------------
 
 
-def reception(*tasks: TaskId) -> Reception:
-    return Reception(tasks, HOST, HOST)
+def reception(*tasks: TaskId) -> ConnectionServer:
+    return ConnectionServer(tasks, HOST, HOST)
 
 
 def test_who_does_not_know_the_secret_is_sent_away() -> None:

@@ -12,14 +12,14 @@ import pytest
 from tests.owners.driving import Executor, OwnedJob, eventually, run_to_end
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.spark.owners.warm import learn
+from millrace.spark.workers.processes import learn
 
 PROGRAM = """
 import pickle, sys
-from millrace.spark.owners.warm import warm_up
+from millrace.spark.workers.processes import warm_up
 warm_up()
 known = set(sys.modules)
-from millrace.spark.owners.running import Running
+from millrace.spark.workers.running_tasks import Running
 running = Running()
 running.take("job", open(sys.argv[1], "rb").read())
 running._jobs["job"].load()
@@ -44,7 +44,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executor]:
     found.end()
 
 
-SELDOM = "millrace.formats.tables.csv.format"
+SELDOM = "millrace.formats.tables.csv_format"
 
 
 def test_what_one_job_has_imported_the_next_one_finds(executor: Executor, tmp_path: Path) -> None:

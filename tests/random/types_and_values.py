@@ -41,7 +41,7 @@ def _whole(bits: int) -> Callable[[random.Random], int]:
 
 def _double(draw: random.Random) -> float:
     """Few digits, so that sums do not depend on their order."""
-    return draw.choice((0.0, draw.randint(-400, 400) / 4, draw.randint(-400, 400) / 4, 1e10, -2.0**-20))
+    return draw.choice((0.0, draw.randint(-400, 400) / 4, draw.randint(-400, 400) / 4, 1e10, -(2.0**-20)))
 
 
 def _decimal(draw: random.Random) -> Decimal:

@@ -1,6 +1,6 @@
 """The methods that programs use most, in ``most_used.txt``: kept, so that a page more does not ask for examples.
 
-    python -m tests.reference.most_used       counts anew
+python -m tests.reference.most_used       counts anew
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tests.local_jobs import run_jobs_locally
 from tests.reference.examples import FLAGS, docstrings_of, examples_of
 from tests.reference.most_used import LIST, NUMBER
 
-from millrace.connectors.tables.values import clear_values
+from millrace.connectors.tables.values_table import clear_values
 
 _SHOWN = re.compile(r"(?:\.|\bdef )([a-zA-Z_]\w*)\b")
 _NOT_HERE = {

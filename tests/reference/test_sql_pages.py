@@ -11,13 +11,13 @@ from scripts.reference.statements import ENTRIES
 from scripts.reference.statements.hints import ENTRIES as HINTS
 from scripts.sql_reference import COMMAND, FOLDER, PAGES, text_of
 
-from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
-from millrace.formats.tables.registry import format_factory, format_names
+from millrace.connectors.file_system.table.line_formats import CSV_HEADER
+from millrace.formats.tables.format_options import format_factory, format_names
 from millrace.relational.sources import NULL_TIMES
 from millrace.table.sessions.factories import Connectors
 from millrace.table.sql import statements as s
-from millrace.table.sql.binding.relations.hints import _KEYED, _NAMED
-from millrace.table.sql.parser import parse_script
+from millrace.table.sql.binding.from_clause import _KEYED, _NAMED
+from millrace.table.sql.grammar.parser import parse_script
 
 _REFUSED = {s.CreateMaterializedTable, s.Suspend, s.Resume, s.Refresh}
 """of materialized tables, which are not there"""

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
-from millrace.relational.canonical import canonical, cut_digits
+from millrace.relational.precision import canonical, cut_digits
+from millrace.relational.type_table import arrow_type
 
 TIMES = st.none() | st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31))
 

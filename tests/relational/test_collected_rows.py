@@ -9,9 +9,8 @@ import pytest
 
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
-from millrace.relational.collected_rows import collected_rows
-from millrace.relational.fields import Field
-from millrace.relational.rows import Rows, record_batch
+from millrace.relational.rex import Field
+from millrace.relational.rows import Rows, collected_rows, record_batch
 from millrace.relational.values import to_arrow
 
 INNER = t.RowType([t.RowField("f", t.FloatType()), t.RowField("n", t.IntType())])

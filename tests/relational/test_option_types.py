@@ -6,12 +6,11 @@ import pytest
 from scripts.reference.connectors.meanings import _known
 
 from millrace.common.config_values import to_bytes_count, to_duration
-from millrace.connectors.tables.filesystem.layout.options import TableOptions
-from millrace.connectors.tables.stores.options import StoreOptions
+from millrace.connectors.tables.store_table import StoreOptions
+from millrace.connectors.tables.table_options import TableOptions
 from millrace.relational import types as t
-from millrace.relational.fields import Field
-from millrace.relational.option_types import LONGS, whole_number
-from millrace.relational.sources import TableContext
+from millrace.relational.rex import Field
+from millrace.relational.sources import LONGS, TableContext, whole_number
 from millrace.util.exceptions import TableException
 
 NOW = 1_764_450_000_000

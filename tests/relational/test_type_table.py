@@ -10,25 +10,23 @@ import pyarrow as pa
 import pytest
 
 from millrace.common.types import Row
-from millrace.connectors.tables.generators import generator
-from millrace.connectors.tables.row_text import row_text
-from millrace.formats.tables.avro_schema import avro_columns, avro_schema
-from millrace.formats.tables.csv.columns import CsvColumn
-from millrace.formats.tables.csv.texts import csv_texts
-from millrace.formats.tables.json.texts import JsonTexts
-from millrace.formats.tables.json.values import JsonValues
-from millrace.formats.tables.problems import NoForm
-from millrace.formats.tables.times import SQL
+from millrace.connectors.tables.datagen_table import generator
+from millrace.connectors.tables.print_table import row_text
+from millrace.formats.tables.avro_format import avro_columns, avro_schema
+from millrace.formats.tables.csv_columns import CsvColumn, csv_texts
+from millrace.formats.tables.format_options import NoForm
+from millrace.formats.tables.json_format import JsonTexts
+from millrace.formats.tables.json_reading import JsonValues
+from millrace.formats.tables.text_columns import SQL
 from millrace.relational import type_table
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import common_type
-from millrace.relational.functions.casts.values import caster
+from millrace.relational.functions.cast_values import caster
 from millrace.relational.nodes import Field
-from millrace.relational.type_table import ROWS, Family, TypeRow, family_of, parts_of, row_of, type_parts
+from millrace.relational.type_table import ROWS, Family, TypeRow, arrow_type, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python
-from millrace.table.sql.binding.implicit import fits
-from millrace.table.values.cells import row_texts
+from millrace.table.sql.binding.insert import fits
+from millrace.table.values.printed_tables import row_texts
 
 ABSTRACT: set[type[t.DataType]] = {
     t.AtomicType, t.NumericType, t.IntegralType, t.FractionalType, t._Sized, t._Precise, t.DescriptorType,

@@ -11,7 +11,7 @@ import pytest
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_arrow, to_arrow_scalar, to_python
 
 INT, STRING = t.IntType(), t.string()

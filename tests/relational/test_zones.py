@@ -13,7 +13,7 @@ from millrace.relational.casting import explicit_cast
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref
-from millrace.relational.zones import standard_name, zone_of, zone_or_gmt
+from millrace.relational.time_zones import standard_name, zone_of, zone_or_gmt
 
 WINTER = dt.datetime(2024, 1, 1)
 BERLIN = "Europe/Berlin"

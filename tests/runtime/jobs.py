@@ -10,16 +10,15 @@ from tests.programs import ListSource
 
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import decode
 from millrace.runtime.exchange.exchange import ACK, Packet
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
-from millrace.runtime.storage import MemoryStorage, SnapshotFiles, TaskId
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import MemoryStorage, SnapshotFiles, TaskId, epoch_and_run
 from millrace.runtime.tasks.worker import TaskCache, run_task
-from millrace.runtime.versions import epoch_and_run
 from millrace.testing.local import LocalEngine
 
 

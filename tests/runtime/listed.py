@@ -16,7 +16,7 @@ from millrace.common.source import (
     SourceReaderContext,
     SplitEnumeratorContext,
 )
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.source_base import QueueEnumerator
 
 
 @dataclass(frozen=True)

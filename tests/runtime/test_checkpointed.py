@@ -246,7 +246,7 @@ class Position(SourceFunction[int], CheckpointedFunction):
 
 @pytest.mark.parametrize(("limit", "capacity"), [(0, 10), (1, 10), (300, 10), (300, 1), (1_000, 10_000)])
 def test_a_source_goes_on_from_its_own_state(monkeypatch: pytest.MonkeyPatch, limit: int, capacity: int) -> None:
-    monkeypatch.setattr("millrace.connectors.function_reader.CAPACITY", capacity)
+    monkeypatch.setattr("millrace.connectors.source_function.CAPACITY", capacity)
     env = StreamExecutionEnvironment().set_parallelism(1)
     run = run_locally(env.add_source(Position(limit)), epoch_records=20, workers=3, seed=limit)
     assert run.collected == list(range(limit))
@@ -269,7 +269,7 @@ class Ahead(Position):
 
 
 def test_a_source_is_not_stopped_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.connectors.function_reader.CAPACITY", 5)
+    monkeypatch.setattr("millrace.connectors.source_function.CAPACITY", 5)
     env = StreamExecutionEnvironment().set_parallelism(1)
     run = run_locally(env.add_source(Ahead(200)), epoch_records=7, workers=2, seed=1)
     assert run.collected == list(range(200))

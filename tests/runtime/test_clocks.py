@@ -20,7 +20,7 @@ from millrace.runtime import clocks
 from millrace.runtime.clocks import now_millis, steady_millis, steady_of
 from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
+from millrace.runtime.operators.timestamps import AssignTimestampsOperator
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.testing import OperatorHarness, Status
 
@@ -44,9 +44,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     found = Machine()
-    times = SimpleNamespace(
-        time_ns=lambda: found.wall * 1_000_000, monotonic_ns=lambda: found.passed * 1_000_000
-    )
+    times = SimpleNamespace(time_ns=lambda: found.wall * 1_000_000, monotonic_ns=lambda: found.passed * 1_000_000)
     monkeypatch.setattr(clocks, "time", times)
     monkeypatch.setattr(clocks, "_BEGAN_MS", found.wall)
     return found

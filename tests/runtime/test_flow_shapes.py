@@ -43,7 +43,7 @@ from tests.seeds import seed_of
 from millrace.common.source import InputStatus, ReaderOutput, SourceReaderContext, SplitEnumeratorContext
 from millrace.common.time import Time
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.source_base import QueueEnumerator
 from millrace.datastream import (
     AsyncDataStream,
     DataStream,
@@ -62,7 +62,7 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TumblingEventTimeWindows
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.testing.flow import FlowEngine
 from millrace.testing.ledger import LedgerSink, read_ledger
 from millrace.testing.local import job_of, run_job
@@ -251,9 +251,7 @@ def window_join(world: World) -> DataStream:
 
 def window_join_expected(world: World) -> list[Any]:
     first = world.first
-    return [
-        (a, double(b)) for at, a in first for other, b in first if a[0] == b[0] and at // WINDOW == other // WINDOW
-    ]
+    return [(a, double(b)) for at, a in first for other, b in first if a[0] == b[0] and at // WINDOW == other // WINDOW]
 
 
 def side_outputs(world: World) -> DataStream:
@@ -456,9 +454,7 @@ def added(first: Pair, second: Pair) -> Pair:
 
 def windows_expected(world: World) -> list[Any]:
     ordered = sorted((time // WINDOW, pair) for time, pair in world.first)
-    return [
-        each for _, group in groupby(ordered, itemgetter(0)) for each in totals(pair for _, pair in group).items()
-    ]
+    return [each for _, group in groupby(ordered, itemgetter(0)) for each in totals(pair for _, pair in group).items()]
 
 
 class Call(AsyncFunction[Pair, Pair]):

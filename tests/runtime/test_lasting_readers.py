@@ -13,11 +13,11 @@ from tests.runtime.listed import LIVES, ListedEnumerator, ListedSource
 from millrace.common.source import SourceEvent
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.bases import epoch_protocol
+from millrace.runtime.bases.epoch_protocol import EpochPlan, SourceOrder
 from millrace.runtime.coordination import reading
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.reading import ReadingSnapshot
-from millrace.runtime.protocol import packed_splits
-from millrace.runtime.protocol.epoch import EpochPlan, SourceOrder
 
 
 def reading_job(splits: list[list[Any]], records: int | None = 1, parallelism: int = 1) -> Any:
@@ -169,7 +169,7 @@ def test_batch_mode_has_one_order_and_packs_it() -> None:
     assert len(pickle.dumps(plan)) < 25 * splits
     first, _ = source_orders(plan)
     assert first.splits == ()
-    assert [int(split.split_id) for split in packed_splits.unpack(first.packed)] == list(range(0, splits, 2))
+    assert [int(split.split_id) for split in epoch_protocol.unpack(first.packed)] == list(range(0, splits, 2))
     result = engine.coordinator.complete(plan, engine.tasks(plan)[0])
     assert sorted(collected(result)) == list(range(splits))
 

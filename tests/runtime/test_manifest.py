@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.jobs import Engine, job_of, numbers
 
+from millrace.runtime.bases.epoch_protocol import TaskAck
 from millrace.runtime.coordination.coordinator import ProtocolError
 from millrace.runtime.exchange.exchange import ACK, LostPacketError, Manifest, Packet, Tally, _digest, total
-from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.tasks.worker import TaskCache, run_task
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from millrace.runtime.pickling import dumps
+from millrace.runtime.storage import dumps
 
 
 @dataclass

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, count, record_batch
-from millrace.runtime.elements import Chunk
-from millrace.runtime.pieces import (
+from millrace.runtime.elements import (
     FIRST_ROWS,
     INTERVAL_MS,
     MOST_CALLED,
     PIECE_NANOSECONDS,
+    Chunk,
     Cutter,
     Midst,
     Pause,

@@ -13,7 +13,8 @@ from tests.runtime.jobs import Engine, job_of
 
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from millrace.connectors.generated_sources import DataGeneratorSource
+from millrace.connectors.source_base import RateLimiterStrategy
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CheckpointedFunction,
@@ -238,7 +239,7 @@ class Deaf(SourceFunction[int]):
 
 
 def test_a_function_that_does_not_listen_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.util.threads.GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("millrace.util.system.GRACE_SECONDS", 0.01)
     for _ in range(3):
         engine = endless(Deaf())
         assert numbers(engine, 1) == [1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.runtime.bases.spans import is_over
+from millrace.runtime.clocks import is_over
 
 
 @pytest.mark.parametrize(

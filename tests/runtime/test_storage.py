@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.runtime.storage import MemoryStorage
-from millrace.runtime.versions import NO_PAST, Past
+from millrace.runtime.storage import NO_PAST, MemoryStorage, Past
 
 
 def test_versions_are_copies() -> None:

@@ -14,9 +14,9 @@ from millrace.common.watermark_strategy import TimestampAssigner
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.window import TumblingEventTimeWindows
 from millrace.relational.sources import MAX_JUMP
+from millrace.runtime.clocks import CONFIRMED, JUMPS_METRIC, TimeJumps
 from millrace.runtime.elements import MIN_TIMESTAMP
-from millrace.runtime.operators.assign_timestamps import EventTime
-from millrace.runtime.time_jumps import CONFIRMED, JUMPS_METRIC, TimeJumps
+from millrace.runtime.operators.timestamps import EventTime
 from millrace.spark.jobs.listeners import left_out
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.testing import run_locally

@@ -1,10 +1,10 @@
 """Replays a simulation, or runs many.
 
-    python -m tests.simulation 4711 --trace
-    python -m tests.simulation 0-1999
-    python -m tests.simulation 17 --damage
-    python -m tests.simulation 17 --flow
-    python -m tests.simulation 17 --fault "driver dies" commit
+python -m tests.simulation 4711 --trace
+python -m tests.simulation 0-1999
+python -m tests.simulation 17 --damage
+python -m tests.simulation 17 --flow
+python -m tests.simulation 17 --fault "driver dies" commit
 """
 
 from __future__ import annotations

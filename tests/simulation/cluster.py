@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.faults import DiskError, DriverDied, WorkerDied
 
-from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.coordination.checkpoints import AtOnce
 from millrace.runtime.exchange.exchange import ACK, Packet
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.worker import StaleOrderError, TaskCache, run_task
-from millrace.spark.owners.orders import Orders, read
+from millrace.spark.workers.orders import Orders, read
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

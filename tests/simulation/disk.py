@@ -38,7 +38,7 @@ class Disk:
         self._world = world
 
     def open(self, uri: str) -> MemoryFolder:
-        """In the place of ``millrace.checkpoint.files.folder.open_folder``."""
+        """In the place of ``millrace.checkpoint.folder.open_folder``."""
         return MemoryFolder(self, uri)
 
     def write(self, path: str, pieces: Iterable[Any]) -> int:
@@ -121,7 +121,7 @@ class _Open:
 
 
 class MemoryFolder:
-    """A ``millrace.checkpoint.files.folder.Folder``."""
+    """A ``millrace.checkpoint.folder.Folder``."""
 
     def __init__(self, disk: Disk, uri: str) -> None:
         self.uri = uri.rstrip("/")

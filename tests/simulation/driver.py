@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from tests.simulation.faults import DriverDied
 from tests.simulation.programs import template
 
-from millrace.checkpoint.files.errors import RestoreError, SnapshotError
-from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.directory import CheckpointPlan, JobHome
+from millrace.checkpoint.folder import RestoreError, SnapshotError
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.common.jobs.job_status import JobStatus
-from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.common.jobs import JobStatus
+from millrace.common.state.storage import ExternalizedCheckpointRetention
+from millrace.runtime.bases.epoch_protocol import EpochPlan
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.coordination.restart_policies import FixedDelay
-from millrace.runtime.protocol.epoch import EpochPlan
-from millrace.spark.jobs.savepoints import SavepointRequest, answer, failed
+from millrace.runtime.coordination.restart import FixedDelay
+from millrace.spark.jobs.requests import SavepointRequest, answer, failed
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -225,4 +225,3 @@ def _short(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     cause = next((line for line in lines if line.startswith("cause:")), lines[0] if lines else "")
     return f"{type(error).__name__} {cause}".strip()
-

@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING
 from tests.simulation.cluster import EpochLost, Task
 from tests.simulation.faults import DiskError, DriverDied, WorkerDied
 
-from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.coordination.cleaning import AtOnce
-from millrace.runtime.coordination.flowing import flowing
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck, flowing
+from millrace.runtime.coordination.checkpoints import AtOnce
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, destination
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.runtime.tasks.task_cache import StaleOrderError
-from millrace.spark.owners.orders import Orders, read
+from millrace.runtime.tasks.worker import StaleOrderError
+from millrace.spark.workers.orders import Orders, read
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -149,10 +148,7 @@ class FlowCluster:
         if self._life is None:
             make = partial(FlowTask, most=self._most, nanos=lambda: self._now, late=self._late)
             self._life = Life(
-                {
-                    name: FlowWorker(name, self._load, self._storage, self._world.clock, make)
-                    for name in self._names
-                }
+                {name: FlowWorker(name, self._load, self._storage, self._world.clock, make) for name in self._names}
             )
         return self._life
 
@@ -259,5 +255,3 @@ class FlowCluster:
     def close(self) -> None:
         self._leave()
         self._orders.close()
-
-

@@ -1,4 +1,4 @@
-"""The files of parts, in the place of ``millrace.connectors.file_system.part_store``: a directory of names, behind
+"""The files of parts, in the place of ``millrace.connectors.file_system.part_files``: a directory of names, behind
 which lie contents that grow, are cut, renamed and deleted. A zombie does all that later, when the file may be another
 one's.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.faults import Violation
 
-from millrace.connectors.file_system.part_store import PartStore
+from millrace.connectors.file_system.part_files import PartStore
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -16,7 +16,7 @@ from millrace.common import Time
 from millrace.datastream import DataStream, EmbeddedRocksDBStateBackend, StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from millrace.graph.serialize import serialize
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 
 COUNT = 20
 FEW = 5

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.faults import Violation
 
 from millrace.checkpoint.directory import state_files
-from millrace.checkpoint.savepoints.metadata import Metadata, read_metadata
-from millrace.checkpoint.tasks.storage import ORDERS, stored_version
-from millrace.runtime.coordination.chains import TOGETHER
-from millrace.spark.owners.orders import KEPT
+from millrace.checkpoint.metadata import Metadata, read_metadata
+from millrace.checkpoint.task_storage import ORDERS, stored_version
+from millrace.runtime.coordination.snapshot import TOGETHER
+from millrace.spark.workers.orders import KEPT
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+    from millrace.runtime.bases.epoch_protocol import EpochOrder, EpochPlan
     from millrace.runtime.coordination.coordinator import Coordinator
-    from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan
 
 _CHECKPOINT = re.compile(r"^(?P<job>.+)/chk-\d+/_metadata$")
 _STATE = re.compile(r"^(?P<job>.+)/shared/(?P<file>.+)$")

@@ -21,24 +21,25 @@ from tests.simulation.flow_cluster import FlowCluster
 from tests.simulation.programs import PROGRAMS
 from tests.simulation.world import World
 
-from millrace.checkpoint import directory, home, restore, snapshot_files
-from millrace.common.jobs.job_status import JobStatus
-from millrace.connectors.file_system import committer, part, writer
-from millrace.connectors.file_system.hidden import is_of
-from millrace.connectors.owner import owner_of
-from millrace.runtime.coordination import chains, cleaning, commits, coordinator
-from millrace.runtime.operators import sink, source
+from millrace.checkpoint import directory, restore, snapshot_files
+from millrace.checkpoint import directory as home
+from millrace.common.jobs import JobStatus
+from millrace.connectors.file_system import file_committer, file_writer, part_files
+from millrace.connectors.file_system.part_files import is_of
+from millrace.connectors.sink_base import owner_of
+from millrace.runtime.coordination import checkpoints, commits, coordinator, snapshot
+from millrace.runtime.operators import sinks, source
 from millrace.runtime.state.disk.state import DiskState
-from millrace.runtime.tasks import stopwatch, wiring
-from millrace.spark.jobs import savepoints
-from millrace.spark.owners import orders
+from millrace.runtime.tasks import task_figures, wiring
+from millrace.spark.jobs import requests
+from millrace.spark.workers import orders
 
 MOST_DRIVERS = 60
-FOLDERS = (home, restore, snapshot_files, savepoints)
+FOLDERS = (home, restore, snapshot_files, requests)
 """Modules that open folders by their URIs."""
-MEASURING = (source, stopwatch, wiring)
+MEASURING = (source, task_figures, wiring)
 """Modules whose pieces, or what is read by what they take, would depend on the time that this takes."""
-LOGGING = (cleaning, commits, committer, directory, restore, sink)
+LOGGING = (checkpoints, commits, file_committer, directory, restore, sinks)
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,14 @@ def _run(world: World) -> Report:
 def _inside(world: World) -> Iterator[None]:
     """Files lie on the disk of the world, and state is compacted as often as it says."""
     replaced = [patch.object(module, "open_folder", world.disk.open) for module in FOLDERS]
-    replaced.append(patch.object(chains, "COMPACT_BYTES", world.compact_bytes))
-    replaced.append(patch.object(chains, "COMPACT_VERSIONS", world.compact_versions))
+    replaced.append(patch.object(snapshot, "COMPACT_BYTES", world.compact_bytes))
+    replaced.append(patch.object(snapshot, "COMPACT_VERSIONS", world.compact_versions))
     replaced.append(patch.object(coordinator, "SWEEP_MS", world.sweeps))
-    replaced += [patch.object(module, "part_store", lambda root: world.parts) for module in (committer, part, writer)]
-    replaced.append(patch.object(writer, "uuid", _Serial(world)))
+    replaced += [
+        patch.object(module, "part_store", lambda root: world.parts)
+        for module in (file_committer, part_files, file_writer)
+    ]
+    replaced.append(patch.object(file_writer, "uuid", _Serial(world)))
     replaced += [patch.object(module.logger, "disabled", True) for module in LOGGING]
     replaced.append(patch.object(orders, "INLINE", world.inline))
     replaced += [patch.object(module, "perf_counter_ns", world.endings.clock) for module in MEASURING]

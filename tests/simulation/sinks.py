@@ -12,10 +12,10 @@ from tests.simulation.part_files import encode
 from millrace.common.files.file_systems import locate
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
-from millrace.connectors.file_system.committer import FileCommitter
-from millrace.connectors.file_system.part import PendingFile
-from millrace.connectors.file_system.writer import WriterState
-from millrace.connectors.owner import epoch_of_name, owner_of
+from millrace.connectors.file_system.file_committer import FileCommitter
+from millrace.connectors.file_system.file_writer import WriterState
+from millrace.connectors.file_system.part_files import PendingFile
+from millrace.connectors.sink_base import epoch_of_name, owner_of
 
 
 @dataclass(frozen=True)

@@ -13,31 +13,30 @@ from tests.simulation.part_files import OpenPart
 from tests.simulation.simulation import simulate
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.connectors.file_system.part import RowPart
-from millrace.connectors.file_system.writer import FileWriter, WriterState
-from millrace.runtime import versions
-from millrace.runtime.coordination import chains
-from millrace.runtime.coordination.chains import Chains, TaskChain, TaskFiles
+from millrace.connectors.file_system.file_writer import FileWriter, WriterState
+from millrace.connectors.file_system.part_files import RowPart
+from millrace.runtime import storage
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination import snapshot
 from millrace.runtime.coordination.checkpoints import Checkpoints
 from millrace.runtime.coordination.commits import Commits
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.coordination.snapshot import Chains, TaskChain, TaskFiles
 from millrace.runtime.exchange import exchange
 from millrace.runtime.operators import source
+from millrace.runtime.operators.iteration import Loops
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.state.disk.backend import flush_all
 from millrace.runtime.state.disk.content import read_head, write_head
-from millrace.runtime.state.disk.draft import Draft
 from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.disk.write_batch import WriteBatch
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks import worker
-from millrace.runtime.tasks.between import Between
-from millrace.runtime.tasks.member import Member
+from millrace.runtime.tasks.member import BetweenEpochs, Member
 from millrace.runtime.tasks.wiring import Fork
-from millrace.spark.owners import orders
+from millrace.spark.workers import orders
 
 ENOUGH = 2_000
 """seeds, one of which must find it"""
@@ -100,7 +99,7 @@ def digest_of_any_run(edge: int, channel: int, target: int, number: int, run: in
 
 
 def same_for_all_runs(epoch: int, run: int) -> int:
-    return versions.version_of(epoch, 1)
+    return storage.version_of(epoch, 1)
 
 
 def takes_idle_tasks_for_new_ones(self: Chains) -> Any:
@@ -131,7 +130,7 @@ class HeldElsewhere:
     def __init__(self) -> None:
         self.lists: dict[Any, list[Any]] = {}
 
-    def create(self, between: Between, members: Any, working: Any) -> None:
+    def create(self, between: BetweenEpochs, members: Any, working: Any) -> None:
         _create_between(between, members, working)
         for member in between._members:
             member.fork._held = self.lists.setdefault((world().root, member.info.uid, member.subtask), [])
@@ -143,7 +142,7 @@ class HeldElsewhere:
             fork._send(tag, chunk)
 
 
-def settles_without_failing(self: Between) -> None:
+def settles_without_failing(self: BetweenEpochs) -> None:
     self._failure = None
     _settle(self)
 
@@ -188,7 +187,7 @@ class InPlace:
 
 
 _create, _snapshot_state, _open = FileWriter.__init__, FileWriter.snapshot_state, RowPart._open
-_create_between, _settle = Between.__init__, Between.settle
+_create_between, _settle = BetweenEpochs.__init__, BetweenEpochs.settle
 _firing = DiskState.firing
 _in_place, _elsewhere = InPlace(), HeldElsewhere()
 
@@ -218,22 +217,22 @@ MISTAKES: dict[str, Replaced] = {
     "does not look at the runs of packets": [(exchange, "_digest", digest_of_any_run)],
     "takes one run of a task for another": [
         (worker, "version_of", same_for_all_runs),
-        (chains, "version_of", same_for_all_runs),
+        (snapshot, "version_of", same_for_all_runs),
     ],
     "lets a late run find the order of another epoch": [(orders, "_path", lambda order: "orders/current")],
     "goes on with a task that has done what does not count": [(worker, "_is_clean", lambda live, own: True)],
     "touches sinks between epochs": [(Fork, "holding", lambda self: nullcontext())],
     "forgets what was held back between epochs": [(Fork, "release", lambda self: self._held.clear())],
     "keeps what was held back when the task is rebuilt": [
-        (Between, "__init__", lambda self, members, working: _elsewhere.create(self, members, working)),
+        (BetweenEpochs, "__init__", lambda self, members, working: _elsewhere.create(self, members, working)),
         (Fork, "release", lambda self: _elsewhere.release(self)),
     ],
     "takes what timers change between epochs for the work of the last one": [
         (DiskState, "_begin_draft", lambda self: True),
     ],
     "writes to the local store between epochs": [(DiskState, "firing", writes_what_timers_change)],
-    "forgets what was on its way to the local store when a timer fired": [(Draft, "__len__", lambda self: 0)],
-    "does not tell what went wrong between epochs": [(Between, "settle", settles_without_failing)],
+    "forgets what was on its way to the local store when a timer fired": [(WriteBatch, "__len__", lambda self: 0)],
+    "does not tell what went wrong between epochs": [(BetweenEpochs, "settle", settles_without_failing)],
     "forgets idle tasks when it goes on": [(Chains, "files", takes_idle_tasks_for_new_ones)],
     "forgets what is left of a poll": [(SourceOperator, "snapshot", without_what_is_left)],
     "lets each subtask hand on what is left of a poll": [(source, "has_id", lambda split: True)],

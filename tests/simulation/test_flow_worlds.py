@@ -10,9 +10,8 @@ import pytest
 from tests.seeds import IN_CI
 from tests.simulation.simulation import simulate_flow
 
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.runtime.exchange.backlog import Backlog
-from millrace.runtime.exchange.flow_writer import Credit
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.runtime.exchange.flow_writer import Backlog, Credit
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.storage import Written
 from millrace.runtime.tasks.flow import FlowTask, Frame
@@ -122,5 +121,3 @@ def noticed(seed: int) -> bool:
         return simulate_flow(seed).problem is not None
     except AssertionError:
         return True
-
-

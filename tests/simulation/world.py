@@ -21,7 +21,7 @@ from tests.simulation.promises import Promises
 from tests.simulation.stores import Ledger
 
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 
 ON_DISK = {"ticking": 0.5, "keeping": 0.2, "operators": 0.2}

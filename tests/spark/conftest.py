@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from millrace.common import Configuration
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import EpochResult
 from millrace.spark.jobs.listeners import (

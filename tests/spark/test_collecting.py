@@ -11,7 +11,7 @@ from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.data_stream import DataStream
-from millrace.runtime.protocol.results import ResultFile
+from millrace.runtime.bases.epoch_protocol import ResultFile
 
 LENGTH, COUNT = 100_000, 150
 """15 MB"""

@@ -19,7 +19,7 @@ from tests.spark.conftest import MakeEnvironment
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import MapFunction, RuntimeContext
 from millrace.spark.jobs import submit
-from millrace.spark.shipping.requirements import RequirementsError
+from millrace.spark.workers.provision import RequirementsError
 
 
 @pytest.fixture(params=["workers here", "workers elsewhere"])
@@ -142,9 +142,7 @@ def test_a_file_that_changed_between_two_jobs_is_read_anew(env: StreamExecutionE
     assert results(env, ReadsCachedFiles()) == [("newer", [])]
 
 
-def test_requirements_are_installed_from_a_folder(
-    env: StreamExecutionEnvironment, tmp_path: Path, unique: str
-) -> None:
+def test_requirements_are_installed_from_a_folder(env: StreamExecutionEnvironment, tmp_path: Path, unique: str) -> None:
     (tmp_path / "packages").mkdir()
     wheel(tmp_path / "packages", unique, "1.5")
     (tmp_path / "requirements.txt").write_text(f"{unique}==1.5\n")

@@ -9,7 +9,7 @@ import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import Types
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy

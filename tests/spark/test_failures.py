@@ -14,7 +14,7 @@ from tests.cep.pattern_jobs import COUNT, patterns
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import SuppressRestartsException
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment

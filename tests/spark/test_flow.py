@@ -19,17 +19,18 @@ from tests.spark.test_execution import endless, wait_for
 from tests.spark.test_residents import all_counts, counted
 
 from millrace.common import Duration, Encoder, Types, WatermarkStrategy
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.common.watermark_strategy import TimestampAssigner
-from millrace.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from millrace.connectors.generated_sources import DataGeneratorSource
+from millrace.connectors.source_base import RateLimiterStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
 from millrace.runtime.failure import JobFailedError
-from millrace.spark.flow.links import AHEAD_OF_TASK
-from millrace.spark.flow.owner import FlowOwner
-from millrace.spark.jobs.collected import AHEAD
+from millrace.spark.jobs.client import AHEAD
 from millrace.spark.jobs.deadline import EpochTimeoutError
+from millrace.spark.jobs.flow_carrier import AHEAD_OF_TASK
 from millrace.spark.jobs.submit import SparkJobClient
+from millrace.spark.workers.flow_owner import FlowOwner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

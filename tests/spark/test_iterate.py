@@ -11,7 +11,7 @@ from tests.spark.test_execution import endless
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.owners import orders
+from millrace.spark.workers import orders
 
 
 class Reached(KeyedProcessFunction):
@@ -20,9 +20,7 @@ class Reached(KeyedProcessFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
 
-    def process_element(
-        self, value: tuple[int, int], ctx: KeyedProcessFunction.Context
-    ) -> Iterator[tuple[int, int]]:
+    def process_element(self, value: tuple[int, int], ctx: KeyedProcessFunction.Context) -> Iterator[tuple[int, int]]:
         if not self.seen.value():
             self.seen.update(True)
             yield value

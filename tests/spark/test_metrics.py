@@ -8,7 +8,7 @@ from typing import Any
 from tests.spark.conftest import MakeEnvironment
 
 from millrace.common import Types, WatermarkStrategy
-from millrace.connectors.datagen import DataGeneratorSource
+from millrace.connectors.generated_sources import DataGeneratorSource
 from millrace.datastream.functions import MapFunction, RuntimeContext
 
 

@@ -13,7 +13,7 @@ from tests.spark.jobs.test_savepoints import numbering, printed, wanted
 from tests.testing.conformance import storages
 from tests.testing.conformance.storages import SqliteFiles
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import CustomCheckpointStorage, ExternalizedCheckpointRetention
 
 

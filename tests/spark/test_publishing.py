@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.conftest import MakeEnvironment
 
+from millrace.cluster import publishing
 from millrace.cluster.control import JobOverError
-from millrace.cluster.documents.codec import encode
-from millrace.cluster.documents.threads import FrameDocument
-from millrace.cluster.publishing import LocalControl, control, published_jobs
+from millrace.cluster.documents import FrameDocument
+from millrace.cluster.durable_files import encode
+from millrace.cluster.publishing import LocalControl, published_jobs
 from millrace.common import WatermarkStrategy
-from millrace.connectors.datagen import DataGeneratorSource
+from millrace.connectors.generated_sources import DataGeneratorSource
 from millrace.spark.tables.execute import QueryFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.udf import udf
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "FRESH_SECONDS", 0.0)
-    monkeypatch.setattr(control, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "MOST_SECONDS", 0.0)
 
 
 def slowly(value: int) -> int:

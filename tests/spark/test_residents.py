@@ -13,12 +13,12 @@ from tests.spark.conftest import MakeEnvironment, Watch
 from tests.spark.jobs.test_savepoints import COUNT, KEYS, numbering, printed, wanted
 from tests.spark.test_execution import endless, wait_for
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs import carriers
 from millrace.spark.jobs.deadline import EpochTimeoutError
-from millrace.spark.resident.carrier import NoRoomError
+from millrace.spark.jobs.resident_carrier import NoRoomError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

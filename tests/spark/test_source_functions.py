@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.spark.conftest import MakeEnvironment, Watch
 from tests.spark.test_execution import wait_for
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import KeyedProcessFunction, SourceFunction
 
 

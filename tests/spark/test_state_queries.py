@@ -11,7 +11,7 @@ from millrace.common import JobClient, Types
 from millrace.datastream import KeyedProcessFunction
 from millrace.datastream.functions import RuntimeContext
 from millrace.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from millrace.spark.jobs.queries import StateQueryError
+from millrace.spark.jobs.requests import StateQueryError
 
 KEYS = 7
 

@@ -13,7 +13,7 @@ from tests.spark.test_execution import endless, wait_for
 from tests.spark.test_graphs import written
 
 from millrace.common import Duration, Encoder, Types
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, TimeDomain
 from millrace.datastream.connectors.file_system import BucketAssigner, FileSink, FileSource, RollingPolicy, StreamFormat

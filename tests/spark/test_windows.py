@@ -10,8 +10,7 @@ from tests.runtime.windows.windowing import LATE, Show, ShowSorted, Total
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import Time, Types
-from millrace.common.watermark import WatermarkGenerator
-from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
+from millrace.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkStrategy
 from millrace.datastream.window import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,

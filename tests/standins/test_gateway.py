@@ -9,7 +9,7 @@ import pytest
 
 from millrace.common import Configuration
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.standins.no_java import NoJavaError
+from millrace.standins.java_gateway import NoJavaError
 from millrace.table import DataTypes, Module, StreamTableEnvironment, TableSchema
 from millrace.table.catalog import Catalog, CatalogBaseTable, CatalogDatabase, GenericInMemoryCatalog, ObjectPath
 from millrace.util.exceptions import DatabaseAlreadyExistException

@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.common import Row, Types
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.standins.stream_tests.collecting import _Keeper, _Part
+from millrace.standins.stream_tests.test_util import _Keeper, _Part
 from millrace.testing import run_locally
 
 

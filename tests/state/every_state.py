@@ -231,24 +231,36 @@ def every_state(env: StreamExecutionEnvironment) -> DataStream:
     right = stream.map(lambda value: value).uid("right").set_parallelism(1).key_by(key_of)
     aggregate = lambda stream, show: stream.aggregate(Mean(), show)
     process = lambda stream, show: stream.process(show)
-    return keyed.process(EveryState()).name("states").uid("states").union(
-        windowed("tumbling", TumblingEventTimeWindows.of(seconds(200)), aggregate),
-        windowed("sliding", SlidingEventTimeWindows.of(seconds(300), seconds(100)), aggregate),
-        windowed("daily", TumblingProcessingTimeWindows.of(Time.days(1)), aggregate),
-        windowed("reduced", TumblingEventTimeWindows.of(seconds(250)), lambda stream, show: stream.reduce(max, show)),
-        windowed("elements", TumblingEventTimeWindows.of(seconds(350)), process),
-        windowed("sessions", EventTimeSessionWindows.with_gap(seconds(60)), aggregate),
-        windowed("merging", EventTimeSessionWindows.with_gap(seconds(70)), process),
-        windowed(
-            "evicting",
-            TumblingEventTimeWindows.of(seconds(300)),
-            lambda stream, show: stream.evictor(CountEvictor.of(2)).process(show),
-        ),
-        windowed(
-            "counting", GlobalWindows.create(), lambda stream, show: stream.trigger(CountTrigger.of(4)).process(show)
-        ),
-        keyed.interval_join(right).between(seconds(-200), seconds(0)).process(Joined()).name("join").uid("join"),
-        keyed.reduce(lambda a, b: a + b).uid("sum").map(lambda value: ("sum", key_of(value), value)).uid("tagged sum"),
-        stream.rebalance().map(Positions()).name("positions").uid("positions"),
-        keyed.connect(rules.broadcast(Rules.rules)).process(Rules()).name("rules").uid("rules"),
+    return (
+        keyed.process(EveryState())
+        .name("states")
+        .uid("states")
+        .union(
+            windowed("tumbling", TumblingEventTimeWindows.of(seconds(200)), aggregate),
+            windowed("sliding", SlidingEventTimeWindows.of(seconds(300), seconds(100)), aggregate),
+            windowed("daily", TumblingProcessingTimeWindows.of(Time.days(1)), aggregate),
+            windowed(
+                "reduced", TumblingEventTimeWindows.of(seconds(250)), lambda stream, show: stream.reduce(max, show)
+            ),
+            windowed("elements", TumblingEventTimeWindows.of(seconds(350)), process),
+            windowed("sessions", EventTimeSessionWindows.with_gap(seconds(60)), aggregate),
+            windowed("merging", EventTimeSessionWindows.with_gap(seconds(70)), process),
+            windowed(
+                "evicting",
+                TumblingEventTimeWindows.of(seconds(300)),
+                lambda stream, show: stream.evictor(CountEvictor.of(2)).process(show),
+            ),
+            windowed(
+                "counting",
+                GlobalWindows.create(),
+                lambda stream, show: stream.trigger(CountTrigger.of(4)).process(show),
+            ),
+            keyed.interval_join(right).between(seconds(-200), seconds(0)).process(Joined()).name("join").uid("join"),
+            keyed.reduce(lambda a, b: a + b)
+            .uid("sum")
+            .map(lambda value: ("sum", key_of(value), value))
+            .uid("tagged sum"),
+            stream.rebalance().map(Positions()).name("positions").uid("positions"),
+            keyed.connect(rules.broadcast(Rules.rules)).process(Rules()).name("rules").uid("rules"),
+        )
     )

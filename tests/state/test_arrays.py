@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.values.columns import decode, encode
+from millrace.checkpoint.columns import decode, encode
 from millrace.common import Row, RowKind
-from millrace.state.arrays import arrays_of
-from millrace.state.plain import without_classes
-from millrace.state.shapes import Many, Nothing, Opaque, Pairs, Record, fields_of, shape_of, unify
+from millrace.state.open_savepoint import without_classes
+from millrace.state.state_columns import Many, Nothing, Opaque, Pairs, Record, arrays_of, fields_of, shape_of, unify
 
 UTC = datetime.timezone.utc
 

@@ -17,7 +17,7 @@ from millrace.common import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.state import KeyedStateBootstrapFunction, OperatorTransformation, SavepointWriter
 from millrace.state.diff import NOTHING, Difference, Example, StateDifference, compare_savepoints
-from millrace.state.opened import open_snapshot
+from millrace.state.open_savepoint import open_snapshot
 
 LONG, OBJECT = Types.LONG(), Types.PICKLED_BYTE_ARRAY()
 MANY = 1_000

@@ -17,7 +17,7 @@ from tests.state.oracle import KEYED, by_key, digest, mean, open_windows, sessio
 
 from millrace.state import SavepointReader, SavepointWriter
 from millrace.state.diff import compare_savepoints
-from millrace.state.opened import open_snapshot
+from millrace.state.open_savepoint import open_snapshot
 
 SAVEPOINTS = Path(__file__).parents[1] / "data" / "savepoints"
 VERSIONS = sorted(path.parent.name for path in SAVEPOINTS.glob("*/_metadata"))

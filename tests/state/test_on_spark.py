@@ -26,7 +26,7 @@ from millrace.state import (
     Timer,
 )
 from millrace.state.diff import compare_savepoints
-from millrace.state.opened import open_snapshot
+from millrace.state.open_savepoint import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

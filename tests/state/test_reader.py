@@ -16,9 +16,9 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import KEYS, RULES, Account, Memo, account, every_state, memo
 from tests.state.oracle import KEYED, by_key, mean, open_windows, sessions, timers
 
-import millrace.checkpoint.savepoints.state_files
-import millrace.state.opened
-from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError, SnapshotError
+import millrace.checkpoint.state_files
+import millrace.state.open_savepoint
+from millrace.checkpoint.folder import CorruptFileError, MissingFileError, SnapshotError
 from millrace.common import Types
 from millrace.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TimeWindow
@@ -321,18 +321,18 @@ def test_pandas_and_arrow_read_the_files_themselves(savepoint: Path) -> None:
 
 
 def test_files_are_read_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(millrace.checkpoint.savepoints.state_files, "ROWS_IN_A_FILE", 10)
+    monkeypatch.setattr(millrace.checkpoint.state_files, "ROWS_IN_A_FILE", 10)
     lists = ((key, value) for key in range(20) for value in range(3))
     descriptor = ListStateDescriptor("list", Types.TUPLE([Types.LONG(), Types.LONG()]))
     path = SavepointWriter.new().keyed_state("op", descriptor, lists, lambda pair: pair[0]).write(str(tmp_path / "s"))
     loaded: list[str] = []
-    read = millrace.state.opened.read_rows
+    read = millrace.checkpoint.state_files.read_rows
 
     def reading(folder: Any, file: Any) -> Any:
         loaded.append(file.path)
         return read(folder, file)
 
-    monkeypatch.setattr(millrace.state.opened, "read_rows", reading)
+    monkeypatch.setattr(millrace.state.open_savepoint, "read_rows", reading)
     view = SavepointReader.read(path, trust=True).keyed_state("op", "list")
     for iterate in (view.items, view.tables):
         loaded.clear()

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import every_state
 
-from millrace.checkpoint.files.folder import LocalFolder
-from millrace.checkpoint.files.stored_file import LocalFile
-from millrace.checkpoint.savepoints.metadata import Metadata, read_metadata, write_metadata
-from millrace.checkpoint.tasks.task_file import TaskFile, task_file
+from millrace.checkpoint.folder import LocalFolder
+from millrace.checkpoint.metadata import Metadata, read_metadata, write_metadata
+from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.task_file import TaskFile, task_file
 from millrace.cli.main import main
 from millrace.common import Types
 from millrace.datastream.state import (
@@ -28,8 +28,8 @@ from millrace.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from millrace.runtime.coordination.chains import TaskFiles
-from millrace.runtime.pickling import dumps
+from millrace.runtime.coordination.snapshot import TaskFiles
+from millrace.runtime.storage import dumps
 from millrace.state import PickledObject, SavepointReader, SavepointWriter
 
 OBJECT = Types.PICKLED_BYTE_ARRAY()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import COUNT, EveryState, Memo, every_state, key_of
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Time, Types
 from millrace.datastream import (
     AggregateFunction,
@@ -47,7 +47,7 @@ from millrace.state import (
     Timer,
 )
 from millrace.state.diff import compare_savepoints
-from millrace.state.opened import open_snapshot
+from millrace.state.open_savepoint import open_snapshot
 
 LONG, TEXT, OBJECT = Types.LONG(), Types.STRING(), Types.PICKLED_BYTE_ARRAY()
 TOTAL, MEMO = ValueStateDescriptor("total", LONG), ValueStateDescriptor("memo", LONG)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.table import TableEnvironment
-from millrace.table.catalogs.json_form import from_json, to_json
+from millrace.table.catalogs.file_catalog import from_json, to_json
 
 TABLE = (
     "CREATE TABLE t (id INT, day STRING, ts TIMESTAMP(3), twice AS id * 2, other INT, WATERMARK FOR ts AS ts, "

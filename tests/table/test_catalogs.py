@@ -22,7 +22,7 @@ from millrace.table.catalog import (
     ObjectIdentifier,
     ObjectPath,
 )
-from millrace.table.catalogs.paths import split_path
+from millrace.table.catalogs.objects import split_path
 from millrace.util import exceptions as errors
 
 SCHEMA = (

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.connectors.tables.messages.message_tables import MessageTables
 
-from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection
-from millrace.connectors.tables.values import register_values
+from millrace.connectors.jdbc.duckdb import FileConnection
+from millrace.connectors.tables.values_table import register_values
 from millrace.table import DataTypes
 from millrace.table.udf import AggregateFunction, AsyncScalarFunction, TableFunction, udaf, udf, udtf
 

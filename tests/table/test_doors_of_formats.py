@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 from tests.connectors.tables.messages.message_tables import MessageTables
 from tests.table.programs.running import changes_in
 
-from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.jdbc.duckdb import FileConnection
+from millrace.connectors.tables.values_table import clear_values, register_values
 
 UTC = dt.timezone.utc
 NANS = {"f": (0x7FC00000, 0xFFC00001, 0x7FC12345), "d": (0x7FF8000000000000, 0xFFF8000000000001, 0x7FF8000012345678)}

@@ -22,14 +22,13 @@ from tests.table.programs.running import changes_in
 
 from millrace.common import Row
 from millrace.common.typeinfo import Types
-from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.jdbc.duckdb import FileConnection
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import types as t
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import DataTypes, Schema, StreamTableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 UTC = dt.timezone.utc
@@ -134,7 +133,9 @@ def test_streams_of_rows(kind: Any, info: Any, values: list[Any], wanted: list[A
     declared = Schema.new_builder().column("a", kind).build()
     environment.create_temporary_view("s", environment.from_data_stream(made, declared))
     session = environment._session
-    plan = optimise(environment.sql_query("SELECT a, COUNT(*) FROM s GROUP BY a")._plan, surroundings_of(session))
+    plan = optimise_streaming(
+        environment.sql_query("SELECT a, COUNT(*) FROM s GROUP BY a")._plan, surroundings_of(session)
+    )
     add_to_program([plan], streams._program, options_of(session))
     found: dict[Any, int] = {}
     for kind_of_row, row in changes_in(run_locally(streams).collected, plan.schema, tuple):

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from tests.table.planner.test_changing_values import changes
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.table import DataTypes, EnvironmentSettings, TableEnvironment
 from millrace.table.udf import AggregateFunction, TableFunction, udaf, udf, udtf
 

@@ -30,11 +30,11 @@ from millrace.table import (
     TableEnvironment,
     TableSchema,
 )
-from millrace.table.descriptions.descriptors import Rowtime
-from millrace.table.descriptions.descriptors import Schema as OldSchema
+from millrace.table.catalogs.legacy_schema import Rowtime
+from millrace.table.catalogs.legacy_schema import Schema as OldSchema
 from millrace.table.expressions import col, lit
 from millrace.table.planner.engine import StreamingEngine
-from millrace.table.sessions.results import query_result
+from millrace.table.sessions.table_result import query_result
 from millrace.util.exceptions import TableException
 
 

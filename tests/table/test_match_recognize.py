@@ -81,9 +81,7 @@ def test_patterns_beyond_flink_have_the_meaning_of_the_standard(environment: Tab
         "MEASURES A.price AS p ALL ROWS PER MATCH PATTERN (A B) DEFINE B AS TRUE",
     ],
 )
-def test_expressions_beyond_flink_have_the_meaning_of_the_standard(
-    environment: TableEnvironment, clauses: str
-) -> None:
+def test_expressions_beyond_flink_have_the_meaning_of_the_standard(environment: TableEnvironment, clauses: str) -> None:
     assert match_of(environment, clauses).standard
 
 
@@ -217,7 +215,7 @@ def test_the_table_api_says_what_is_wrong(environment: TableEnvironment) -> None
 
 
 def test_a_compiled_plan_is_the_same_again(environment: TableEnvironment) -> None:
-    from millrace.table.plans.plan_json import read, written
+    from millrace.table.planner.plan_json import read, written
 
     plan = environment.sql_query(query("MEASURES CLASSIFIER() AS c PATTERN (A (B | C)+) DEFINE B AS TRUE"))._plan
     (node,) = find(plan, Match)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.table.descriptions.descriptors import Schema
+from millrace.table.catalogs.legacy_schema import Schema
 from millrace.table.types import DataTypes
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.table.planner.programs import changelog, final
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.values import clear_values, register_values, results_of
+from millrace.connectors.tables.values_table import clear_values, register_values, results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import Table, TableEnvironment
 from millrace.table.expressions import (
     CURRENT_RANGE,
@@ -27,8 +27,8 @@ from millrace.table.expressions import (
     not_,
     row_interval,
 )
+from millrace.table.planner.engine import add_to_program
 from millrace.table.planner.plan import Options
-from millrace.table.planner.streaming import add_to_program
 from millrace.table.udf import AggregateFunction, TableAggregateFunction, udaf, udf, udtaf, udtf
 from millrace.table.values.arrow_tables import remaining
 from millrace.table.window import Over, Session, Slide, Tumble
@@ -206,7 +206,7 @@ def test_from_a_source_into_a_sink(t_env: TableEnvironment) -> None:
     grouped = numbers.group_by((n % 2).alias("odd")).select(col("odd"), n.sum)
     plans = [grouped.insert_into("sums")._plan]
     environment = StreamExecutionEnvironment()
-    add_to_program([optimise(plan, Surroundings(1)) for plan in plans], environment._program, Options())
+    add_to_program([optimise_streaming(plan, Surroundings(1)) for plan in plans], environment._program, Options())
     run_locally(environment)
     written = results_of("default_catalog.default_database.sums")
     clear_values()

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from millrace.common import Configuration
-from millrace.connectors.tables.values import ValuesFactory, clear_values, register_values
+from millrace.connectors.tables.values_table import ValuesFactory, clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.formats import FormatContext
-from millrace.relational.sources import TableContext, TableSink, TableSource
+from millrace.relational.sources import FormatContext, TableContext, TableSink, TableSource
 from millrace.table import (
     DataTypes,
     EnvironmentSettings,
@@ -23,7 +22,7 @@ from millrace.table import (
     StreamTableEnvironment,
     TableDescriptor,
 )
-from millrace.table.plans.plan_reference import PlanReference
+from millrace.table.planner.compiled_plan import PlanReference
 from millrace.table.sessions.factories import register_factory
 from millrace.util.exceptions import TableException
 

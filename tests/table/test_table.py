@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.relational.nodes.text import plan_text
+from millrace.relational.rules.plan_text import plan_text
 from millrace.table import DataTypes, Table, TableEnvironment
 from millrace.table.expressions import (
     CURRENT_ROW,

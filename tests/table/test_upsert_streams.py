@@ -13,10 +13,9 @@ from tests.table.programs.running import changes_in
 from millrace.common import Configuration, RowKind, Types
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import ChangelogMode, DataTypes, Schema, StreamTableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 KEYED = (
@@ -37,7 +36,7 @@ def content(query: str, changes: Sequence[Upsert], parallelism: int = 1) -> Coun
     rows = [Row.of_kind(kind, name, score) for kind, name, score in changes]
     stream = streams.from_collection(rows, Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
     tables.create_temporary_view("people", tables.from_changelog_stream(stream, KEYED, ChangelogMode.upsert()))
-    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables._session))
+    plan = optimise_streaming(tables.sql_query(query)._plan, surroundings_of(tables._session))
     add_to_program([plan], streams._program, options_of(tables._session))
     return final(changes_in(run_locally(streams).collected, plan.schema))
 
@@ -51,7 +50,7 @@ def test_a_stream_of_changes_that_come_twice_is_put_right_by_its_key() -> None:
     rows = [Row.of_kind(kind, "Alice", score) for kind, score in zip(kinds, [1, 1, 2, 2])]
     stream = streams.from_collection(rows, Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
     tables.create_temporary_view("people", tables.from_changelog_stream(stream, KEYED))
-    plan = optimise(tables.sql_query("SELECT SUM(score) FROM people")._plan, surroundings_of(tables._session))
+    plan = optimise_streaming(tables.sql_query("SELECT SUM(score) FROM people")._plan, surroundings_of(tables._session))
     add_to_program([plan], streams._program, options_of(tables._session))
     assert final(changes_in(run_locally(streams).collected, plan.schema)) == Counter({(2,): 1})
 

@@ -13,10 +13,9 @@ from tests.table.programs.running import changes_in
 from millrace.common import Configuration, RowKind, Types
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import StreamTableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 EXACT = Context(prec=60)
@@ -49,7 +48,7 @@ def test_sums_of_long_decimals(seed: int) -> None:
     stream = streams.from_collection(changes, Types.ROW_NAMED(["k", "d"], [Types.STRING(), Types.STRING()]))
     tables.create_temporary_view("t", tables.from_changelog_stream(stream))
     query = f"SELECT k, CAST(SUM(CAST(d AS DECIMAL(38, {scale}))) AS STRING) FROM t GROUP BY k"
-    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables._session))
+    plan = optimise_streaming(tables.sql_query(query)._plan, surroundings_of(tables._session))
     add_to_program([plan], streams._program, options_of(tables._session))
     found = final(changes_in(run_locally(streams).collected, plan.schema))
     assert {(k, None if text is None else Decimal(text)) for k, text in found} == set(expected)
@@ -69,6 +68,6 @@ def test_unnest_without_another_table(query: str, rows: list[tuple[object, ...]]
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
     tables = StreamTableEnvironment.create(streams)
-    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables._session))
+    plan = optimise_streaming(tables.sql_query(query)._plan, surroundings_of(tables._session))
     add_to_program([plan], streams._program, options_of(tables._session))
     assert final(changes_in(run_locally(streams).collected, plan.schema)) == Counter(rows)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.connectors.tables.messages.message_tables import MessageTables
 
-from millrace.connectors.tables.values import clear_values, register_values, results_of
+from millrace.connectors.tables.values_table import clear_values, register_values, results_of
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.util.exceptions import TableException
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.common.functions.adapt import as_filter, as_flat_map, as_map, as_reduce
+from millrace.common.functions.callables import as_filter, as_flat_map, as_map, as_reduce
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import functions as f
@@ -16,7 +16,7 @@ from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.datastream.window import TimeWindow, TumblingEventTimeWindows
-from millrace.runtime.operators.map import MapOperator
+from millrace.runtime.operators.one_input_operators import MapOperator
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 
 LIFE: list[str] = []

@@ -17,8 +17,8 @@ from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import Ledger, LedgerEntry, LedgerSink, read_ledger, run_locally
-from millrace.testing.connectors.driver import Driver, Point
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.runtime import SinkRun
+from millrace.testing.connectors.sink_driver import Driver, Point
 
 ROOT = Path(__file__).parents[2]
 KILLS = 8

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from millrace.common.functions.adapt import as_map
+from millrace.common.functions.callables import as_map
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction, RuntimeContext
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.map import MapOperator
-from millrace.runtime.operators.process import KeyedProcessOperator
+from millrace.runtime.operators.one_input_operators import KeyedProcessOperator, MapOperator
 from millrace.testing import (
     Element,
     EndInput,

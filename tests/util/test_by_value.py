@@ -11,7 +11,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from millrace.checkpoint.values.classes import fields_of
+from millrace.checkpoint.classes import fields_of
 from millrace.util.by_value import pickled_by_value
 
 
@@ -38,7 +38,7 @@ def local_dataclass() -> Any:
 def test_a_dataclass_that_travels_knows_which_fields_have_defaults() -> None:
     """In another process: in this one cloudpickle finds the class that it has written."""
     program = (
-        "import pickle, sys, dataclasses; from millrace.checkpoint.values.classes import fields_of; "
+        "import pickle, sys, dataclasses; from millrace.checkpoint.classes import fields_of; "
         "read = pickle.loads(sys.stdin.buffer.read()); found = fields_of(read); "
         "print(found['owner'], found['currency'](), found['notes'](), "
         "dataclasses.fields(read)[0].default is dataclasses.MISSING)"

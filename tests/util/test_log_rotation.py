@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cluster.processes.running import environment
 
-from millrace.configuration.log_limits import log_limits
-from millrace.util.log_rotation import LogLimits, cut, keep_own_short, log_of, turn_over
+from millrace.configuration.files import log_limits
+from millrace.util.logs import LogLimits, cut, keep_own_short, log_of, turn_over
 
 
 def test_older_files_have_numbers_and_the_last_goes(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_no_line_is_lost_while_it_turns_over(tmp_path: Path) -> None:
 
 def test_a_process_keeps_its_own_short(tmp_path: Path) -> None:
     code = (
-        "import time\nfrom pathlib import Path\nfrom millrace.util.log_rotation import LogLimits, keep_own_short\n"
+        "import time\nfrom pathlib import Path\nfrom millrace.util.logs import LogLimits, keep_own_short\n"
         "keep_own_short(['a.out', 'a.log'], LogLimits(10, 2), 0.01)\n"
         "print('long enough', flush=True)\n"
         "while not Path('a.out.1').exists(): time.sleep(0.01)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.util.modules import entered
+from millrace.util.names import entered
 
 
 def test_what_is_decorated_stays_what_it_is_and_is_found_under_all_its_keys() -> None:

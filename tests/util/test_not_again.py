@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from millrace.util.not_again import NotAgain
+from millrace.util.logs import NotAgain
 
 
 def record(text: str) -> logging.LogRecord:

@@ -9,9 +9,9 @@ import sys
 import psutil
 import pytest
 
-from millrace.util import parent_death
+from millrace.util import system
 
-pytestmark = pytest.mark.skipif(not parent_death.is_told(), reason="this system does not tell")
+pytestmark = pytest.mark.skipif(not system.has_parent_death_signal(), reason="this system does not tell")
 
 SECONDS = 60
 PARENT = """

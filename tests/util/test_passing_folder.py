@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from millrace.util.passing_folder import new_folder, remove_left
-from millrace.util.processes import started_at
+from millrace.util.folders import new_folder, remove_left
+from millrace.util.system import started_at
 
 CODE = """
 import os, signal, sys
-from millrace.util.passing_folder import scratch_folder
+from millrace.util.folders import scratch_folder
 open(os.path.join(scratch_folder(), "blockmgr"), "w").close()
 if os.fork() == 0:
     sys.exit()

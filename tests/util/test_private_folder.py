@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.util.private_folder import NotPrivateError, check_file, check_shared, make_private, make_shared
+from millrace.util.folders import NotPrivateError, check_file, check_shared, make_private, make_shared
 
 
 @pytest.fixture(params=[0o000, 0o002, 0o022])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from millrace.checkpoint.files.folder import LocalFolder
-from millrace.cluster.places import durable
-from millrace.util.room import few_descriptors, no_room, write_all
+from millrace.checkpoint.folder import LocalFolder
+from millrace.cluster import durable_files
+from millrace.util.system import few_descriptors, no_room, write_all
 
 LIMIT = 64 << 10
 MUCH = b"x" * (LIMIT * 2)
@@ -39,16 +39,16 @@ def write_new_state(folder: Path) -> None:
 
 
 def write_durably(folder: Path) -> None:
-    durable.write_file(str(folder / "state"), MUCH)
+    durable_files.write_file(str(folder / "state"), MUCH)
 
 
 def copy(folder: Path) -> None:
     with open(folder.parent / "source", "rb") as source:
-        durable.copy_file(source, str(folder / "state"))
+        durable_files.copy_file(source, str(folder / "state"))
 
 
 def write_folder(folder: Path) -> None:
-    durable.write_folder(str(folder / "state"), {"a": b"", "b": MUCH})
+    durable_files.write_folder(str(folder / "state"), {"a": b"", "b": MUCH})
 
 
 WRITES: list[Callable[[Path], None]] = [write_state, write_new_state, write_durably, copy, write_folder]
@@ -81,7 +81,7 @@ def test_a_line_is_not_lost_in_silence(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"x" * (LIMIT - 3))
     with little_room(), pytest.raises(OSError, match=f"'{path}'"):
-        durable.append_line(str(path), b"a line")
+        durable_files.append_line(str(path), b"a line")
 
 
 def test_all_is_written_to_a_pipe_that_takes_parts() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.util.similar import did_you_mean
+from millrace.util.names import did_you_mean
 
 
 def test_a_close_name_is_proposed() -> None:

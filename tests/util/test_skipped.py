@@ -8,9 +8,9 @@ from typing import Any
 
 from millrace.common.source import ReaderOutput
 from millrace.common.typeinfo import Types
-from millrace.connectors.file_system.reader import FileSourceReader
-from millrace.connectors.file_system.split import FileSplit
-from millrace.formats.csv_messages import CsvRowDeserializationSchema
+from millrace.connectors.file_system.file_source import FileSourceReader
+from millrace.connectors.file_system.file_stream import FileSplit
+from millrace.formats.csv import CsvRowDeserializationSchema
 from millrace.formats.json import JsonLinesFormat, JsonRowDeserializationSchema
 from millrace.util.skipped import counting_skipped, record_skipped
 

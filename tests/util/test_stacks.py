@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from millrace.util.stacks import Sample, Thread, place_in, processor_ns, sample, stack, stacks
+from millrace.util.tracebacks import Sample, Thread, place_in, processor_ns, sample, stack, stacks
 
 
 def waits(until: threading.Event) -> None:

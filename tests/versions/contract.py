@@ -24,8 +24,8 @@ from pyspark.sql.functions import pandas_udf
 from millrace.common import Configuration, Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.owners.frames import Call
 from millrace.spark.sessions.session import local_session
+from millrace.spark.workers.frames import Call
 
 COUNT, KEYS = 200, 10
 

@@ -14,7 +14,7 @@ import pyspark
 import pytest
 from pyspark import daemon, worker
 
-from millrace.spark.owners import handover
+from millrace.spark.workers import pipe
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".spark-versions"
@@ -61,39 +61,39 @@ def test_the_installed_version_keeps_the_contract() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("minor", [minor for minor in handover.KNOWN if minor != INSTALLED])
+@pytest.mark.parametrize("minor", [minor for minor in pipe.KNOWN_WORKERS if minor != INSTALLED])
 def test_other_versions_keep_the_contract(minor: str) -> None:
     check(contract([installed(minor)]), minor)
 
 
 def test_the_known_versions_begin_with_the_oldest_one_allowed() -> None:
     (allowed,) = re.findall(r'"pyspark>=([\d.]+),<(\d+)"', (ROOT / "pyproject.toml").read_text())
-    assert handover.KNOWN[0] == allowed[0]
-    assert INSTALLED in handover.KNOWN
-    assert all(int(minor.split(".")[0]) < int(allowed[1]) for minor in handover.KNOWN)
+    assert pipe.KNOWN_WORKERS[0] == allowed[0]
+    assert INSTALLED in pipe.KNOWN_WORKERS
+    assert all(int(minor.split(".")[0]) < int(allowed[1]) for minor in pipe.KNOWN_WORKERS)
 
 
 def test_a_version_that_nobody_knows_uses_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "4.99.0")
     monkeypatch.setattr(worker, "main", worker.main)
     before = worker.main
-    handover.watch_workers()
+    pipe.watch_workers()
     assert worker.main is before
-    assert handover.files() is None
+    assert pipe.worker_files() is None
 
 
-@pytest.mark.parametrize("version", handover.KNOWN)
+@pytest.mark.parametrize("version", pipe.KNOWN_WORKERS)
 def test_of_a_known_version_workers_note_their_files(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Any] = []
 
     def main(infile: Any, outfile: Any) -> None:
-        called.append((infile, outfile, handover.files()))
+        called.append((infile, outfile, pipe.worker_files()))
 
     monkeypatch.setattr(pyspark, "__version__", f"{version}.7")
     monkeypatch.setattr(worker, "main", main)
     monkeypatch.setattr(daemon, "worker_main", main, raising=False)  # as in 4.1
-    monkeypatch.setattr(handover, "_files", None)
-    handover.watch_workers()
+    monkeypatch.setattr(pipe, "_files", None)
+    pipe.watch_workers()
     worker.main("in", "out")
     daemon.worker_main("from", "to")
     assert called == [("in", "out", ("in", "out")), ("from", "to", ("from", "to"))]
@@ -104,5 +104,5 @@ def test_the_daemon_of_another_worker_is_left_alone(monkeypatch: pytest.MonkeyPa
     planner = object()
     monkeypatch.setattr(worker, "main", worker.main)
     monkeypatch.setattr(daemon, "worker_main", planner, raising=False)
-    handover.watch_workers()
+    pipe.watch_workers()
     assert daemon.worker_main is planner

@@ -48,7 +48,9 @@ TOPICS = {
     ),
     "Chance": (
         Entry("rand", "RAND(1)", "a DOUBLE from 0 to below 1, the same in each run with a seed", varies="0 to 1"),
-        Entry("randInteger", "RAND_INTEGER(1, 10)", "a whole number from 0 to below the last argument", varies="0 to 9"),
+        Entry(
+            "randInteger", "RAND_INTEGER(1, 10)", "a whole number from 0 to below the last argument", varies="0 to 9"
+        ),
         Entry("uuid", "CHAR_LENGTH(UUID())", "a random UUID as text, here its length"),
     ),
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from millrace.connectors.tables.filesystem.formats.messages import CSV_HEADER
-from millrace.formats.tables.registry import format_factory, format_names
+from millrace.connectors.file_system.table.line_formats import CSV_HEADER
+from millrace.formats.tables.format_options import format_factory, format_names
 from millrace.relational.sources import TableFactory
 from millrace.table.sessions.factories import Connectors
 

@@ -14,7 +14,7 @@ from scripts.without_spark import without_spark
 
 from millrace.table import EnvironmentSettings, ResultKind, TableEnvironment
 from millrace.table.sql import statements as s
-from millrace.table.sql.parser import parse_script
+from millrace.table.sql.grammar.parser import parse_script
 
 from .entry import Entry
 

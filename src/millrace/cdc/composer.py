@@ -1,27 +1,95 @@
-"""From a pipeline's description to a program of streams."""
+"""From a pipeline's description to a program of streams, or to the text of ``--dry-run``, which has no secret in it."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from millrace.cdc.definition.model import Pipeline
-from millrace.cdc.operators.schema_operator import SchemaOperator
-from millrace.cdc.operators.transforming import Transforming
-from millrace.cdc.rules.functions import find_functions
-from millrace.cdc.rules.names import Surroundings
-from millrace.cdc.rules.routing import Router, router
-from millrace.cdc.rules.transforms import Rule, rules_of
-from millrace.cdc.schemas.behaving import Policy
-from millrace.cdc.sinks.base import PipelineSink
-from millrace.cdc.sinks.known import sink_of
-from millrace.cdc.sources.base import PipelineSource
-from millrace.cdc.sources.known import source_of
+from millrace.cdc import pipeline_file
+from millrace.cdc.database_sink import DatabasePipelineSink
+from millrace.cdc.database_sources import MySqlPipelineSource, PostgresPipelineSource
+from millrace.cdc.elements import PipelineSink, PipelineSource
+from millrace.cdc.file_sinks import FilesPipelineSink, PrintingSink
+from millrace.cdc.kafka_sink import KafkaPipelineSink
+from millrace.cdc.pipeline_file import End, Pipeline
+from millrace.cdc.pipeline_operators import SchemaOperator, Transforming
+from millrace.cdc.schema_evolution import Policy
+from millrace.cdc.table_selection import Router, router
+from millrace.cdc.transforms import PipelineSurroundings, Rule, rules_of
+from millrace.cdc.user_functions import find_functions
+from millrace.cdc.values_source import ValuesSource
 from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import Types
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from millrace.table.settings.table_config import TableConfig
+from millrace.table.sessions.table_settings import TableConfig
+from millrace.util.names import did_you_mean
+from millrace.util.secrets import mask_options
+
+_SOURCES: Mapping[str, Callable[[End], PipelineSource]] = {
+    "postgres": PostgresPipelineSource,
+    "mysql": MySqlPipelineSource,
+    "values": ValuesSource,
+}
+_NEAR_SOURCES = {"postgresql": "postgres", "mariadb": "mysql", "postgres-cdc": "postgres", "mysql-cdc": "mysql"}
+_REFUSED_SOURCES = ("oracle", "sqlserver", "mongodb", "db2", "oceanbase", "tidb", "vitess", "fluss")
+
+
+def source_of(pipeline: Pipeline) -> PipelineSource:
+    """:raises PipelineError: there is no such source, or its options are wrong."""
+    make = _SOURCES.get(pipeline.source.type)
+    if make is None:
+        _unknown_source(pipeline.source)
+    return make(pipeline.source)
+
+
+def _unknown_source(end: End) -> NoReturn:
+    kind = end.type
+    if kind in _REFUSED_SOURCES:
+        end.block.fail(
+            f"Millrace captures no {kind}; nearest: Debezium's connector for it writes to Kafka, and a job in SQL "
+            "reads that by 'connector' = 'kafka' with 'format' = 'debezium-json'",
+            "type",
+        )
+    near = f", did you mean '{_NEAR_SOURCES[kind]}'?" if kind in _NEAR_SOURCES else did_you_mean(kind, _SOURCES)
+    end.block.fail(f"there is no source of type {kind}{near}; there are {', '.join(_SOURCES)}", "type")
+
+
+_SINKS: Mapping[str, Callable[[Pipeline], PipelineSink]] = {
+    "kafka": KafkaPipelineSink,
+    "postgres": DatabasePipelineSink,
+    "mysql": DatabasePipelineSink,
+    "jdbc": DatabasePipelineSink,
+    "filesystem": FilesPipelineSink,
+    "values": lambda pipeline: PrintingSink(pipeline.sink),
+    "print": lambda pipeline: PrintingSink(pipeline.sink),
+}
+_NEAR_SINKS = {"postgresql": "postgres", "mariadb": "mysql", "files": "filesystem", "file": "filesystem"}
+_LAKES = "nearest: 'filesystem' with 'format: parquet', or 'kafka' and the connector of the lake behind it"
+_STORES = "nearest: 'kafka' with 'debezium-json', which the store loads by itself"
+_REFUSED_SINKS: Mapping[str, str] = {
+    **dict.fromkeys(("paimon", "iceberg", "hudi", "fluss"), _LAKES),
+    **dict.fromkeys(("doris", "starrocks", "maxcompute", "oceanbase", "dws"), _STORES),
+    "elasticsearch": "nearest: 'kafka', and a job in SQL from there to 'opensearch' or 'elasticsearch-7'",
+}
+
+
+def sink_of(pipeline: Pipeline) -> PipelineSink:
+    """:raises PipelineError: there is no such sink, or its options are wrong."""
+    make = _SINKS.get(pipeline.sink.type)
+    if make is None:
+        _unknown_sink(pipeline)
+    return make(pipeline)
+
+
+def _unknown_sink(pipeline: Pipeline) -> NoReturn:
+    kind, block = pipeline.sink.type, pipeline.sink.block
+    if kind in _REFUSED_SINKS:
+        block.fail(f"Millrace writes no sink of type {kind}; {_REFUSED_SINKS[kind]}", "type")
+    near = f", did you mean '{_NEAR_SINKS[kind]}'?" if kind in _NEAR_SINKS else did_you_mean(kind, _SINKS)
+    block.fail(f"there is no sink of type {kind}{near}; there are {', '.join(_SINKS)}", "type")
+
 
 INTERVAL = "execution.checkpointing.interval"
 DEFAULT_INTERVAL = "3s"
@@ -37,12 +105,12 @@ class Composed:
     sink: PipelineSink
     rules: tuple[Rule, ...]
     router: Router
-    surroundings: Surroundings
+    surroundings: PipelineSurroundings
 
 
 def compose(pipeline: Pipeline) -> Composed:
     """:raises PipelineError: a rule, an option or a function is wrong."""
-    surroundings = Surroundings(find_functions(pipeline.functions), pipeline.zone or _system_zone())
+    surroundings = PipelineSurroundings(find_functions(pipeline.functions), pipeline.zone or _system_zone())
     rules, routes = rules_of(pipeline), router(pipeline)
     if pipeline.by_table is False:
         pipeline.sink.block.fail(
@@ -97,3 +165,53 @@ class _Names:
 
 def _system_zone() -> str:
     return TableConfig(Configuration(), Configuration()).get_local_timezone()
+
+
+def plan_text(composed: Composed) -> str:
+    """Lines for people."""
+    return "\n".join(_lines(composed))
+
+
+def _lines(composed: Composed) -> Iterator[str]:
+    pipeline = composed.pipeline
+    yield f"pipeline: {pipeline.name}"
+    yield f"  parallelism: {pipeline.parallelism}"
+    yield f"  runtime mode: {'BATCH' if pipeline.batch else 'STREAMING'}"
+    yield f"  time zone: {composed.surroundings.zone}"
+    yield from _settings(pipeline)
+    yield from _end("source", pipeline.source)
+    for number, each in enumerate(pipeline.transforms, 1):
+        yield f"transform {number}: {each.source_table}{_said(each.description)}"
+        yield f"  projection: {each.projection or '*'}"
+        if each.filter:
+            yield f"  filter: {each.filter}"
+        for title, names in (("primary keys", each.primary_keys), ("partition keys", each.partition_keys)):
+            if names:
+                yield f"  {title}: {', '.join(names)}"
+        if each.table_options:
+            yield f"  table options: {', '.join(f'{name}={text}' for name, text in each.table_options.items())}"
+        if each.soft_delete:
+            yield "  deletions: kept as rows (SOFT_DELETE)"
+    for number, route in enumerate(pipeline.routes, 1):
+        symbol = f" ({route.replace_symbol} is the table's name)" if route.replace_symbol else ""
+        yield f"route {number}: {route.source_table} -> {route.sink_table}{symbol}{_said(route.description)}"
+    for function in composed.surroundings.functions.values():
+        yield f"function: {function.name} returns {function.result}"
+    left_out = [kind for kind in pipeline_file.ALL if kind not in pipeline.accepted]
+    yield f"schema changes: {pipeline.behavior.value}{', without ' + ', '.join(left_out) if left_out else ''}"
+    yield from _end("sink", pipeline.sink)
+
+
+def _settings(pipeline: Pipeline) -> Iterator[str]:
+    for name, text in mask_options(pipeline.settings).items():
+        yield f"  {name}: {text}"
+
+
+def _end(title: str, end: End) -> Iterator[str]:
+    yield f"{title}: {end.type}{_said(end.name)}"
+    for name, text in mask_options(end.options).items():
+        yield f"  {name}: {text}"
+
+
+def _said(text: str | None) -> str:
+    return f" ({text})" if text else ""

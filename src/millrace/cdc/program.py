@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from millrace.cdc.composer import build, compose
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import read_pipeline
+from millrace.cdc.pipeline_file import read_pipeline
+from millrace.cdc.yaml_tree import PipelineError
 
 WRONG_FILE = 2
 """exit code, as of wrong options"""

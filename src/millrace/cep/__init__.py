@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from millrace.cep.cep import CEP
-from millrace.cep.discoverers import (
+from millrace.cep.dynamic_patterns import (
+    DynamicPatternStream,
     JDBCPeriodicPatternProcessorDiscoverer,
+    PatternProcessor,
     PatternProcessorDiscoverer,
     PeriodicPatternProcessorDiscoverer,
 )
-from millrace.cep.dynamic_stream import DynamicPatternStream
 from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
 from millrace.cep.pattern import GroupPattern, Pattern
-from millrace.cep.pattern_processor import PatternProcessor
-from millrace.cep.pattern_stream import PatternStream
-from millrace.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
-from millrace.cep.skip import AfterMatchSkipStrategy
-from millrace.runtime.cep.conditions import IterativeCondition, RichIterativeCondition, SimpleCondition
-from millrace.runtime.cep.description import MalformedPatternException, WithinType
+from millrace.cep.pattern_parts import AfterMatchSkipStrategy, ConsumingStrategy, Quantifier, QuantifierProperty
+from millrace.cep.pattern_stream import CEP, PatternStream
+from millrace.runtime.cep.description import (
+    IterativeCondition,
+    MalformedPatternException,
+    RichIterativeCondition,
+    SimpleCondition,
+    WithinType,
+)
 from millrace.runtime.cep.functions import (
     EventComparator,
     PatternFlatSelectFunction,

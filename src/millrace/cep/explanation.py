@@ -13,8 +13,8 @@ __all__ = ["Ended", "Explanation", "ExplainedStep", "PartialMatch", "Why"]
 class Why(Enum):
     """Why a partial match ended without having become a match.
 
-        >>> Why.WITHIN.name
-        'WITHIN'
+    >>> Why.WITHIN.name
+    'WITHIN'
     """
 
     STRICT = "strict contiguity"
@@ -35,8 +35,8 @@ class Why(Enum):
 class PartialMatch:
     """A partial match: where it is in the automaton, and what it has.
 
-        >>> PartialMatch("b", {"a": [1]}).events
-        {'a': [1]}
+    >>> PartialMatch("b", {"a": [1]}).events
+    {'a': [1]}
     """
 
     state: str
@@ -51,8 +51,8 @@ class PartialMatch:
 class Ended:
     """A partial match that is no more.
 
-        >>> sorted(each.name for each in Why)[:2]
-        ['CONDITION', 'NOT_PATTERN']
+    >>> sorted(each.name for each in Why)[:2]
+    ['CONDITION', 'NOT_PATTERN']
     """
 
     partial: PartialMatch
@@ -67,9 +67,9 @@ class Ended:
 class ExplainedStep:
     """An event, or the passing of time.
 
-        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
-        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).steps[0].time
-        1000
+    >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+    >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).steps[0].time
+    1000
     """
 
     time: int
@@ -96,9 +96,9 @@ class ExplainedStep:
 class Explanation:
     """All steps of one key.
 
-        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
-        >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).matches
-        [{'a': [1], 'b': [2]}]
+    >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
+    >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).matches
+    [{'a': [1], 'b': [2]}]
     """
 
     steps: tuple[ExplainedStep, ...]
@@ -112,11 +112,11 @@ class Explanation:
     def ended(self) -> list[Ended]:
         """All partial matches that ended, in their order.
 
-            >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b").where(
-            ...     SimpleCondition.of(lambda n: n == 2))
-            >>> for ended in CEP.explain([1, 3], pattern, timestamps=lambda n: n * 1000).ended:
-            ...     print(ended.why.name)
-            STRICT
+        >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b").where(
+        ...     SimpleCondition.of(lambda n: n == 2))
+        >>> for ended in CEP.explain([1, 3], pattern, timestamps=lambda n: n * 1000).ended:
+        ...     print(ended.why.name)
+        STRICT
         """
         return [ended for step in self.steps for ended in step.ended]
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
-from millrace.cep.conditions import as_condition
-from millrace.cep.quantifier import Quantifier, QuantifierProperty
-from millrace.cep.skip import AfterMatchSkipStrategy
+from millrace.cep.pattern_parts import AfterMatchSkipStrategy, Quantifier, QuantifierProperty, as_condition
 from millrace.common.time import TimeSpan, to_millis
-from millrace.runtime.cep.conditions import AndCondition, IterativeCondition, OrCondition, SubtypeCondition
 from millrace.runtime.cep.description import (
     GROUP,
+    AndCondition,
     Contiguity,
+    IterativeCondition,
     MalformedPatternException,
+    OrCondition,
     PatternDescription,
     Step,
+    SubtypeCondition,
     WithinType,
 )
 
@@ -65,8 +66,8 @@ class Pattern:
     def begin(pattern: str | Pattern, after_match_skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
         """The first step: its name, or a group.
 
-            >>> Pattern.begin("first").get_name()
-            'first'
+        >>> Pattern.begin("first").get_name()
+        'first'
         """
         skip = after_match_skip_strategy or AfterMatchSkipStrategy.no_skip()
         if not isinstance(skip, AfterMatchSkipStrategy):
@@ -82,9 +83,9 @@ class Pattern:
     def next(self, pattern: str | Pattern) -> Pattern:
         """The step (or group) that follows with nothing in between.
 
-            >>> pattern = Pattern.begin("a").next("b")
-            >>> pattern.get_previous().get_name()
-            'a'
+        >>> pattern = Pattern.begin("a").next("b")
+        >>> pattern.get_previous().get_name()
+        'a'
         """
         return _step(pattern, self, Contiguity.STRICT, self._skip)
 
@@ -97,7 +98,7 @@ class Pattern:
     def followed_by(self, pattern: str | Pattern) -> Pattern:
         """The step (or group) that follows; events that do not match it may come in between.
 
-            >>> pattern = Pattern.begin("a").followed_by("b")
+        >>> pattern = Pattern.begin("a").followed_by("b")
         """
         return _step(pattern, self, Contiguity.RELAXED, self._skip)
 
@@ -132,7 +133,7 @@ class Pattern:
     def where(self: P, condition: Any) -> P:
         """What an event must be; of several conditions all.
 
-            >>> pattern = Pattern.begin("large").where(SimpleCondition.of(lambda n: n > 100))
+        >>> pattern = Pattern.begin("large").where(SimpleCondition.of(lambda n: n > 100))
         """
         given = as_condition(condition, f"where() of pattern {self._name!r}")
         self._condition = given if self._condition is None else AndCondition(self._condition, given)
@@ -209,7 +210,7 @@ class Pattern:
     def consecutive(self: P) -> P:
         """Nothing may come in between the repetitions.
 
-            >>> pattern = Pattern.begin("a").one_or_more().consecutive()
+        >>> pattern = Pattern.begin("a").one_or_more().consecutive()
         """
         self._quantifier = self._quantifier.consecutive()
         return self
@@ -219,12 +220,10 @@ class Pattern:
         self._quantifier = self._quantifier.combinations()
         return self
 
-    def within(
-        self: P, window_time: TimeSpan | None, within_type: WithinType = WithinType.FIRST_AND_LAST
-    ) -> P:
+    def within(self: P, window_time: TimeSpan | None, within_type: WithinType = WithinType.FIRST_AND_LAST) -> P:
         """The longest time of a match, or from the event before to that of this step. None changes nothing.
 
-            >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10))
+        >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10))
         """
         if not isinstance(within_type, WithinType):
             raise TypeError(f"within() of pattern {self._name!r} takes a WithinType, not {within_type!r}")
@@ -303,7 +302,7 @@ class Pattern:
 
         :param states: draw the automaton that it is compiled to: its states, and when they take or pass over events.
         """
-        from millrace.cep.drawing import automaton_diagram, pattern_diagram
+        from millrace.cep.explaining import automaton_diagram, pattern_diagram
 
         return automaton_diagram(self.describe()) if states else pattern_diagram(self.describe())
 

@@ -1,15 +1,27 @@
-"""The directory of one job's checkpoints: ``chk-<number>/_metadata`` for each, ``shared/`` for its tasks' state."""
+"""The directory of one job's checkpoints (``chk-<number>/_metadata`` for each, ``shared/`` for its tasks' state), the
+folder where a job keeps its state while it runs, and whether a checkpoint may be unpickled.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError, SnapshotError
-from millrace.checkpoint.files.folder import Folder
-from millrace.checkpoint.savepoints.metadata import (
+from millrace.checkpoint.folder import (
+    CorruptFileError,
+    Folder,
+    LocalFolder,
+    MissingFileError,
+    SnapshotError,
+    open_folder,
+)
+from millrace.checkpoint.metadata import (
     CHECKPOINT,
     METADATA,
     Metadata,
@@ -17,11 +29,15 @@ from millrace.checkpoint.savepoints.metadata import (
     read_metadata,
     write_metadata,
 )
-from millrace.checkpoint.tasks.storage import ORDERS, FolderStorage, chain_files, stored_version
-from millrace.runtime.coordination.chains import TaskFiles
-from millrace.runtime.coordination.checkpoints import Kept
-from millrace.runtime.coordination.snapshot import JobSnapshot
+from millrace.checkpoint.shared_folder import Heartbeat, left_alone
+from millrace.checkpoint.task_storage import ORDERS, FolderStorage, chain_files, stored_version
+from millrace.common.files.file_systems import absolute
+from millrace.common.jobs import JobStatus
+from millrace.common.state.storage import ExternalizedCheckpointRetention
+from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings, Cleaner, RetainedCheckpoint
+from millrace.runtime.coordination.snapshot import JobSnapshot, TaskFiles
 from millrace.runtime.storage import TaskId
+from millrace.util.folders import check_file, check_shared, make_shared, new_folder
 
 logger = logging.getLogger(__name__)
 
@@ -127,13 +143,15 @@ class CheckpointDirectory:
         """
         return [self.read(number).snapshot() for number in self.listing().usable]
 
-    def kept(self, listing: Listing | None = None, until: int | None = None) -> list[Kept]:
+    def kept(self, listing: Listing | None = None, until: int | None = None) -> list[RetainedCheckpoint]:
         """The checkpoints that are there and what they need, oldest first.
 
         :param until: the last one that counts.
         """
         numbers = (listing or self.listing()).usable
-        return [Kept(number, self._firsts(number)) for number in numbers if until is None or number <= until]
+        return [
+            RetainedCheckpoint(number, self._firsts(number)) for number in numbers if until is None or number <= until
+        ]
 
     def _firsts(self, number: int) -> dict[TaskId, int]:
         try:
@@ -157,7 +175,7 @@ class CheckpointDirectory:
             pass  # the first driver makes one when something fails
         return max([0, *known, *listing.checkpoints]) + 2
 
-    def drop_unneeded(self, kept: Sequence[Kept]) -> None:
+    def drop_unneeded(self, kept: Sequence[RetainedCheckpoint]) -> None:
         """Delete what none of these checkpoints, oldest first, needs: state of epochs that count for nothing after a
         driver died, what it would have deleted next, and its orders."""
         last = kept[-1].checkpoint_id if kept else 0
@@ -213,3 +231,136 @@ def check_sizes(uri: str, metadata: Metadata, sizes: Mapping[str, int]) -> None:
             raise MissingFileError(f"{uri}/{path}")
         if size != expected:
             raise CorruptFileError(f"{uri}/{path}", f"it has {size} bytes instead of {expected}")
+
+
+# The home of a running job
+
+
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """What the environment says about the checkpoints of a job."""
+
+    settings: CheckpointSettings
+    directory: str | None = None
+    """a path or URI; None: a temporary directory, which ends with the driver"""
+    retention: ExternalizedCheckpointRetention = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+
+
+class JobHome:
+    """The folder of a running job. With ``plan`` its checkpoints are there, too.
+
+    :param state_directory: where jobs without durable checkpoints keep their state; None: a temporary directory.
+    :param scratch: where temporary directories are made; None: where the system has them.
+    :param trust_directory: whether all who can write to the directories may be trusted; else the folder is this user's
+        alone.
+    :raises NotPrivateError: it is there, and others could have written to it.
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        plan: CheckpointPlan | None,
+        state_directory: str | None,
+        scratch: str | None = None,
+        trust_directory: bool = False,
+    ) -> None:
+        self._plan = plan
+        self._temporary: str | None = None
+        durable = plan.directory if plan is not None else None
+        if durable is not None:
+            self.folder = open_folder(absolute(durable)).child(job_id)
+        elif state_directory is not None:
+            # Absolute, for workers whose working directory is another one.
+            self.folder = open_folder(absolute(state_directory)).child(f"job-{job_id}")
+        else:
+            self._temporary = new_folder("state", scratch)
+            self.folder = open_folder(self._temporary).child(f"job-{job_id}")
+        if isinstance(self.folder, LocalFolder):
+            make_shared(self.folder.uri, trust_directory)
+        self.durable = durable is not None
+        self.checkpoints = CheckpointDirectory(self.folder, self.durable, job_id)
+        self._heartbeat: Heartbeat | None = None
+
+    def announce(self) -> None:
+        """From now on others can see that this process drives the job, until ``close`` or ``fall_silent``. What dead
+        drivers have left beside it goes."""
+        if self._temporary is not None:
+            return  # nobody else looks for it there
+        self._heartbeat = Heartbeat(self.folder)
+        self._heartbeat.start()
+        if not self.durable:
+            _sweep(self.folder.uri)
+
+    def fall_silent(self) -> None:
+        """This process drives the job no more, and does not know whether it is over."""
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is not None:
+            heartbeat.stop()
+
+    @property
+    def state(self) -> Folder:
+        """Where the tasks write."""
+        return self.checkpoints.shared
+
+    def storage(self) -> FolderStorage:
+        return self.checkpoints.storage()
+
+    def recorder(self, clock: Callable[[], int], cleaner: Cleaner | None = None) -> Checkpoints | None:
+        """What records the checkpoints, None without."""
+        return None if self._plan is None else Checkpoints(self._plan.settings, self.checkpoints, clock, cleaner)
+
+    def kept_after(self, status: JobStatus) -> list[JobSnapshot]:
+        """The checkpoints that stay when the job has ended so."""
+        return self.checkpoints.snapshots() if self._keeps(status) else []
+
+    def close(self, status: JobStatus) -> None:
+        """The job has ended: delete what is not to be gone on from."""
+        self.fall_silent()
+        with contextlib.suppress(OSError):
+            if self._keeps(status):
+                self.folder.sweep()
+            else:
+                self.checkpoints.delete_all()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _keeps(self, status: JobStatus) -> bool:
+        """As in Flink: what has finished needs no checkpoint; what failed or was cancelled keeps them if told so."""
+        if not self.durable or self._plan is None or status is JobStatus.FINISHED:
+            return False
+        retention = self._plan.retention
+        if status is JobStatus.CANCELED:
+            return retention is ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+        return retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+
+
+def _sweep(own: str) -> None:
+    """Delete the folders of jobs whose drivers have died, beside one of a job: no job goes on from what is in them."""
+    parent = os.path.dirname(own)
+    if not os.path.isdir(parent):
+        return  # another kind of file system, of which nobody knows how to list directories
+    others = [each.path for each in os.scandir(parent) if each.name.startswith("job-") and each.path != own]
+    for folder in left_alone(map(open_folder, others)):
+        folder.delete_tree()
+
+
+# Trust
+
+
+def check_trusted(folder: Folder, base: Folder, metadata: Metadata) -> None:
+    """See that no other user can have written a checkpoint or savepoint. Whose files a remote file system lets whom
+    write can't be seen from here: those are taken as they are.
+
+    :param base: where the paths of its files begin.
+    :raises NotPrivateError: somebody else owns it or may write to it.
+    """
+    if not isinstance(folder, LocalFolder):
+        return
+    check_shared(folder.uri)
+    check_file(f"{folder.uri}/{METADATA}")
+    paths = [path for path, _ in state_files(metadata)]
+    paths += [file.path for saved in metadata.saved.values() for file in saved.files]
+    if paths and base.uri != folder.uri:
+        check_shared(base.uri)
+    for path in paths:
+        check_file(f"{base.uri}/{path}")

@@ -1,25 +1,75 @@
-"""What a job begins with: a checkpoint of its own that it goes on from, or one of another job, or a savepoint."""
+"""What a job begins with: a checkpoint of its own that it goes on from, one of another job, or a savepoint.
+
+The state of an operator is found by its uid. A uid that the program has not given follows from the names of all
+operators before it, so a query that gets another projection, or whose aggregate is computed in two phases, has other
+uids; its state is still of the same groups or rows, and is found by what stands before it.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes, read_checkpoint
-from millrace.checkpoint.files.alive import living_driver
-from millrace.checkpoint.files.errors import SnapshotError
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.savepoints.by_kin import found_by_kin, with_uids_of_now
-from millrace.checkpoint.savepoints.compare import Comparison, compare, compare_states, inherited
-from millrace.checkpoint.savepoints.compare import goes_on as states_go_on
-from millrace.checkpoint.savepoints.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
-from millrace.checkpoint.trust import check_trusted
+from millrace.checkpoint.compare import Comparison, compare, compare_states, inherited
+from millrace.checkpoint.compare import goes_on as states_go_on
+from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes, check_trusted, read_checkpoint
+from millrace.checkpoint.folder import Folder, SnapshotError, open_folder
+from millrace.checkpoint.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
+from millrace.checkpoint.shared_folder import living_driver
 from millrace.common.files.file_systems import absolute
+from millrace.runtime.bases.epoch_protocol import EpochPlan
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.runtime.coordination.snapshot import OperatorPlace, same_state
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.info import StateInfo
-from millrace.runtime.versions import first_of_epoch
+from millrace.runtime.storage import first_of_epoch
+
+# Operators whose derived uid has changed
+
+V = TypeVar("V")
+_DERIVED = re.compile(r"[0-9a-f]{32}")
+
+
+def found_by_kin(job: JobGraph, metadata: Metadata) -> dict[str, str]:
+    """uid of an operator now -> its uid in the savepoint or checkpoint, of those that have another one, and of which
+    only one can be meant."""
+    here = {info.uid for info in job.operators}
+    left = [place for place in metadata.operators if place.uid not in here and _DERIVED.fullmatch(place.uid)]
+    known = metadata.by_uid
+    found: dict[str, str] = {}
+    for info in job.operators:
+        if info.uid in known or not _DERIVED.fullmatch(info.uid):
+            continue
+        meant = _only([place for place in left if same_state(place, info)])
+        if meant is not None:
+            found[info.uid] = meant.uid
+    return {uid: before for uid, before in found.items() if list(found.values()).count(before) == 1}
+
+
+def _only(places: list[OperatorPlace]) -> OperatorPlace | None:
+    return places[0] if len(places) == 1 else None
+
+
+def with_uids_of_now(metadata: Metadata, uids: Mapping[str, str]) -> Metadata:
+    """The metadata as if the operators had had the uids of now."""
+    if not uids:
+        return metadata
+    now = {before: uid for uid, before in uids.items()}
+
+    def renamed(by_uid: Mapping[str, V]) -> dict[str, V]:
+        return {now.get(uid, uid): value for uid, value in by_uid.items()}
+
+    return replace(
+        metadata,
+        operators=tuple(replace(place, uid=now.get(place.uid, place.uid)) for place in metadata.operators),
+        states=renamed(metadata.states),
+        saved=renamed(metadata.saved),
+        key_types=renamed(metadata.key_types),
+    )
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,49 +1,228 @@
 """Savepoints and checkpoints as tasks see them: each subtask writes what it has, or reads its share of what others had.
 
-A savepoint is a folder of its own. A checkpoint is read from the files of its job's tasks.
+A savepoint is a folder of its own. A checkpoint is read from the files of its job's tasks: keyed state goes by piece
+from the files to the subtask that takes it over, and only sections of the wanted key groups are read. What else a
+subtask keeps is small; tasks of another parallelism need that of all earlier subtasks, so a process reads it once.
+Values are brought to the types that the program declares now.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from millrace.checkpoint.compare import misfits, operator_change
+from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
-from millrace.checkpoint.earlier import keyed_state, rest_of, rests
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.savepoints.compare import misfits
-from millrace.checkpoint.savepoints.metadata import (
-    SAVEPOINT,
-    Metadata,
-    SavedOperator,
-    StateDescription,
-    read_metadata,
-)
-from millrace.checkpoint.savepoints.operator_change import operator_change
-from millrace.checkpoint.savepoints.state_files import iter_states, read_operator_state, write_states
-from millrace.checkpoint.savepoints.window_forms import convert_windows
-from millrace.checkpoint.values.adapt import adapt as adapt_values
-from millrace.checkpoint.values.compatibility import adapter
-from millrace.checkpoint.values.moved import loads
-from millrace.runtime.bases.ahead import event_time_of
+from millrace.checkpoint.folder import Folder, MissingFileError, open_folder
+from millrace.checkpoint.metadata import SAVEPOINT, Metadata, SavedOperator, StateDescription, read_metadata
+from millrace.checkpoint.moved import load as load_stored
+from millrace.checkpoint.moved import loads
+from millrace.checkpoint.sections import BY_ADDRESS, CachedBytes, of_groups
+from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
+from millrace.checkpoint.task_file import KEYED_SECTIONS, REST, Load, Section, TaskFile
+from millrace.checkpoint.task_storage import chain_files, state_of
+from millrace.checkpoint.window_forms import convert_windows
+from millrace.runtime.bases.epoch_protocol import SavedSubtask
+from millrace.runtime.bases.operator import event_time_of
 from millrace.runtime.coordination.snapshot import OperatorPlace
-from millrace.runtime.exchange.keygroups import group_range
-from millrace.runtime.jobs.job import OperatorInfo
-from millrace.runtime.jobs.specs import Window
-from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import SavedSubtask
-from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
+from millrace.runtime.exchange.keys import group_range, key_group
+from millrace.runtime.operators.job_graph import OperatorInfo
+from millrace.runtime.operators.specs import Window
+from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.info import KEYED, StateInfo
-from millrace.runtime.state.operator_state import Distribution
+from millrace.runtime.state.operator_state import Distribution, OperatorDelta, OperatorStateBackend
 from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.state.row_buffer_table import SINCE, RowBufferTable
-from millrace.runtime.state.tables import ABSENT, ListTable, MapTable
-from millrace.runtime.storage import Wanted
+from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
+from millrace.runtime.state.ttl_tables import TtlListTable, TtlMapTable, TtlValueTable
+from millrace.runtime.storage import Wanted, dumps
+from millrace.runtime.tasks.member import OperatorDeltas
 from millrace.runtime.tasks.waiting import event_times, only_waiting
+
+# Values of an earlier type
+
+Convert = Callable[[Any], Any]
+"""value of the old type -> value of the new one: of a list state the whole list, of a map state the whole map"""
+
+
+def adapt_values(kind: str, entries: dict[Any, Any], convert: Convert) -> dict[Any, Any]:
+    """The entries of a table in full form, with every value converted; other tables than those of states stay."""
+    of_kind = _ENTRIES.get(kind)
+    return entries if of_kind is None else {at: of_kind(entry, convert) for at, entry in entries.items()}
+
+
+def _stamped_list(stamped: list[Any], convert: Convert) -> list[Any]:
+    return [(stamp, value) for (stamp, _), value in zip(stamped, convert([value for _, value in stamped]))]
+
+
+def _stamped_map(stamped: dict[Any, Any], convert: Convert) -> dict[Any, Any]:
+    values = convert({key: value for key, (_, value) in stamped.items()})
+    return {key: (stamp, value) for (stamp, _), (key, value) in zip(stamped.values(), values.items())}
+
+
+_ENTRIES: dict[str, Callable[[Any, Convert], Any]] = {
+    ValueTable.kind: lambda entry, convert: convert(entry),
+    ListTable.kind: lambda entry, convert: (entry[0], convert(entry[1])),
+    MapTable.kind: lambda entry, convert: (entry[0], convert(entry[1]), entry[2]),
+    TtlValueTable.kind: lambda entry, convert: (entry[0], convert(entry[1])),
+    TtlListTable.kind: lambda entry, convert: (entry[0], _stamped_list(entry[1], convert)),
+    TtlMapTable.kind: lambda entry, convert: (entry[0], _stamped_map(entry[1], convert), entry[2]),
+}
+
+
+# State of earlier subtasks
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What an earlier subtask had besides its keyed state."""
+
+    shared: OperatorDelta
+    """its operator state as a whole"""
+    small: Any
+    """what ``Operator.snapshot`` gave"""
+    watermark: int
+    """ms"""
+
+
+def _sections(
+    folder: Folder,
+    metadata: Metadata,
+    place: OperatorPlace,
+    subtask: int,
+    wanted: Callable[[Section], bool],
+    load: Load = load_stored,
+) -> Iterator[tuple[Section, OperatorDeltas]]:
+    """The wanted sections of an operator in the files of one subtask, oldest first."""
+    task = (place.stage, place.offset + subtask)
+    for stored in chain_files(task, metadata.tasks[task]):
+        path = f"{folder.uri}/{stored.path}"
+        try:
+            opened = folder.open(stored.path)
+        except FileNotFoundError:
+            raise MissingFileError(path) from None
+        with opened:
+            file = TaskFile(path, opened, state_of(metadata.job_id, task, stored.version), stored.checksum)
+            yield from file.read(lambda section: section.uid == place.uid and wanted(section), load)
+
+
+# -- keyed state ------------------------------------------------------------------------------------------------------
+
+
+def keyed_state(
+    folder: Folder, metadata: Metadata, place: OperatorPlace, groups: range, max_parallelism: int
+) -> Iterator[KeyedDelta]:
+    """The keyed state of some key groups, as changes onto an empty backend to be applied one after the other."""
+    if place.max_parallelism != max_parallelism:  # the groups are others
+        for subtask in range(place.parallelism):
+            yield from _chosen(folder, metadata, place, subtask, None, max_parallelism, groups)
+        return
+    for subtask in range(place.parallelism):
+        own = group_range(subtask, max_parallelism, place.parallelism)
+        if own == groups:
+            for _, state in _sections(folder, metadata, place, subtask, lambda section: section.holds != REST):
+                if state[0] is not None:
+                    yield state[0]
+        elif own.start < groups.stop and groups.start < own.stop:
+            yield from _chosen(folder, metadata, place, subtask, groups, max_parallelism, groups)
+
+
+def _chosen(
+    folder: Folder,
+    metadata: Metadata,
+    place: OperatorPlace,
+    subtask: int,
+    divided_by: range | None,
+    max_parallelism: int,
+    groups: range,
+) -> Iterator[KeyedDelta]:
+    """What one subtask had of some key groups.
+
+    :param divided_by: the same in the groups that the files are divided by, None where those are others.
+    """
+    held = KeyedStateBackend()
+    """what can't be applied to a table that has the state of other subtasks already"""
+
+    def wanted(section: Section) -> bool:
+        return section.holds != REST and (divided_by is None or section.may_hold(divided_by))
+
+    for section, (keyed, *_) in _sections(folder, metadata, place, subtask, wanted):
+        if keyed is None:
+            continue
+        exact = divided_by is not None and section.is_within(divided_by)
+        chosen: KeyedDelta = {}
+        for name, (kind, entries) in keyed.items():
+            if kind not in BY_ADDRESS:
+                held.apply({name: (kind, entries)})
+            else:
+                part = entries if exact else of_groups(kind, entries, max_parallelism, groups)
+                if part:
+                    chosen[name] = (kind, part)
+        if chosen:
+            yield chosen
+    whole = held.full()
+    if whole:
+        yield only_keys(whole, lambda key: key_group(key, max_parallelism) in groups)
+
+
+# -- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def rest_of(folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored) -> Rest:
+    operator = OperatorStateBackend()
+    small: Any = None
+    watermark = 0
+    sections = _sections(folder, metadata, place, subtask, lambda section: section.holds != KEYED_SECTIONS, load)
+    for _, (_, shared, changed, gate, _) in sections:
+        if shared is not None:
+            operator.apply(shared)
+        if changed is not None:
+            small = changed
+        if gate is not None and gate[0] is not None:
+            watermark = gate[0][0]
+    return Rest(operator.full(), small, watermark)
+
+
+_kept = CachedBytes(16 * 1024 * 1024)
+"""``rests``, pickled: tasks must not share objects"""
+
+
+def rests(folder: Folder, metadata: Metadata, place: OperatorPlace) -> list[Rest]:
+    """Of all earlier subtasks, in their order; a process reads them once, if they are not large."""
+
+    def read() -> bytes:
+        return dumps([rest_of(folder, metadata, place, subtask) for subtask in range(place.parallelism)])
+
+    found: list[Rest] = loads(_kept.get(f"{folder.uri} {metadata.id}", place.uid, read))
+    return found
+
+
+# -- in memory as a whole ---------------------------------------------------------------------------------------------
+
+
+class EarlierSubtask:
+    """One earlier subtask of an operator, for tools that look at a checkpoint."""
+
+    def __init__(
+        self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored
+    ) -> None:
+        """``load``: see ``TaskFile.read``."""
+        self.keyed = KeyedStateBackend()
+        self.operator = OperatorStateBackend()
+        for _, (keyed, *_) in _sections(folder, metadata, place, subtask, lambda section: section.holds != REST, load):
+            if keyed is not None:
+                self.keyed.apply(keyed)
+        rest = rest_of(folder, metadata, place, subtask, load)
+        self.operator.apply(rest.shared)
+        self.small, self.watermark = rest.small, rest.watermark
+
+
+# What tasks ask for
 
 
 class FolderSnapshots:

@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millrace.cli.options import ProgramOptions, key_values, savepoint_options, surroundings_options
+from millrace.cli.command_line import Refused, refusing
+from millrace.cli.options import (
+    ProgramOptions,
+    Target,
+    key_values,
+    savepoint_options,
+    surroundings_options,
+    target_options,
+)
 from millrace.cli.run import start
-from millrace.cli.targets import Target, target_options
-from millrace.cli.texts.refused import Refused, refusing
 
 if TYPE_CHECKING:
-    from millrace.cdc.definition.model import Pipeline
+    from millrace.cdc.pipeline_file import Pipeline
 
 PROGRAM = "millrace.cdc.program"
 _REFUSED = (
@@ -83,8 +89,8 @@ def _read(path: str) -> Pipeline:
 
     No more is done here: drivers are forks of this process, which has no threads yet.
     """
-    from millrace.cdc.definition.problems import PipelineError
-    from millrace.cdc.definition.reading import read_pipeline
+    from millrace.cdc.pipeline_file import read_pipeline
+    from millrace.cdc.yaml_tree import PipelineError
 
     try:
         return read_pipeline(path)
@@ -94,9 +100,8 @@ def _read(path: str) -> Pipeline:
 
 def _plan(path: str, files: tuple[str, ...]) -> str:
     """What the pipeline will do, with all that it names looked up."""
-    from millrace.cdc.composer import compose
-    from millrace.cdc.definition.problems import PipelineError
-    from millrace.cdc.plan_text import plan_text
+    from millrace.cdc.composer import compose, plan_text
+    from millrace.cdc.yaml_tree import PipelineError
 
     pipeline = _read(path)
     try:

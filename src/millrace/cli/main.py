@@ -1,33 +1,108 @@
-"""The ``millrace`` command: one file for each of its commands."""
+"""The ``millrace`` command: its verbs, its help in the outline of Flink's command, and ``--version``.
+
+Its modules must be quick to import: a verb imports what it needs inside its function.
+"""
 
 from __future__ import annotations
 
+import platform
+import sys
+
 import click
 
+import millrace
 from millrace.cli.cdc import cdc
-from millrace.cli.cluster.command import cluster
-from millrace.cli.demo.command import demo
-from millrace.cli.doctor.command import doctor
-from millrace.cli.gateway.command import sql_gateway
-from millrace.cli.history.command import history_server
-from millrace.cli.lint.command import lint
-from millrace.cli.new.command import new
-from millrace.cli.plans.explain import explain
-from millrace.cli.plans.info import info
-from millrace.cli.prepare import prepare
+from millrace.cli.cluster.session_verbs import session, sql_gateway
+from millrace.cli.cluster.verbs import cluster, history_server
+from millrace.cli.command_line import write_action
+from millrace.cli.job_verbs import cancel, checkpoint, list_jobs, plot, savepoint, stop
+from millrace.cli.plan_verbs import explain, info, lint
+from millrace.cli.recording_verbs import test
 from millrace.cli.run import run, run_application
-from millrace.cli.session.command import session
+from millrace.cli.setup_verbs import demo, doctor, new, prepare
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
-from millrace.cli.testing.command import test
-from millrace.cli.texts.actions import Actions
-from millrace.cli.texts.versions import show_versions
-from millrace.cli.verbs.cancel import cancel
-from millrace.cli.verbs.checkpoint import checkpoint
-from millrace.cli.verbs.list import list_jobs
-from millrace.cli.verbs.plot import plot
-from millrace.cli.verbs.savepoint import savepoint
-from millrace.cli.verbs.stop import stop
+from millrace.util.names import close_to
+
+_OF_FLINK = ("run", "list", "info", "savepoint", "stop", "cancel")
+"""the actions that Flink's message names, in its order"""
+
+
+class Actions(click.Group):
+    """A group whose help holds that of all actions which Flink's command has, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            click.echo("Please specify an action.")
+            click.echo(ctx.get_help())
+            ctx.exit(1)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if self.get_command(ctx, word) is None:
+            self._refuse(word)
+        return super().resolve_command(ctx, args)
+
+    def _refuse(self, word: str) -> None:
+        if word.startswith("-"):
+            return  # click says that there is no such option
+        named = ", ".join(f'"{each}"' for each in _OF_FLINK[:-1])
+        click.echo(f'"{word}" is not a valid action.\n')
+        click.echo(f'Valid actions are {named}, or "{_OF_FLINK[-1]}".')
+        others = [each for each in self.commands if each not in _OF_FLINK]
+        click.echo(f"Millrace has these, too: {', '.join(others)}.\n")
+        meant = close_to(word, self.commands)
+        if meant is not None:
+            click.echo(f'Did you mean "millrace {meant}"?\n')
+        click.echo("Specify the version option (-v or --version) to print the version of Millrace.\n")
+        click.echo("Specify the help option (-h or --help) to get help on the command.")
+        sys.exit(1)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("millrace <ACTION> [OPTIONS] [ARGUMENTS]\n\n")
+        formatter.write(f"{self.help}\n\nThe following actions are available:\n")
+        for name in (*_OF_FLINK, "checkpoint"):
+            command = self.commands[name]
+            write_action(command, click.Context(command, info_name=name, parent=ctx), formatter)
+        formatter.write("\n")
+        with formatter.section("More actions, whose help `millrace ACTION -h` shows"):
+            others = [name for name in self.commands if name not in (*_OF_FLINK, "checkpoint")]
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(60)) for name in others])
+        click.Command.format_options(self, ctx, formatter)
+
+
+def versions() -> str:
+    """What a bug report should say, in one line."""
+    return f"Millrace {millrace.__version__}, Python {platform.python_version()}, PySpark {_pyspark()}, {_java()}"
+
+
+def _pyspark() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        return "not found"
+
+
+def _java() -> str:
+    from millrace.spark.java import JavaNotFoundError, require_java
+
+    try:
+        java = require_java()
+    except JavaNotFoundError:
+        return "no Java 17 or newer found"
+    return f"Java {java.major} ({java.executable})"
+
+
+def show_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the versions and end, if wanted."""
+    if wanted:
+        click.echo(versions())
+        context.exit()
 
 
 @click.group(cls=Actions, context_settings={"help_option_names": ["-h", "--help"]})

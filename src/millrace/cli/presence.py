@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from millrace.cluster.remote.control_service import JobsHere
+    from millrace.cluster.socket_control import JobsHere
     from millrace.spark.jobs.client import LocalJobClient
 
 WAIT_SECONDS = 1.0
@@ -67,7 +67,7 @@ class Presence:
         """There is one more job."""
         if self._ran is None and self._configuration.get(ARCHIVES) and find_spec("msgspec") is not None:
             from millrace.cluster.publishing import published_jobs
-            from millrace.cluster.remote.control_service import JobsHere
+            from millrace.cluster.socket_control import JobsHere
 
             published_jobs()  # from here on it hears of all
             self._ran = JobsHere(published_jobs)
@@ -87,16 +87,14 @@ class Presence:
                 self._serve()
 
     def _listen(self) -> None:
-        from millrace.cluster.places import run_folder, sockets
+        from millrace.cluster import rpc, run_folder
         from millrace.cluster.publishing import published_jobs
-        from millrace.cluster.remote.control_service import JobsHere
-        from millrace.cluster.wire.serving import CallServer
+        from millrace.cluster.rpc import CallServer
+        from millrace.cluster.socket_control import JobsHere
 
         here = self._here = JobsHere(published_jobs)
         folder = run_folder.new_folder(f"run-{os.getpid()}")
-        CallServer(
-            sockets.listen(sockets.socket_path(folder, sockets.CONTROL)), here.calls(), "millrace-control"
-        ).start()
+        CallServer(rpc.listen(rpc.socket_path(folder, rpc.CONTROL)), here.calls(), "millrace-control").start()
         with self._lock:
             if not self._closed.is_set():
                 self._folder = folder
@@ -105,7 +103,7 @@ class Presence:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _register(self, address: str | None) -> None:
-        from millrace.cluster.places import run_folder
+        from millrace.cluster import run_folder
 
         assert self._folder is not None
         entry = run_folder.Entry(
@@ -118,11 +116,11 @@ class Presence:
         wanted = self._configuration.get(PORT, "").lower() != NO_PORT
         if not wanted or any(find_spec(name) is None for name in ("starlette", "uvicorn")):
             return
-        from millrace.cluster.holding.process_holder import ProcessHolder
-        from millrace.cluster.places.run_folder import read_token
+        from millrace.cluster.job_holders import ProcessHolder
         from millrace.cluster.rest.app import make_app
-        from millrace.cluster.rest.options import binding, rest_settings
         from millrace.cluster.rest.serving import NoPortError, RestServer
+        from millrace.cluster.rest.settings import binding, rest_settings
+        from millrace.cluster.run_folder import read_token
         from millrace.metrics.system import wants_machine
 
         assert self._here is not None and self._folder is not None
@@ -164,8 +162,8 @@ class Presence:
         """Put its jobs where a history server finds them."""
         if self._ran is None:
             return
-        from millrace.cluster.history.archives import write_archive
-        from millrace.cluster.holding.known_jobs import is_over
+        from millrace.cluster.history import write_archive
+        from millrace.cluster.job_holders import is_over
 
         try:
             for document in self._ran.documents():
@@ -183,8 +181,8 @@ class _TaskManagers:
         self._measured: Any = None
 
     def __call__(self) -> Any:
-        from millrace.cluster.processes.task_managers import Measured, task_managers
-        from millrace.spark.sessions.active import spark_context
+        from millrace.cluster.processes.engine import Measured, task_managers
+        from millrace.spark.sessions.settings import spark_context
 
         context = spark_context()
         if context is None:

@@ -1,4 +1,6 @@
-"""The user's program: which one it is, and running it as ``python program.py`` would."""
+"""The user's program, running it as ``python program.py`` would, and the configuration that its environments begin
+with.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,36 @@ import io
 import os
 import runpy
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 import click
 
 from millrace.cli.options import ProgramOptions
-from millrace.util.similar import did_you_mean
+from millrace.spark.archives import FolderTooLargeError, zip_modules
+from millrace.util.names import did_you_mean
+
+
+def python_file(entry: str) -> str:
+    """The absolute path of a file or folder of ``-pyfs``. Raises click's error if there is none."""
+    path = os.path.abspath(entry.removeprefix("file://"))
+    if not os.path.exists(path):
+        raise click.UsageError(f"no such Python file or folder (-pyfs): {entry}")
+    return path
+
+
+def zip_folder(folder: str, directory: str) -> str:
+    """All modules that can be imported from ``folder``, as a zip file in ``directory``."""
+    name = os.path.basename(folder) or "root"
+    try:
+        return zip_modules(folder, os.path.join(directory, f"{len(os.listdir(directory))}-{name}.zip"))
+    except FolderTooLargeError as error:
+        raise click.UsageError(
+            f"{error}: keep the program in a folder of its own, or give --no-ship-folder and name what it imports "
+            "with -pyfs"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -102,3 +125,97 @@ def _surroundings(program: Program, extra_paths: tuple[str, ...]) -> Iterator[No
         yield
     finally:
         sys.argv, sys.path, sys.modules["__main__"] = argv, path, main
+
+
+MASTER = "millrace.master"
+SPARK_MASTER = "spark.master"
+JARS = "pipeline.jars"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a program is run with."""
+
+    configuration: dict[str, str] = field(repr=False)
+    paths: tuple[str, ...]
+    """what ``sys.path`` gets after the program's folder"""
+
+
+def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
+    """The configuration; zip files for the workers are made in ``directory``.
+
+    An option beats its -D twin, and that beats the configuration files.
+
+    :raises click.UsageError: a setting that is wrong.
+    """
+    from millrace.datastream.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
+
+    configuration = configured(options)
+    master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)
+    if master is not None:
+        configuration[MASTER] = master
+    if options.parallelism is not None:
+        configuration["parallelism.default"] = str(options.parallelism)
+    if options.archives:
+        configuration[ARCHIVES] = ",".join(_absolute(archive) for archive in options.archives)
+        _require(options.archives, "archive (-pyarch)")
+    if options.requirements is not None:
+        path, separator, folder = options.requirements.partition("#")
+        _require([path], "file of requirements (-pyreq)")
+        configuration[REQUIREMENTS] = os.path.abspath(path) + separator + (folder and os.path.abspath(folder))
+    if options.executable is not None:
+        configuration[EXECUTABLE] = options.executable
+    files = options.files or tuple(filter(None, configuration.get(FILES, "").split(",")))
+    found = [python_file(entry) for entry in files]
+    paths = tuple(dict.fromkeys(import_path(file) for file in found))
+    if master is not None and not master.startswith("local") and options.ship_folder:
+        # Workers on this machine share its import path, those of a cluster get the folder.
+        found.insert(0, zip_folder(program.folder, directory))
+    if found:
+        configuration[FILES] = ",".join(found)
+    return RunSettings(configuration, paths)
+
+
+def configured(options: ProgramOptions) -> dict[str, str]:
+    """What the files and -D say, checked.
+
+    :raises click.UsageError: a setting that is wrong.
+    """
+    from millrace.configuration.files import file_settings
+    from millrace.configuration.registry import ConfigurationError, tell_about, with_new_names
+
+    try:
+        files = file_settings(options.config_dir)
+        given = dict(options.properties)
+        if options.jars:
+            given[JARS] = ";".join([*filter(None, [given.get(JARS)]), *map(_jar, options.jars)])
+        tell_about(given)
+    except ConfigurationError as error:
+        raise click.UsageError(str(error)) from None
+    if {MASTER, SPARK_MASTER} & given.keys():
+        files = {key: value for key, value in files.items() if key not in (MASTER, SPARK_MASTER)}
+    return {**files, **with_new_names(given)}
+
+
+def _jar(path: str) -> str:
+    """A jar of -j, from the folder where the command is typed. One of Flink's that is missing is left out later."""
+    from millrace.datastream.dependencies import is_flinks_and_missing
+
+    if "://" in path:
+        return path
+    if not is_flinks_and_missing(path):
+        _require([path], "jar (-j)")
+    return os.path.abspath(path)
+
+
+def _require(paths: Iterable[str], what: str) -> None:
+    """Raises click's error for one that is not there; paths with a scheme are looked for when the job begins."""
+    for path in paths:
+        name = path.partition("#")[0]
+        if "://" not in name and not os.path.exists(name):
+            raise click.UsageError(f"no such {what}: {name}")
+
+
+def _absolute(archive: str) -> str:
+    path, separator, target = archive.partition("#")
+    return os.path.abspath(path) + separator + target

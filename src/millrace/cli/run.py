@@ -1,4 +1,7 @@
-"""``millrace run``: run a program and its jobs in this process, until they end."""
+"""``millrace run``: run a program and its jobs in this process, until they end.
+
+The first Ctrl-C or SIGTERM lets the job be cancelled, the second ends this process at once.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,100 @@ import contextlib
 import errno
 import logging
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from millrace.cli.command import ProgramCommand
-from millrace.cli.options import ProgramOptions, program_options, savepoint_options
-from millrace.cli.program import Program, find_program
-from millrace.cli.settings import RunSettings, run_settings
-from millrace.cli.signals import StoppedError, Stopper
+from millrace.cli.command_line import ProgramCommand, refuse_the_rest
+from millrace.cli.options import ProgramOptions, Target, program_options, savepoint_options, target_options
+from millrace.cli.program import Program, RunSettings, find_program, run_settings
 from millrace.cli.supervisor import Supervisor, can_supervise
-from millrace.cli.targets import Target, target_options
-from millrace.cli.texts.refused import refuse_the_rest
-from millrace.spark import recovery_file
+from millrace.spark import job_records
 
 if TYPE_CHECKING:
-    from millrace.cli.jobs import Jobs
-    from millrace.cli.screen import Screen
-    from millrace.datastream.settings.defaults import Submission
+    from millrace.cli.program_jobs import Jobs
+    from millrace.cli.terminal import Screen
+    from millrace.datastream.settings import Submission
     from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import SparkJobClient
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StoppedError(KeyboardInterrupt):
+    """The user, or the system, wants the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell says of a command that a signal ended."""
+        return 128 + self.number
+
+
+class Stopper:
+    """Turns signals into ``StoppedError`` in the main thread."""
+
+    def __init__(self, handed_on: Callable[[], int] = lambda: 0) -> None:
+        """``handed_on``: how many signals the process that watches this one has handed on, or is about to."""
+        self._handed_on = handed_on
+        self._received: int | None = None
+        self._count = 0
+        self._deferred = False
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle the signals inside; afterwards too, once one has come, until the process has ended."""
+        # What the shell of a background command has switched off stays off.
+        wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._handle) for number in wanted}
+        try:
+            yield
+        finally:
+            if self._received is None:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Let what is inside come to its end first: a call to the JVM that is cut off spoils the connection."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+            self._take_back()
+        if self._received is not None:
+            raise StoppedError(self._received)
+
+    def _take_back(self) -> None:
+        # Spark's handler would cancel its own jobs first, and the job would look as if it had failed.
+        handler = signal.getsignal(signal.SIGINT)
+        if getattr(handler, "__module__", "").startswith("pyspark"):
+            signal.signal(signal.SIGINT, self._handle)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        self._count += 1
+        # A terminal or a shell tells both processes, and the one that watches hands it on all the same: then a signal
+        # arrives twice. Whichever way more have come, so many were sent.
+        handed_on = self._handed_on()
+        if max(handed_on, self._count - handed_on) > 1:
+            os._exit(128 + number)
+        if self._received is None:
+            self._received = number
+            if not self._deferred:
+                raise StoppedError(number)
+
 
 EPILOG = """
 A driver that dies while a job with checkpoints runs is started again, as the job's restart strategy says. SIGUSR1
@@ -77,8 +149,7 @@ def start(
     no_session: bool = False,
 ) -> None:
     """Run a program where its command line says: hand it to a cluster or session, or run it here to its end."""
-    from millrace.cli.cluster.submitting import cluster_for, submit_to
-    from millrace.cli.session.choosing import session_for
+    from millrace.cli.cluster.submitting import cluster_for, session_for, submit_to
 
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
@@ -96,14 +167,14 @@ def start(
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:
         sys.exit(code)
-    recovery_file.use(supervisor.recovery if supervisor else None)
+    job_records.use(supervisor.recovery if supervisor else None)
     stopper = Stopper(supervisor.handed_on) if supervisor else Stopper()
     folder = supervisor.directory if supervisor else None
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             manner = Manner(program.pyflink, quiet, verbose, is_found=True)
             settings = run_settings(program, found, directory)
-            from millrace.spark.sessions.jvm_ahead import begun_ahead  # not in the process that watches
+            from millrace.spark.sessions.own_jvm import begun_ahead  # not in the process that watches
 
             with begun_ahead(settings.configuration):
                 run_program(found, settings, stopper, manner)
@@ -148,12 +219,9 @@ def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tu
 
 def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
     """Run a program with its jobs. Exits with what is to be said of it if it fails."""
-    from millrace.cli.errors import report
-    from millrace.cli.hooks import hooks
-    from millrace.cli.jobs import Jobs
     from millrace.cli.live import JobWatch
     from millrace.cli.presence import Presence
-    from millrace.cli.savepoint_signal import savepoints_on_signal
+    from millrace.cli.program_jobs import Jobs, hooks, report, savepoints_on_signal
 
     if not manner.verbose:
         # A program that logs at INFO would otherwise print how its connections to the JVM open and close.
@@ -185,7 +253,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
 
 def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs, say: Callable[[str], None]) -> None:
     """The program, then the jobs that it left running: they end well, or with it when it ends badly."""
-    from millrace.datastream.settings.watching import never_executed, watching
+    from millrace.graph.program import never_executed, watching
 
     with watching() as described:
         try:
@@ -200,7 +268,7 @@ def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs, say: Cal
 def _screen() -> Screen | None:
     if not sys.stderr.isatty():
         return None
-    from millrace.cli.screen import terminal
+    from millrace.cli.terminal import terminal
 
     return terminal()
 
@@ -208,7 +276,7 @@ def _screen() -> Screen | None:
 def _starter(
     stopper: Stopper, screen: Screen | None, started: Callable[[LocalJobClient], None]
 ) -> Callable[[Submission], SparkJobClient]:
-    from millrace.spark.sessions.active import spark_context
+    from millrace.spark.sessions.settings import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
         if screen is not None and spark_context() is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from millrace.state.opened import Opened
+    from millrace.state.open_savepoint import Opened
 
 NOT_FOUND = 1
 """Exit code of ``show``: there is no such key. Of ``diff``: they differ."""
@@ -65,8 +65,7 @@ def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_
     UID is the operator's uid or, if no other has it, its name. Without STATE all states are shown.
     """
     from millrace.cli.state_text import Shown, entries, entries_json, matches
-    from millrace.state.listing import operator_entry
-    from millrace.state.opened import NotInSavepointError, nearest
+    from millrace.state.open_savepoint import NotInSavepointError, nearest, operator_entry
 
     with _explained(path):
         opened = _open(path, trust)
@@ -114,7 +113,7 @@ def diff(before: str, after: str, limit: int, as_json: bool, trust: bool) -> Non
 
 def _open(path: str, trust: bool) -> Opened:
     from millrace.configuration.files import file_settings
-    from millrace.state.opened import open_snapshot
+    from millrace.state.open_savepoint import open_snapshot
 
     file_settings()  # credentials of the store that it may lie in
     if trust and "" not in sys.path:
@@ -125,8 +124,8 @@ def _open(path: str, trust: bool) -> Opened:
 def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[Any, Any]]:
     """(key, value) of a state, of values that can't be read here by their fields."""
     from millrace.state.diff import plain, readable
-    from millrace.state.listing import TIMER_NAMES
-    from millrace.state.view import first_copy, pairs_of
+    from millrace.state.open_savepoint import TIMER_NAMES
+    from millrace.state.reader import first_copy, pairs_of
 
     names = [stored for stored, shown in TIMER_NAMES.items() if shown == name] or [name]
     for piece in first_copy(opened.pieces(opened.find(uid), scope, names)):
@@ -136,7 +135,7 @@ def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[An
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
     """Turn what can be wrong into one line and exit code 2."""
-    from millrace.checkpoint.files.errors import RestoreError, SnapshotError
+    from millrace.checkpoint.folder import RestoreError, SnapshotError
     from millrace.state import NotInSavepointError
 
     try:

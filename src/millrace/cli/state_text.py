@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from millrace.checkpoint.values.pickled_object import PickledObject
+from millrace.checkpoint.inert import PickledObject
 from millrace.common.types import Row
 from millrace.runtime.failure import shorten
 from millrace.runtime.state.address import Scoped
 from millrace.state.diff import NOTHING, Difference, Example, OperatorDifference, StateDifference
-from millrace.state.listing import OperatorEntry, StateEntry
+from millrace.state.open_savepoint import OperatorEntry, StateEntry
 
 if TYPE_CHECKING:
-    from millrace.checkpoint.savepoints.metadata import Metadata
+    from millrace.checkpoint.metadata import Metadata
     from millrace.state import SavepointMetadata
-    from millrace.state.opened import Opened
+    from millrace.state.open_savepoint import Opened
 
 WIDTH = 160
 """characters of a value that are shown"""

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from millrace.cluster.processes.restarts import Restarts
-from millrace.util import parent_death
+from millrace.cluster.processes.driver_restarts import Restarts
+from millrace.util import system
 
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone."""
@@ -54,7 +54,7 @@ class Supervisor:
         self.directory = tempfile.mkdtemp(prefix="millrace-run-")
         """for what the drivers need, and may leave behind when they die"""
         self.recovery = os.path.join(self.directory, "jobs")
-        """what the drivers tell this process, see ``millrace.spark.recovery_file``"""
+        """what the drivers tell this process, see ``millrace.spark.job_records``"""
         self._input = _Input()
         self._restarts = Restarts(self.recovery, self._input.is_lost)
         self._driver: int | None = None
@@ -118,9 +118,9 @@ class Supervisor:
                 signal.signal(number, handler)
             if SAVEPOINT in self._handlers:
                 signal.signal(SAVEPOINT, signal.SIG_IGN)  # it would kill a driver that has no job yet
-            if parent_death.is_told():  # no driver survives a ``millrace run`` that is killed
+            if system.has_parent_death_signal():  # no driver survives a ``millrace run`` that is killed
                 with contextlib.suppress(OSError):
-                    parent_death.signal_with(watcher, signal.SIGKILL)
+                    system.signal_when_parent_dies(watcher, signal.SIGKILL)
         else:
             self._driver = driver
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

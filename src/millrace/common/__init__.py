@@ -10,11 +10,7 @@ from millrace.common.config_options import ConfigOption, ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.input_dependency_constraint import InputDependencyConstraint
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_execution_result import JobExecutionResult
-from millrace.common.jobs.job_id import JobID
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
 from millrace.common.restart_strategy import (
     RestartStrategies,
     RestartStrategyConfiguration,

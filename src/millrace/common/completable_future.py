@@ -1,4 +1,5 @@
 """Futures, under PyFlink's path."""
 
-from millrace.common.jobs.completable_future import *  # noqa: F403
-from millrace.common.jobs.completable_future import __all__ as __all__
+from millrace.common.jobs import CompletableFuture
+
+__all__ = ["CompletableFuture"]

@@ -19,9 +19,9 @@ T = TypeVar("T")
 class ConfigOption(Generic[T]):
     """A key, the type of its value, and the default (None for none). Equal by key and default.
 
-        >>> limit = ConfigOptions.key("app.limit").int_type().default_value(10)
-        >>> Configuration().get(limit)
-        10
+    >>> limit = ConfigOptions.key("app.limit").int_type().default_value(10)
+    >>> Configuration().get(limit)
+    10
     """
 
     key: str
@@ -43,8 +43,8 @@ class ConfigOption(Generic[T]):
 class ConfigOptions:
     """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``.
 
-        >>> ConfigOptions.key("app.name").string_type().no_default_value().has_default_value()
-        False
+    >>> ConfigOptions.key("app.name").string_type().no_default_value().has_default_value()
+    False
     """
 
     @staticmethod

@@ -10,8 +10,8 @@ __all__ = ["InputDependencyConstraint"]
 class InputDependencyConstraint(enum.Enum):
     """Kept for programs that name it: Spark schedules a stage when all its inputs are there.
 
-        >>> InputDependencyConstraint.ALL.name
-        'ALL'
+    >>> InputDependencyConstraint.ALL.name
+    'ALL'
     """
 
     ANY = 0

@@ -18,11 +18,11 @@ class InputFormat(ABC):
 class ResultTypeQueryable(ABC):
     """Something that knows the type of the elements it produces: a source, a format, a deserialization schema.
 
-        >>> class Numbers(ResultTypeQueryable):
-        ...     def get_produced_type(self):
-        ...         return Types.INT()
-        >>> Numbers().get_produced_type()
-        Integer
+    >>> class Numbers(ResultTypeQueryable):
+    ...     def get_produced_type(self):
+    ...         return Types.INT()
+    >>> Numbers().get_produced_type()
+    Integer
     """
 
     @abstractmethod

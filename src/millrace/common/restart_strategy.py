@@ -14,21 +14,21 @@ __all__ = ["RestartStrategies", "RestartStrategyConfiguration", "SuppressRestart
 class SuppressRestartsException(Exception):
     """Fails a job for good, whatever its restart strategy says: another try cannot mend what went wrong.
 
-        >>> class Strict(MapFunction):
-        ...     def map(self, value):
-        ...         if value < 0:
-        ...             raise SuppressRestartsException(ValueError("trying again would not help"))
-        ...         return value
-        >>> list(env.from_collection([1]).map(Strict()).execute_and_collect())
-        [1]
+    >>> class Strict(MapFunction):
+    ...     def map(self, value):
+    ...         if value < 0:
+    ...             raise SuppressRestartsException(ValueError("trying again would not help"))
+    ...         return value
+    >>> list(env.from_collection([1]).map(Strict()).execute_and_collect())
+    [1]
     """
 
 
 class RestartStrategyConfiguration(ABC):
     """Base class of the restart strategies.
 
-        >>> RestartStrategies.fixed_delay_restart(3, 1000).get_description()
-        'Restart with fixed delay (PT1S). #3 restart attempts.'
+    >>> RestartStrategies.fixed_delay_restart(3, 1000).get_description()
+    'Restart with fixed delay (PT1S). #3 restart attempts.'
     """
 
     @abstractmethod
@@ -58,9 +58,9 @@ def _check_at_least(number: float, least: float, parameter: str) -> None:
 class RestartStrategies:
     """Factory of restart strategies. Delays are ints in ms, or any span of time.
 
-        >>> strategy = RestartStrategies.fixed_delay_restart(restart_attempts=3, delay_between_attempts=1000)
-        >>> strategy.get_description()
-        'Restart with fixed delay (PT1S). #3 restart attempts.'
+    >>> strategy = RestartStrategies.fixed_delay_restart(restart_attempts=3, delay_between_attempts=1000)
+    >>> strategy.get_description()
+    'Restart with fixed delay (PT1S). #3 restart attempts.'
     """
 
     @dataclass(frozen=True)

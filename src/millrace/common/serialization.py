@@ -26,8 +26,8 @@ __all__ = [
 class SerializationSchema(ABC):
     """Turns an element into the bytes that go to an external system.
 
-        >>> isinstance(SimpleStringSchema(), SerializationSchema)
-        True
+    >>> isinstance(SimpleStringSchema(), SerializationSchema)
+    True
     """
 
     @abstractmethod
@@ -38,13 +38,13 @@ class SerializationSchema(ABC):
 class DeserializationSchema(ABC):
     """Turns bytes from an external system into an element.
 
-        >>> class Numbers(DeserializationSchema):
-        ...     def deserialize(self, message):
-        ...         return int(message)
-        ...     def get_produced_type(self):
-        ...         return Types.INT()
-        >>> Numbers().deserialize(b"12")
-        12
+    >>> class Numbers(DeserializationSchema):
+    ...     def deserialize(self, message):
+    ...         return int(message)
+    ...     def get_produced_type(self):
+    ...         return Types.INT()
+    >>> Numbers().deserialize(b"12")
+    12
     """
 
     @abstractmethod
@@ -59,8 +59,8 @@ class DeserializationSchema(ABC):
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     """Strings in a charset; what does not exist in it becomes a replacement character.
 
-        >>> SimpleStringSchema().serialize("é"), SimpleStringSchema("ISO-8859-1").deserialize(b"\\xe9")
-        (b'\\xc3\\xa9', 'é')
+    >>> SimpleStringSchema().serialize("é"), SimpleStringSchema("ISO-8859-1").deserialize(b"\\xe9")
+    (b'\\xc3\\xa9', 'é')
     """
 
     def __init__(self, charset: str = "UTF-8") -> None:
@@ -83,8 +83,8 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
     """Bytes as they are.
 
-        >>> ByteArraySchema().deserialize(b"ab")
-        b'ab'
+    >>> ByteArraySchema().deserialize(b"ab")
+    b'ab'
     """
 
     def serialize(self, value: Any) -> bytes:
@@ -126,9 +126,9 @@ class RowFieldExtractorSchema(SerializationSchema):
 class Encoder(ABC):
     """Writes elements one after the other into a file.
 
-        >>> class Lines(Encoder):
-        ...     def encode(self, element, stream):
-        ...         stream.write(f"{element}\\n".encode())
+    >>> class Lines(Encoder):
+    ...     def encode(self, element, stream):
+    ...         stream.write(f"{element}\\n".encode())
     """
 
     @abstractmethod

@@ -18,11 +18,11 @@ void = b""
 class TypeSerializer(ABC, Generic[T]):
     """Writes values to a stream and reads them back. Equal when the class and all attributes are equal.
 
-        >>> class Text(TypeSerializer):
-        ...     def serialize(self, element, stream):
-        ...         stream.write(element.encode())
-        ...     def deserialize(self, stream):
-        ...         return stream.read().decode()
+    >>> class Text(TypeSerializer):
+    ...     def serialize(self, element, stream):
+    ...         stream.write(element.encode())
+    ...     def deserialize(self, stream):
+    ...         return stream.read().decode()
     """
 
     @abstractmethod

@@ -4,7 +4,8 @@ The *writer* lives in a task. An epoch comes in slices, and ``end_slice`` follow
 the runtime calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order, then the writer goes on with the
 elements of the next epoch. What ``prepare_commit`` returns (the committables) travels to the driver. When every task of
 the epoch has answered and the epoch is recorded, the *committer* there makes the committables visible. A sink without a
-committer writes at ``write``, ``end_slice`` or ``flush``.
+committer writes at ``write``, ``end_slice`` or ``flush``. A plain ``Committer`` succeeds or raises; a
+``RequestCommitter`` answers for each committable by itself, as Flink's committers do, and may ask to be called again.
 
 **Writers last**: connections, prepared statements and open files of a writer stay from epoch to epoch. It is closed
 when the input has ended, after an error, and when its task goes on somewhere else or from an earlier state; another one
@@ -17,6 +18,8 @@ Flink's counterpart: ``org.apache.flink.api.connector.sink2`` (PyFlink cannot de
 from __future__ import annotations
 
 import copy
+import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from millrace.common.functions import RuntimeContext
     from millrace.common.typeinfo import TypeInformation
 
-__all__ = ["Committer", "NamedSink", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -38,17 +40,17 @@ CommT = TypeVar("CommT")
 class WriterInitContext(ABC):
     """What the runtime tells a writer, which may keep this object and ask at any time.
 
-        >>> class Named(SinkWriter):
-        ...     def __init__(self, context):
-        ...         self.file = f"part-{context.get_index_of_subtask()}"
-        ...     def write(self, element, context):
-        ...         print(self.file, element)
-        >>> class Parts(Sink):
-        ...     def create_writer(self, context):
-        ...         return Named(context)
-        >>> sink = env.from_collection(["a"]).sink_to(Parts())
-        >>> result = env.execute()
-        part-0 a
+    >>> class Named(SinkWriter):
+    ...     def __init__(self, context):
+    ...         self.file = f"part-{context.get_index_of_subtask()}"
+    ...     def write(self, element, context):
+    ...         print(self.file, element)
+    >>> class Parts(Sink):
+    ...     def create_writer(self, context):
+    ...         return Named(context)
+    >>> sink = env.from_collection(["a"]).sink_to(Parts())
+    >>> result = env.execute()
+    part-0 a
     """
 
     @abstractmethod
@@ -92,8 +94,8 @@ class WriterInitContext(ABC):
 class SinkWriterContext(ABC):
     """What the runtime knows about the element at hand.
 
-        >>> sorted(SinkWriterContext.__abstractmethods__)
-        ['current_watermark', 'timestamp']
+    >>> sorted(SinkWriterContext.__abstractmethods__)
+    ['current_watermark', 'timestamp']
     """
 
     @abstractmethod
@@ -108,11 +110,11 @@ class SinkWriterContext(ABC):
 class SinkWriter(ABC, Generic[T]):
     """Writes the elements of one subtask, epoch after epoch.
 
-        >>> class Show(SinkWriter):
-        ...     def write(self, element, context):
-        ...         print("written", element)
-        >>> Show().write("a", None)
-        written a
+    >>> class Show(SinkWriter):
+    ...     def write(self, element, context):
+    ...         print("written", element)
+    >>> Show().write("a", None)
+    written a
     """
 
     @abstractmethod
@@ -122,17 +124,17 @@ class SinkWriter(ABC, Generic[T]):
     def flush(self, end_of_input: bool) -> None:
         """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered.
 
-            >>> class Batch(SinkWriter):
-            ...     def __init__(self):
-            ...         self.rows = []
-            ...     def write(self, element, context):
-            ...         self.rows.append(element)
-            ...     def flush(self, end_of_input):
-            ...         print("written", self.rows)
-            >>> writer = Batch()
-            >>> writer.write("a", None)
-            >>> writer.flush(True)
-            written ['a']
+        >>> class Batch(SinkWriter):
+        ...     def __init__(self):
+        ...         self.rows = []
+        ...     def write(self, element, context):
+        ...         self.rows.append(element)
+        ...     def flush(self, end_of_input):
+        ...         print("written", self.rows)
+        >>> writer = Batch()
+        >>> writer.write("a", None)
+        >>> writer.flush(True)
+        written ['a']
         """
 
     def end_slice(self, now: int) -> None:
@@ -239,15 +241,15 @@ class Committer(ABC, Generic[CommT]):
 class Sink(ABC, Generic[T]):
     """A sink of elements; see the module docstring. Instances are pickled into every task.
 
-        >>> class Show(SinkWriter):
-        ...     def write(self, element, context):
-        ...         print("written", element)
-        >>> class Out(Sink):
-        ...     def create_writer(self, context):
-        ...         return Show()
-        >>> sink = env.from_collection(["a"]).sink_to(Out())
-        >>> result = env.execute()
-        written a
+    >>> class Show(SinkWriter):
+    ...     def write(self, element, context):
+    ...         print("written", element)
+    >>> class Out(Sink):
+    ...     def create_writer(self, context):
+    ...         return Show()
+    >>> sink = env.from_collection(["a"]).sink_to(Out())
+    >>> result = env.execute()
+    written a
     """
 
     reports_each_epoch: bool = False
@@ -275,25 +277,25 @@ class Sink(ABC, Generic[T]):
     def create_committer(self) -> Committer[Any] | None:
         """The committer, None for a sink whose writer makes everything visible itself.
 
-            >>> class Kept(SinkWriter):
-            ...     def __init__(self):
-            ...         self.rows = []
-            ...     def write(self, element, context):
-            ...         self.rows.append(element)
-            ...     def prepare_commit(self):
-            ...         rows, self.rows = self.rows, []
-            ...         return [rows]
-            >>> class Shown(Committer):
-            ...     def commit(self, committables):
-            ...         print("committed", committables)
-            >>> class Out(Sink):
-            ...     def create_writer(self, context):
-            ...         return Kept()
-            ...     def create_committer(self):
-            ...         return Shown()
-            >>> sink = env.from_collection(["a", "b"]).sink_to(Out())
-            >>> result = env.execute()
-            committed (['a', 'b'],)
+        >>> class Kept(SinkWriter):
+        ...     def __init__(self):
+        ...         self.rows = []
+        ...     def write(self, element, context):
+        ...         self.rows.append(element)
+        ...     def prepare_commit(self):
+        ...         rows, self.rows = self.rows, []
+        ...         return [rows]
+        >>> class Shown(Committer):
+        ...     def commit(self, committables):
+        ...         print("committed", committables)
+        >>> class Out(Sink):
+        ...     def create_writer(self, context):
+        ...         return Kept()
+        ...     def create_committer(self):
+        ...         return Shown()
+        >>> sink = env.from_collection(["a", "b"]).sink_to(Out())
+        >>> result = env.execute()
+        committed (['a', 'b'],)
         """
         return None
 
@@ -301,8 +303,8 @@ class Sink(ABC, Generic[T]):
 class NamedSink(Sink[T]):
     """A sink that knows whose it is, and puts that into the names of what it prepares.
 
-        >>> issubclass(NamedSink, Sink)
-        True
+    >>> issubclass(NamedSink, Sink)
+    True
     """
 
     _uid = ""
@@ -311,3 +313,74 @@ class NamedSink(Sink[T]):
         named = copy.copy(self)
         named._uid = uid
         return named
+
+
+# Committers that answer for each committable
+
+logger = logging.getLogger(__name__)
+
+
+class CommitRequest(Generic[CommT]):
+    """One committable to be committed. Saying nothing means that it is committed."""
+
+    def __init__(self, committable: CommT, number_of_retries: int = 0) -> None:
+        self._committable = committable
+        self._retries = number_of_retries
+        self._again: list[CommitRequest[CommT]] = []
+
+    def get_committable(self) -> CommT:
+        return self._committable
+
+    def get_number_of_retries(self) -> int:
+        """How often this committable was retried before; 0 for the first time."""
+        return self._retries
+
+    def signal_already_committed(self) -> None:
+        """It was committed before, which is fine: a commit may be repeated after a failure."""
+        logger.info("already committed: %s", self._committable)
+
+    def signal_failed_with_known_reason(self, error: BaseException) -> None:
+        """It can never be committed, and that is acceptable: what it holds is **lost**, the job goes on."""
+        logger.error("given up, its elements are lost: %s", self._committable, exc_info=error)
+
+    def signal_failed_with_unknown_reason(self, error: BaseException) -> None:
+        """It can't be committed: the job fails.
+
+        :raises RuntimeError: always.
+        """
+        raise RuntimeError(f"failed to commit {self._committable}") from error
+
+    def retry_later(self) -> None:
+        """Ask for it again after a while."""
+        self.update_and_retry_later(self._committable)
+
+    def update_and_retry_later(self, committable: CommT) -> None:
+        """Ask again, with this committable in its place: what is left of it, for example. If the driver dies meanwhile
+        the first one comes again."""
+        self._again = [CommitRequest(committable, self._retries + 1)]
+
+
+class RequestCommitter(Committer[CommT]):
+    """Implement ``commit_requests``. Retries happen at once, after a pause: no epoch begins until they are through."""
+
+    max_retries = 10
+    """after so many, one more request to retry a committable fails the job"""
+    retry_delay_ms = 1000
+
+    @abstractmethod
+    def commit_requests(self, requests: Sequence[CommitRequest[CommT]]) -> None:
+        """Commit them; tell each request if it is not simply committed."""
+
+    def commit(self, committables: Sequence[CommT]) -> None:
+        """:raises RuntimeError: a committable is still to be retried after ``max_retries``."""
+        requests = [CommitRequest(committable) for committable in committables]
+        while requests:
+            self.commit_requests(requests)
+            requests = [again for request in requests for again in request._again]
+            if requests and requests[0]._retries > self.max_retries:
+                raise RuntimeError(
+                    f"{len(requests)} committables could not be committed in {self.max_retries} retries, first: "
+                    f"{requests[0].get_committable()}"
+                )
+            if requests:
+                time.sleep(self.retry_delay_ms / 1000)

@@ -44,8 +44,8 @@ SplitT = TypeVar("SplitT")
 class Boundedness(enum.Enum):
     """Whether a source ends by itself.
 
-        >>> NumberSequenceSource(1, 3).get_boundedness()
-        <Boundedness.BOUNDED: 'BOUNDED'>
+    >>> NumberSequenceSource(1, 3).get_boundedness()
+    <Boundedness.BOUNDED: 'BOUNDED'>
     """
 
     BOUNDED = "BOUNDED"
@@ -55,8 +55,8 @@ class Boundedness(enum.Enum):
 class InputStatus(enum.Enum):
     """What ``SourceReader.poll_next`` knows about the elements to come.
 
-        >>> InputStatus.END_OF_INPUT.name
-        'END_OF_INPUT'
+    >>> InputStatus.END_OF_INPUT.name
+    'END_OF_INPUT'
     """
 
     MORE_AVAILABLE = "MORE_AVAILABLE"
@@ -69,8 +69,8 @@ class InputStatus(enum.Enum):
 class SourceEvent:
     """A message between a reader and its enumerator, in either direction. It must be picklable.
 
-        >>> class Paused(SourceEvent):
-        ...     pass
+    >>> class Paused(SourceEvent):
+    ...     pass
     """
 
 
@@ -97,8 +97,8 @@ def has_id(split: Any) -> bool:
 class ReaderOutput(ABC, Generic[T]):
     """Where a reader puts its elements.
 
-        >>> sorted(ReaderOutput.__abstractmethods__)
-        ['collect', 'collect_batch', 'emit_watermark', 'mark_idle']
+    >>> sorted(ReaderOutput.__abstractmethods__)
+    ['collect', 'collect_batch', 'emit_watermark', 'mark_idle']
     """
 
     @abstractmethod
@@ -136,8 +136,8 @@ class ReaderOutput(ABC, Generic[T]):
 class SourceReaderContext(ABC):
     """What the runtime tells a reader.
 
-        >>> sorted(SourceReaderContext.__abstractmethods__)
-        ['current_parallelism', 'current_processing_time', 'get_index_of_subtask']
+    >>> sorted(SourceReaderContext.__abstractmethods__)
+    ['current_parallelism', 'current_processing_time', 'get_index_of_subtask']
     """
 
     @abstractmethod
@@ -249,8 +249,8 @@ class SourceReader(ABC, Generic[T, SplitT]):
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
     """What the runtime offers to an enumerator.
 
-        >>> sorted(SplitEnumeratorContext.__abstractmethods__)
-        ['assign_split', 'current_parallelism', 'current_processing_time', 'signal_no_more_splits']
+    >>> sorted(SplitEnumeratorContext.__abstractmethods__)
+    ['assign_split', 'current_parallelism', 'current_processing_time', 'signal_no_more_splits']
     """
 
     @abstractmethod
@@ -326,9 +326,9 @@ class SplitEnumerator(ABC, Generic[SplitT]):
 class Source(ABC, Generic[T, SplitT]):
     """A source of elements; see the module docstring. Instances are pickled into every task.
 
-        >>> source = NumberSequenceSource(1, 3)
-        >>> isinstance(source, Source), source.get_boundedness()
-        (True, <Boundedness.BOUNDED: 'BOUNDED'>)
+    >>> source = NumberSequenceSource(1, 3)
+    >>> isinstance(source, Source), source.get_boundedness()
+    (True, <Boundedness.BOUNDED: 'BOUNDED'>)
     """
 
     @abstractmethod
@@ -341,29 +341,29 @@ class Source(ABC, Generic[T, SplitT]):
     ) -> SplitEnumerator[SplitT]:
         """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there.
 
-            >>> from millrace.connectors.collection import CollectionSource
-            >>> class Letters(CollectionSource):
-            ...     def create_enumerator(self, context, restored=None):
-            ...         print("splits for", context.current_parallelism(), "subtask")
-            ...         return super().create_enumerator(context, restored)
-            >>> letters = env.from_source(Letters(["a"]), WatermarkStrategy.no_watermarks(), "letters")
-            >>> list(letters.execute_and_collect())
-            splits for 1 subtask
-            ['a']
+        >>> from millrace.connectors.generated_sources import CollectionSource
+        >>> class Letters(CollectionSource):
+        ...     def create_enumerator(self, context, restored=None):
+        ...         print("splits for", context.current_parallelism(), "subtask")
+        ...         return super().create_enumerator(context, restored)
+        >>> letters = env.from_source(Letters(["a"]), WatermarkStrategy.no_watermarks(), "letters")
+        >>> list(letters.execute_and_collect())
+        splits for 1 subtask
+        ['a']
         """
 
     @abstractmethod
     def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]:
         """The reader of one subtask.
 
-            >>> class Numbers(NumberSequenceSource):
-            ...     def create_reader(self, context):
-            ...         print("reader of subtask", context.get_index_of_subtask())
-            ...         return super().create_reader(context)
-            >>> numbers = env.from_source(Numbers(1, 2), WatermarkStrategy.no_watermarks(), "numbers")
-            >>> list(numbers.execute_and_collect())
-            reader of subtask 0
-            [1, 2]
+        >>> class Numbers(NumberSequenceSource):
+        ...     def create_reader(self, context):
+        ...         print("reader of subtask", context.get_index_of_subtask())
+        ...         return super().create_reader(context)
+        >>> numbers = env.from_source(Numbers(1, 2), WatermarkStrategy.no_watermarks(), "numbers")
+        >>> list(numbers.execute_and_collect())
+        reader of subtask 0
+        [1, 2]
         """
 
     def arrives_over_time(self) -> bool:

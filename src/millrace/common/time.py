@@ -16,8 +16,8 @@ _NANOS_PER_MILLI = 1_000_000
 class Duration:
     """A span of time, exact to the nanosecond. May be negative.
 
-        >>> Duration.of_minutes(2).to_millis()
-        120000
+    >>> Duration.of_minutes(2).to_millis()
+    120000
     """
 
     nanos: int
@@ -80,8 +80,8 @@ class Duration:
 class Instant:
     """A point in time: whole ``seconds`` since the epoch (rounded down) plus ``nanos`` (0 to 999,999,999).
 
-        >>> Instant.of_epoch_milli(1500).to_epoch_milli()
-        1500
+    >>> Instant.of_epoch_milli(1500).to_epoch_milli()
+    1500
     """
 
     seconds: int
@@ -104,8 +104,8 @@ class Instant:
 class Time:
     """A span of time in whole milliseconds, as the window assigners take it.
 
-        >>> Time.minutes(2).to_milliseconds()
-        120000
+    >>> Time.minutes(2).to_milliseconds()
+    120000
     """
 
     __slots__ = ("_milliseconds",)
@@ -162,8 +162,8 @@ TimeSpan: TypeAlias = Duration | Time | datetime.timedelta
 def to_millis(span: TimeSpan) -> int:
     """A span of time in whole milliseconds, cut off towards zero; raises ``TypeError`` for anything else.
 
-        >>> to_millis(Duration.of_seconds(2)), to_millis(Time.minutes(1))
-        (2000, 60000)
+    >>> to_millis(Duration.of_seconds(2)), to_millis(Time.minutes(1))
+    (2000, 60000)
     """
     if isinstance(span, Time):
         return span.to_milliseconds()

@@ -23,8 +23,8 @@ _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 class TypeInformation:
     """Describes the values of a stream or a state. Immutable and hashable; equal types describe the same values.
 
-        >>> isinstance(Types.INT(), TypeInformation), str(Types.LIST(Types.INT()))
-        (True, 'ListTypeInfo<Integer>')
+    >>> isinstance(Types.INT(), TypeInformation), str(Types.LIST(Types.INT()))
+    (True, 'ListTypeInfo<Integer>')
     """
 
     __slots__ = ()
@@ -485,8 +485,8 @@ class ExternalTypeInfo(TypeInformation):
 class Types:
     """Factory of all types.
 
-        >>> Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
-        RowTypeInfo(name: String, amount: Integer)
+    >>> Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+    RowTypeInfo(name: String, amount: Integer)
     """
 
     @staticmethod
@@ -503,8 +503,8 @@ class Types:
     def BOOLEAN() -> TypeInformation:
         """``bool``.
 
-            >>> Types.BOOLEAN()
-            Boolean
+        >>> Types.BOOLEAN()
+        Boolean
         """
         return BasicTypeInfo.BOOLEAN_TYPE_INFO()
 
@@ -527,8 +527,8 @@ class Types:
     def FLOAT() -> TypeInformation:
         """A float rounded to 32 bits.
 
-            >>> Types.FLOAT()
-            Float
+        >>> Types.FLOAT()
+        Float
         """
         return BasicTypeInfo.FLOAT_TYPE_INFO()
 
@@ -551,9 +551,9 @@ class Types:
     def BIG_DEC() -> TypeInformation:
         """A ``decimal.Decimal``.
 
-            >>> import decimal
-            >>> list(env.from_collection([decimal.Decimal("1.50")], Types.BIG_DEC()).execute_and_collect())
-            [Decimal('1.50')]
+        >>> import decimal
+        >>> list(env.from_collection([decimal.Decimal("1.50")], Types.BIG_DEC()).execute_and_collect())
+        [Decimal('1.50')]
         """
         return BasicTypeInfo.BIG_DEC_TYPE_INFO()
 
@@ -576,10 +576,10 @@ class Types:
     def SQL_TIMESTAMP() -> TypeInformation:
         """A ``datetime.datetime`` without time zone, exact to the millisecond.
 
-            >>> from datetime import datetime
-            >>> moments = env.from_collection([datetime(2026, 3, 5, 10, 30)], Types.SQL_TIMESTAMP())
-            >>> next(moments.execute_and_collect()).isoformat()
-            '2026-03-05T10:30:00'
+        >>> from datetime import datetime
+        >>> moments = env.from_collection([datetime(2026, 3, 5, 10, 30)], Types.SQL_TIMESTAMP())
+        >>> next(moments.execute_and_collect()).isoformat()
+        '2026-03-05T10:30:00'
         """
         return SqlTimeTypeInfo.TIMESTAMP()
 
@@ -622,8 +622,8 @@ class Types:
     def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
         """A dict.
 
-            >>> Types.MAP(Types.STRING(), Types.INT())
-            MapTypeInfo<String, Integer>
+        >>> Types.MAP(Types.STRING(), Types.INT())
+        MapTypeInfo<String, Integer>
         """
         return MapTypeInfo(key_type_info, value_type_info)
 
@@ -636,8 +636,8 @@ class Types:
 def infer_type(value: Any) -> TypeInformation:
     """The type of a sample value; ``PICKLED_BYTE_ARRAY`` for what has no type of its own, also in lists and dicts.
 
-        >>> infer_type(1.5)
-        Double
+    >>> infer_type(1.5)
+    Double
     """
     if type(value) is tuple:
         return Types.TUPLE([infer_type(part) for part in value])

@@ -13,8 +13,8 @@ __all__ = ["Row", "RowKind", "row_of"]
 class RowKind(enum.Enum):
     """What a row says about a changing table.
 
-        >>> str(RowKind.UPDATE_AFTER)
-        '+U'
+    >>> str(RowKind.UPDATE_AFTER)
+    '+U'
     """
 
     INSERT = 0
@@ -71,8 +71,8 @@ class Row:
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
         """A row with a kind; the other arguments are those of ``Row``.
 
-            >>> Row.of_kind(RowKind.DELETE, "Ann", 1)
-            <Row('Ann', 1)>
+        >>> Row.of_kind(RowKind.DELETE, "Ann", 1)
+        <Row('Ann', 1)>
         """
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
@@ -81,8 +81,8 @@ class Row:
     def get_row_kind(self) -> RowKind:
         """What kind of change the row is.
 
-            >>> Row("Ann").get_row_kind()
-            <RowKind.INSERT: 0>
+        >>> Row("Ann").get_row_kind()
+        <RowKind.INSERT: 0>
         """
         return self._row_kind
 

@@ -1,4 +1,4 @@
-"""How a stream gets timestamps and watermarks."""
+"""How a stream gets timestamps and watermarks: strategies, and the generators of watermarks with what they write to."""
 
 from __future__ import annotations
 
@@ -7,25 +7,105 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.common.time import Duration as Duration  # which programs import from here, too
+from millrace.common.constants import MIN_LONG_VALUE
+from millrace.common.time import Duration as Duration
 from millrace.common.time import TimeSpan, to_millis
-from millrace.common.watermark import (
-    BoundedOutOfOrdernessWatermarks,
-    MonotonousTimestamps,
-    WatermarkGenerator,
-    WatermarkOutput,
-)
 
-__all__ = [
-    "AssignerWithPeriodicWatermarksWrapper",
-    "BoundedOutOfOrdernessWatermarks",
-    "MonotonousTimestamps",
-    "TimestampAssigner",
-    "WatermarkAlignment",
-    "WatermarkGenerator",
-    "WatermarkOutput",
-    "WatermarkStrategy",
-]
+# Generators
+
+
+class WatermarkOutput(ABC):
+    """Where a generator puts its watermarks.
+
+    >>> class ByMark(WatermarkGenerator):
+    ...     def on_event(self, event, event_timestamp, output):
+    ...         if event == "end":
+    ...             output.mark_idle()
+    ...     def on_periodic_emit(self, output):
+    ...         pass
+    """
+
+    @abstractmethod
+    def emit_watermark(self, timestamp_ms: int) -> None:
+        """Declare that no element with a timestamp <= ``timestamp_ms`` follows; ends idleness."""
+
+    @abstractmethod
+    def mark_idle(self) -> None:
+        """Stop holding back the watermark downstream, until the next watermark or ``mark_active``."""
+
+    @abstractmethod
+    def mark_active(self) -> None:
+        """Elements come again: watermarks wait for this source."""
+
+
+class WatermarkGenerator(ABC):
+    """Makes watermarks from the elements it sees; one instance per source split or subtask, pickled with its state.
+
+    A generator with a method ``on_batch(timestamps: list[int]) -> None`` gets the timestamps of many elements at once
+    in place of ``on_event``; it can then write watermarks in ``on_periodic_emit`` only.
+
+        >>> class Behind(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         output.emit_watermark(Watermark(event_timestamp - 1000))
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+        >>> strategy = WatermarkStrategy.for_generator(Behind)
+    """
+
+    @abstractmethod
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        """Called for every element, with its timestamp in ms."""
+
+    @abstractmethod
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        """Called after every chunk of elements, and at the end of every epoch."""
+
+
+class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
+    """The greatest timestamp so far - ``max_out_of_orderness_ms`` - 1. Writes nothing before the first element.
+
+    >>> isinstance(BoundedOutOfOrdernessWatermarks(5000), WatermarkGenerator)
+    True
+    """
+
+    __slots__ = ("_delay", "_max_timestamp")
+
+    def __init__(self, max_out_of_orderness_ms: int) -> None:
+        """Raises ``ValueError`` for a negative bound."""
+        if max_out_of_orderness_ms < 0:
+            raise ValueError(f"max_out_of_orderness must not be negative, got {max_out_of_orderness_ms} ms")
+        self._delay = max_out_of_orderness_ms + 1
+        self._max_timestamp = MIN_LONG_VALUE
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        if event_timestamp > self._max_timestamp:
+            self._max_timestamp = event_timestamp
+
+    def on_batch(self, timestamps: list[int]) -> None:
+        """As ``on_event``, for the timestamps of a whole batch."""
+        if timestamps:
+            self._max_timestamp = max(self._max_timestamp, max(timestamps))
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        # The subtraction must not pass the smallest long: then there is no watermark yet.
+        if self._max_timestamp - self._delay >= MIN_LONG_VALUE:
+            output.emit_watermark(self._max_timestamp - self._delay)
+
+
+class MonotonousTimestamps(BoundedOutOfOrdernessWatermarks):
+    """For ascending timestamps: the greatest one so far - 1.
+
+    >>> isinstance(MonotonousTimestamps(), WatermarkGenerator)
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+# Strategies
 
 _DEFAULT_UPDATE_INTERVAL_MS = 1000
 
@@ -33,11 +113,11 @@ _DEFAULT_UPDATE_INTERVAL_MS = 1000
 class TimestampAssigner(ABC):
     """Gives elements their event timestamp.
 
-        >>> class Second(TimestampAssigner):
-        ...     def extract_timestamp(self, value, record_timestamp):
-        ...         return value[1]
-        >>> Second().extract_timestamp(("a", 1000), 0)
-        1000
+    >>> class Second(TimestampAssigner):
+    ...     def extract_timestamp(self, value, record_timestamp):
+    ...         return value[1]
+    >>> Second().extract_timestamp(("a", 1000), 0)
+    1000
     """
 
     @abstractmethod
@@ -52,8 +132,8 @@ class TimestampAssigner(ABC):
 class WatermarkAlignment:
     """Sources of one ``group`` wait for each other when their watermarks drift apart by more than ``max_drift_ms``.
 
-        >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
-        >>> aligned = strategy.with_watermark_alignment("group", Duration.of_seconds(30), Duration.of_seconds(1))
+    >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+    >>> aligned = strategy.with_watermark_alignment("group", Duration.of_seconds(30), Duration.of_seconds(1))
     """
 
     group: str
@@ -172,8 +252,8 @@ class WatermarkStrategy:
 class AssignerWithPeriodicWatermarksWrapper(ABC):
     """Flink's former interface for timestamps and watermarks in one; subclass it to bring old assigners along.
 
-        >>> sorted(AssignerWithPeriodicWatermarksWrapper.__abstractmethods__)
-        ['extract_timestamp', 'get_current_watermark']
+    >>> sorted(AssignerWithPeriodicWatermarksWrapper.__abstractmethods__)
+    ['extract_timestamp', 'get_current_watermark']
     """
 
     @abstractmethod
@@ -184,13 +264,13 @@ class AssignerWithPeriodicWatermarksWrapper(ABC):
     def get_current_watermark(self) -> int | None:
         """The current watermark in ms, None for none; asked periodically.
 
-            >>> class Behind(AssignerWithPeriodicWatermarksWrapper):
-            ...     newest = 0
-            ...     def extract_timestamp(self, element, record_timestamp):
-            ...         self.newest = max(self.newest, element)
-            ...         return element
-            ...     def get_current_watermark(self):
-            ...         return Watermark(self.newest - 1000)
-            >>> Behind().get_current_watermark().timestamp
-            -1000
+        >>> class Behind(AssignerWithPeriodicWatermarksWrapper):
+        ...     newest = 0
+        ...     def extract_timestamp(self, element, record_timestamp):
+        ...         self.newest = max(self.newest, element)
+        ...         return element
+        ...     def get_current_watermark(self):
+        ...         return Watermark(self.newest - 1000)
+        >>> Behind().get_current_watermark().timestamp
+        -1000
         """

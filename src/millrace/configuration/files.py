@@ -1,4 +1,6 @@
-"""Configuration files: ``config.yaml`` of Flink 2, nested or flat, and ``flink-conf.yaml`` of older versions."""
+"""Configuration files: ``config.yaml`` of Flink 2, nested or flat, and ``flink-conf.yaml`` of older versions; and how
+much of logs is kept, and where (``env.log.max`` and the like).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from millrace.common.config_values import to_text
-from millrace.common.files.stores import settings as stores
-from millrace.configuration.registry import find, options, with_new_names
-from millrace.configuration.telling import ConfigurationError, tell_about
-
-__all__ = ["DIRECTORIES", "FALLBACK", "configuration_directory", "file_settings", "read_directory"]
+from millrace.common.config_values import to_bytes_count, to_int, to_text
+from millrace.common.files import store_settings
+from millrace.configuration.registry import ConfigurationError, find, options, tell_about, with_new_names
+from millrace.util.logs import LogLimits
 
 logger = logging.getLogger("millrace")
 
@@ -44,7 +44,7 @@ def file_settings(named: str | None = None) -> dict[str, str]:
     """
     directory, sure = configuration_directory(named)
     found = {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
-    stores.use(found)
+    store_settings.use(found)
     return found
 
 
@@ -138,3 +138,25 @@ def _unquoted(value: str) -> str:
     """A value without the quotes that Flink's documents put round texts; YAML would drop them, too."""
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if quoted and value[0] not in value[1:-1] else value
+
+
+# Logs
+
+DIRECTORY = "env.log.dir"
+OLDER_FILES = "env.log.max"
+FILE_BYTES = "millrace.log.max-file-size"
+
+
+def log_limits(configuration: Mapping[str, str]) -> LogLimits:
+    """What ``env.log.max`` and ``millrace.log.max-file-size`` say.
+
+    :raises ValueError: one of them is nonsense.
+    """
+    older, size = configuration.get(OLDER_FILES), configuration.get(FILE_BYTES)
+    found = LogLimits(
+        LogLimits.file_bytes if size is None else to_bytes_count(size),
+        LogLimits.older_files if older is None else to_int(older),
+    )
+    if found.file_bytes < 1 or found.older_files < 0:
+        raise ValueError(f"{FILE_BYTES} must be a byte at least, {OLDER_FILES} not less than 0")
+    return found

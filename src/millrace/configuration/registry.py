@@ -1,21 +1,35 @@
-"""All configuration keys: what Flink declares, and what becomes of it here."""
+"""All configuration keys (what Flink declares, and what becomes of it here), and the check of settings: wrong values
+and what can't be ignored are errors; what does nothing is reported, and so are typing errors. Older names of keys
+lead to the new ones.
+"""
 
 from __future__ import annotations
 
+import difflib
+import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 
-from millrace.configuration.declared.fact import Fact, flink_facts
-from millrace.configuration.declared.rule import Rule
-from millrace.configuration.declared.value_types import canonical
-from millrace.configuration.rules import control, deployment, jobs, metrics, own, resources, security, state, tables
+from millrace.common.configuration import Configuration
+from millrace.configuration import cluster_rules, job_rules
+from millrace.configuration.rule import Effect, Fact, Rule, canonical, flink_facts, is_of, said
+from millrace.util.names import did_you_mean
+from millrace.util.secrets import mask
 
-__all__ = ["Option", "TOPICS", "find", "newer_names", "older_names", "options", "with_new_names"]
-
-TOPICS: tuple[ModuleType, ...] = (own, jobs, state, tables, control, metrics, resources, deployment, security)
+TOPICS: tuple[ModuleType, ...] = (
+    job_rules,
+    job_rules,
+    job_rules,
+    job_rules,
+    cluster_rules,
+    job_rules,
+    cluster_rules,
+    cluster_rules,
+    cluster_rules,
+)
 """Each has a TITLE and RULES."""
 
 
@@ -45,7 +59,7 @@ class Option:
 @cache
 def options() -> dict[str, Option]:
     """Key -> option, in the order of the keys."""
-    facts = sorted([*flink_facts(), *own.FACTS], key=lambda fact: fact.key)
+    facts = sorted([*flink_facts(), *job_rules.OWN_FACTS], key=lambda fact: fact.key)
     return {fact.key: Option(fact, *_decided(fact.key)) for fact in facts}
 
 
@@ -122,3 +136,111 @@ def with_new_names(settings: Mapping[str, str]) -> dict[str, str]:
 def known_names() -> Iterable[str]:
     """Keys that a user may have meant: all but those with parts of one's own."""
     return (name for name in (*options(), *_newer()) if "<" not in name)
+
+
+# Checking settings
+
+logger = logging.getLogger("millrace")
+
+NAMED = 3
+"""So many keys without effect are told with the reasons; more of them with their names only."""
+ALIKE = 0.9
+"""How much like a known key one is that begins in no way of Flink's, and is a typing error nevertheless."""
+
+_told: set[str] = set()
+"""Keys that this process has been told about."""
+
+
+class ConfigurationError(ValueError):
+    """A setting that is wrong, or that can't be followed."""
+
+
+@dataclass
+class Findings:
+    """What there is to say about settings."""
+
+    errors: list[str] = field(default_factory=list)
+    unknown: dict[str, str] = field(default_factory=dict)
+    """key -> what may have been meant, as text that goes on with a comma, or empty"""
+    without_effect: dict[str, str] = field(default_factory=dict)
+    """key -> why it does nothing, and what is nearest"""
+
+
+def check(settings: Mapping[str, str]) -> Findings:
+    """Look at settings. Keys that aren't like Flink's are the user's own: nothing is said about them."""
+    found = Findings()
+    for key, value in settings.items():
+        option = find(key)
+        if option is None:
+            if _is_meant_for_us(key):
+                found.unknown[key] = did_you_mean(key, known_names())
+        elif (problem := _problem(key, option, value)) is not None:
+            found.errors.append(problem)
+        elif option.rule.effect is Effect.IGNORED and not option.is_as_here(value):
+            found.without_effect[key] = option.rule.note
+    return found
+
+
+def problem_with(key: str, value: str) -> str | None:
+    """What is wrong with a setting, if anything is."""
+    option = find(key)
+    return None if option is None else _problem(key, option, value)
+
+
+def _problem(key: str, option: Option, value: str) -> str | None:
+    shown = mask(key, repr(value))
+    # Of a key that does nothing any value will do: Flink's own files have -1 for a span of time.
+    if option.rule.effect is not Effect.IGNORED and not is_of(option.type, value):
+        return f"wrong value {shown} for key '{key}': expected is {said(option.type)}"
+    if option.rule.effect is Effect.REFUSED and not option.is_as_here(value):
+        return f"{key} = {mask(key, value)} is refused: {option.rule.note}"
+    return None
+
+
+def tell_about(settings: Mapping[str, str]) -> None:
+    """Check settings, and say what is new to this process: typing errors one by one, the rest in one line.
+
+    :raises ConfigurationError: a value that its key cannot have, or one that it would be wrong to ignore.
+    """
+    found = check(settings)
+    if found.errors:
+        raise ConfigurationError("\n".join(found.errors))
+    for key, meant in found.unknown.items():
+        if key not in _told:
+            logger.warning("there is no configuration key %s%s", key, meant)
+    new = {key: why for key, why in found.without_effect.items() if key not in _told}
+    if 0 < len(new) <= NAMED:
+        logger.warning("no effect here: %s", "; ".join(f"{key} ({why})" for key, why in new.items()))
+    elif new:
+        logger.warning("no effect here (docs/configuration.md says why): %s", ", ".join(sorted(new)))
+    _told.update(found.unknown, new)
+
+
+def _is_meant_for_us(key: str) -> bool:
+    """Whether an unknown key begins like Flink's, or looks like one that is misspelt."""
+    return _family(key) in _families() or bool(difflib.get_close_matches(key, known_names(), 1, ALIKE))
+
+
+def _family(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _families() -> set[str]:
+    return {_family(key) for key in options() if "." in key}
+
+
+# Settings of a program
+
+
+def settled(configuration: Configuration) -> Configuration:
+    """A copy in which each value of an older name is there under the new one, too.
+
+    :raises ConfigurationError: a value that its key cannot have, or one that it would be wrong to ignore.
+    """
+    texts = configuration.to_dict()
+    tell_about(texts)
+    copy = Configuration(configuration)
+    for key, value in with_new_names(texts).items():
+        if not copy.contains_key(key):
+            copy.set_string(key, value)
+    return copy

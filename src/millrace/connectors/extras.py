@@ -40,9 +40,9 @@ _DRIVERS = {
 _MODULES = {
     "cdc.mysql": ("mysql-cdc", _BY_NAME["mysql-cdc"]),
     "cdc.postgres": ("postgres-cdc", _BY_NAME["postgres-cdc"]),
-    "jdbc.dialects.postgresql": _DRIVERS["postgresql"],
-    "jdbc.dialects.mysql": _DRIVERS["mysql"],
-    "jdbc.dialects.duckdb": _DRIVERS["duckdb"],
+    "jdbc.postgresql": _DRIVERS["postgresql"],
+    "jdbc.mysql": _DRIVERS["mysql"],
+    "jdbc.duckdb": _DRIVERS["duckdb"],
 }
 _DEEPEST = 3
 """a connector, what it wraps, and what that holds"""

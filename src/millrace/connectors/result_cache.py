@@ -21,10 +21,9 @@ from millrace.common.source import (
     SourceReaderContext,
     SplitEnumeratorContext,
 )
-from millrace.connectors.queue_enumerator import QueueEnumerator
-from millrace.connectors.queue_reader import QueueReader
+from millrace.connectors.source_base import QueueEnumerator, QueueReader
 from millrace.util.by_value import pickled_by_value
-from millrace.util.private_folder import make_shared
+from millrace.util.folders import make_shared
 
 __all__ = ["CacheSink", "CacheSource", "ResultCache"]
 

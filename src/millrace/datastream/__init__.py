@@ -13,21 +13,21 @@ from millrace.datastream.not_yet import module_getattr
 
 if TYPE_CHECKING:
     from millrace.datastream.async_data_stream import AsyncDataStream as AsyncDataStream
-    from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream as BroadcastConnectedStream
-    from millrace.datastream.broadcast_stream import BroadcastStream as BroadcastStream
     from millrace.datastream.checkpoint_config import CheckpointConfig as CheckpointConfig
     from millrace.datastream.checkpoint_storage import CheckpointStorage as CheckpointStorage
     from millrace.datastream.checkpoint_storage import CustomCheckpointStorage as CustomCheckpointStorage
     from millrace.datastream.checkpoint_storage import FileSystemCheckpointStorage as FileSystemCheckpointStorage
     from millrace.datastream.checkpoint_storage import JobManagerCheckpointStorage as JobManagerCheckpointStorage
     from millrace.datastream.checkpointing_mode import CheckpointingMode as CheckpointingMode
-    from millrace.datastream.data_stream import CloseableIterator as CloseableIterator
     from millrace.datastream.data_stream import ConnectedStreams as ConnectedStreams
     from millrace.datastream.data_stream import DataStream as DataStream
-    from millrace.datastream.data_stream import DataStreamSink as DataStreamSink
     from millrace.datastream.data_stream import KeyedStream as KeyedStream
+    from millrace.datastream.derived_streams import BroadcastConnectedStream as BroadcastConnectedStream
+    from millrace.datastream.derived_streams import IterativeStream as IterativeStream
     from millrace.datastream.execution_mode import RuntimeExecutionMode as RuntimeExecutionMode
-    from millrace.datastream.iterative_stream import IterativeStream as IterativeStream
+    from millrace.datastream.handles import BroadcastStream as BroadcastStream
+    from millrace.datastream.handles import CloseableIterator as CloseableIterator
+    from millrace.datastream.handles import DataStreamSink as DataStreamSink
     from millrace.datastream.stream_execution_environment import (
         StreamExecutionEnvironment as StreamExecutionEnvironment,
     )
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from millrace.datastream.windowed_stream import WindowedStream as WindowedStream
 
 _MODULES = {
-    "broadcast_connected_stream": "BroadcastConnectedStream",
-    "broadcast_stream": "BroadcastStream",
+    "derived_streams": "BroadcastConnectedStream IterativeStream",
+    "handles": "BroadcastStream",
     "async_data_stream": "AsyncDataStream",
     "checkpoint_config": "CheckpointConfig",
     "checkpoint_storage": """
@@ -55,7 +55,6 @@ _MODULES = {
         ProcessFunction ProcessJoinFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction
         SourceFunction TwoPhaseCommitSinkFunction WindowFunction
     """,
-    "iterative_stream": "IterativeStream",
     "output_tag": "OutputTag",
     "slot_sharing_group": "MemorySize SlotSharingGroup",
     "state": "StateTtlConfig",

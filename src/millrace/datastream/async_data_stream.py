@@ -6,13 +6,14 @@ import inspect
 from typing import Any
 
 from millrace.common.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
-from millrace.common.functions.async_retry_strategies import NO_RETRY_STRATEGY
+from millrace.common.functions.async_functions import NO_RETRY_STRATEGY
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
-from millrace.datastream.data_stream import DataStream, expect
+from millrace.datastream.data_stream import DataStream
+from millrace.datastream.handles import expect
 from millrace.graph.nodes import GraphError
-from millrace.graph.origin import user_origin
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
+from millrace.util.tracebacks import user_origin
 
 __all__ = ["AsyncDataStream"]
 

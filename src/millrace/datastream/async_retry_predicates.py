@@ -1,4 +1,9 @@
 """Conditions for retries of async calls, under PyFlink's path."""
 
-from millrace.common.functions.async_retry_predicates import *  # noqa: F403
-from millrace.common.functions.async_retry_predicates import __all__ as __all__
+from millrace.common.functions.async_functions import (
+    empty_result_predicate,
+    exception_type_predicate,
+    has_exception_predicate,
+)
+
+__all__ = ["empty_result_predicate", "exception_type_predicate", "has_exception_predicate"]

@@ -1,4 +1,17 @@
 """Retries of async calls, under PyFlink's path."""
 
-from millrace.common.functions.async_retry_strategies import *  # noqa: F403
-from millrace.common.functions.async_retry_strategies import __all__ as __all__
+from millrace.common.functions.async_functions import (
+    NO_RETRY_STRATEGY,
+    ExponentialBackoffDelayRetryStrategy,
+    FixedDelayRetryStrategy,
+    NoRetryStrategy,
+    RetryPredicate,
+)
+
+__all__ = [
+    "ExponentialBackoffDelayRetryStrategy",
+    "FixedDelayRetryStrategy",
+    "NO_RETRY_STRATEGY",
+    "NoRetryStrategy",
+    "RetryPredicate",
+]

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.config_values import to_boolean, to_duration, to_int
-from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.common.state.storage import ExternalizedCheckpointRetention
 from millrace.common.time import Duration, TimeSpan, to_millis
 from millrace.datastream.checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage
 from millrace.datastream.checkpointing_mode import CheckpointingMode

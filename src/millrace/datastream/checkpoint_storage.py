@@ -7,8 +7,8 @@ from abc import ABC
 from typing import Any
 from urllib.parse import urlsplit
 
-from millrace.common.files.checkpoint_files import CheckpointFiles, own_uri
-from millrace.util.plugin_class import checked_class, load_class
+from millrace.common.state.storage import CheckpointFiles, own_uri
+from millrace.util.names import checked_class, load_class
 
 __all__ = [
     "CheckpointStorage",
@@ -43,8 +43,8 @@ def _checked_path(path: str) -> str:
 class CheckpointStorage(ABC):
     """Where and how the snapshots of a job are kept.
 
-        >>> issubclass(FileSystemCheckpointStorage, CheckpointStorage)
-        True
+    >>> issubclass(FileSystemCheckpointStorage, CheckpointStorage)
+    True
     """
 
 
@@ -130,8 +130,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     def location(self) -> str:
         """The directory, as it was given.
 
-            >>> FileSystemCheckpointStorage("file:///tmp/checkpoints").location
-            'file:///tmp/checkpoints'
+        >>> FileSystemCheckpointStorage("file:///tmp/checkpoints").location
+        'file:///tmp/checkpoints'
         """
         return self._checkpoint_path
 

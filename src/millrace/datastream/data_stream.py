@@ -1,12 +1,12 @@
-"""The handles of the DataStream API: they hold references to nodes of the program, never the nodes themselves."""
+"""The streams of the DataStream API: handles that hold references to nodes of the program, never the nodes themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.functions import (
@@ -26,73 +26,70 @@ from millrace.common.functions import (
     SinkFunction,
     TwoPhaseCommitSinkFunction,
 )
-from millrace.common.functions.adapt import (
-    as_filter,
-    as_flat_map,
-    as_key_selector,
-    as_map,
-    as_partitioner,
-    as_reduce,
-)
+from millrace.common.functions.callables import as_filter, as_flat_map, as_map, as_partitioner, as_reduce
 from millrace.common.output_tag import OutputTag
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.common.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
-from millrace.connectors.function import SinkFunctionSink
-from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
-from millrace.datastream.aggregations import (
-    FieldChoice,
-    FieldReduce,
-    Position,
-    add,
-    greater_than,
-    larger,
-    less_than,
-    smaller,
-)
-from millrace.datastream.broadcast_stream import BroadcastStream
-from millrace.datastream.function_checks import refuse_generator, warn_of_nothing
-from millrace.datastream.keyed_adapters import (
+from millrace.connectors.sink_function import SinkFunctionSink, TwoPhaseCommitSink
+from millrace.datastream.function_adapters import (
     CoFlatMap,
     CoMap,
+    FieldChoice,
+    FieldReduce,
     KeyedCoFlatMap,
     KeyedCoMap,
     KeyedCoProcess,
     KeyedFilter,
     KeyedFlatMap,
     KeyedMap,
+    Position,
     WithKey,
+    add,
+    greater_than,
+    larger,
+    less_than,
+    refuse_generator,
+    smaller,
+    warn_of_nothing,
+)
+from millrace.datastream.handles import (
+    OTHER_ENVIRONMENT,
+    BroadcastStream,
+    CloseableIterator,
+    DataStreamSink,
+    Port,
+    _function,
+    _key_function,
+    _NodeHandle,
+    _type_of_field,
+    checked_type,
+    expect,
 )
 from millrace.datastream.not_yet import module_getattr
-from millrace.datastream.slot_sharing_group import SlotSharingGroup
-from millrace.graph.cache import Cache
-from millrace.graph.nodes import Chaining, Edge, GraphError, Node
-from millrace.graph.origin import user_origin
+from millrace.graph.nodes import Cache, Chaining, Edge, GraphError, Node
 from millrace.runtime.exchange import partitioners
-from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
-from millrace.runtime.jobs import specs
-from millrace.util.fallback import HasOlderNames, takes_older_arguments
+from millrace.runtime.exchange.keys import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.operators import specs
+from millrace.util.fallback import takes_older_arguments
+from millrace.util.tracebacks import user_origin
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from millrace.common.state import MapStateDescriptor
-    from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
-    from millrace.datastream.cached_stream import CachedDataStream
-    from millrace.datastream.iterative_stream import IterativeStream
-    from millrace.datastream.joins.co_grouped_streams import CoGroupedStreams
-    from millrace.datastream.joins.interval_join import IntervalJoin
-    from millrace.datastream.joins.joined_streams import JoinedStreams
+    from millrace.datastream.derived_streams import BroadcastConnectedStream, CachedDataStream, IterativeStream
+    from millrace.datastream.joins import CoGroupedStreams, IntervalJoin, JoinedStreams
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
     from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
+
 __all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSink", "KeyedStream"]
+
 
 # Handles with modules of their own, which import this one; PyFlink has them here.
 _ELSEWHERE = {
     "AllWindowedStream": "windowed_stream",
-    "BroadcastConnectedStream": "broadcast_connected_stream",
+    "BroadcastConnectedStream": "derived_streams",
     "CachedDataStream": "cached_stream",
     "WindowedStream": "windowed_stream",
 }
@@ -103,105 +100,6 @@ _missing = module_getattr(__name__)
 def __getattr__(name: str) -> Any:
     home = _ELSEWHERE.get(name)
     return _missing(name) if home is None else getattr(import_module(f"millrace.datastream.{home}"), name)
-
-
-OTHER_ENVIRONMENT = "the streams belong to different environments: make all streams of a job with the same one"
-
-F = TypeVar("F")
-"""Type of a user function."""
-
-
-@dataclass(frozen=True)
-class Port:
-    """One place that a stream's elements come from."""
-
-    node: int
-    tag: str | None = None
-    partitioner: partitioners.Partitioner | None = None
-
-    def edge(self, input: int = 0) -> Edge:
-        return Edge(self.node, self.partitioner, self.tag, input)
-
-
-class _NodeHandle(HasOlderNames):
-    """What handles on exactly one operator can change about it."""
-
-    _env: StreamExecutionEnvironment
-
-    def _node(self, method: str) -> Node:
-        """The operator; an error says that ``method`` needs one."""
-        raise NotImplementedError
-
-    def _change(self, method: str, **changes: Any) -> Self:
-        self._env._program.change(self._node(method).id, **changes)
-        return self
-
-    def get_name(self) -> str:
-        """The operator's name, without the ``Source: `` and ``Sink: `` that plan and errors put in front.
-
-            >>> env.from_collection([1]).map(str).name("as text").get_name()
-            'as text'
-        """
-        node = self._node("get_name")
-        return node.name.removeprefix(node.kind)
-
-    def name(self, name: str) -> Self:
-        """Name the operator; names are for people: plan, metrics, errors.
-
-            >>> env.from_collection([1]).map(str).name("as text").get_name()
-            'as text'
-        """
-        kind = self._node("name").kind
-        return self._change("name", name=kind + name.removeprefix(kind))
-
-    def uid(self, uid: str) -> Self:
-        """Identify the operator's state across versions of the program. Must be unique in the job.
-
-            >>> counted = env.from_collection(["a"]).key_by(lambda word: word).map(lambda word: (word, 1)).uid("count")
-        """
-        return self._change("uid", uid=uid)
-
-    def set_parallelism(self, parallelism: int) -> Self:
-        """How many subtasks the operator has.
-
-            >>> slow = env.from_collection([1, 2]).map(lambda n: n + 1).set_parallelism(4)
-        """
-        node = self._node("set_parallelism")
-        if parallelism < 1:
-            raise GraphError(f"{node.described}: its parallelism must be at least 1, not {parallelism}")
-        if node.non_parallel and parallelism != 1:
-            raise GraphError(f"{node.described} runs in one subtask only: its parallelism can't be {parallelism}")
-        return self._change("set_parallelism", parallelism=parallelism)
-
-    def set_uid_hash(self, uid_hash: str) -> Self:
-        """Identify the operator by the hash that an earlier version derived (32 hexadecimal digits)."""
-        if len(uid_hash) != 32 or not all(digit in "0123456789abcdef" for digit in uid_hash.lower()):
-            raise ValueError(f"a uid hash has 32 hexadecimal digits, got {uid_hash!r}")
-        return self._change("set_uid_hash", uid_hash=uid_hash.lower())
-
-    def set_description(self, description: str) -> Self:
-        """A longer text than the name, for the plan.
-
-            >>> told = env.from_collection([1]).map(str).set_description("a number as text")
-        """
-        return self._change("set_description", description=description)
-
-    def disable_chaining(self) -> Self:
-        """Never chain this operator with its neighbours.
-
-            >>> alone = env.from_collection([1]).map(str).disable_chaining()
-        """
-        return self._change("disable_chaining", chaining=Chaining.NEVER)
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
-        """Operators of different groups never share a task.
-
-            >>> heavy = env.from_collection([1]).map(str).slot_sharing_group("heavy")
-        """
-        if isinstance(slot_sharing_group, SlotSharingGroup):
-            self._env.register_slot_sharing_group(slot_sharing_group)
-            slot_sharing_group = slot_sharing_group.get_name()
-        return self._change("slot_sharing_group", slot_sharing_group=slot_sharing_group)
 
 
 class DataStream(_NodeHandle):
@@ -244,7 +142,7 @@ class DataStream(_NodeHandle):
     def set_max_parallelism(self, max_parallelism: int) -> DataStream:
         """The number of key groups: the most subtasks that the operator can ever be rescaled to (1..32768).
 
-            >>> sums = env.from_collection([1, 2]).key_by(lambda n: n % 2).sum().set_max_parallelism(128)
+        >>> sums = env.from_collection([1, 2]).key_by(lambda n: n % 2).sum().set_max_parallelism(128)
         """
         if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
             raise ValueError(
@@ -255,7 +153,7 @@ class DataStream(_NodeHandle):
     def force_non_parallel(self) -> DataStream:
         """Fix the parallelism at 1.
 
-            >>> ordered = env.from_collection([1, 2]).map(str).force_non_parallel()
+        >>> ordered = env.from_collection([1, 2]).map(str).force_non_parallel()
         """
         return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
@@ -272,15 +170,15 @@ class DataStream(_NodeHandle):
     def start_new_chain(self) -> DataStream:
         """Begin a new chain with this operator.
 
-            >>> apart = env.from_collection([1]).map(str).start_new_chain()
+        >>> apart = env.from_collection([1]).map(str).start_new_chain()
         """
         return self._change("start_new_chain", chaining=Chaining.HEAD)
 
     def get_type(self) -> TypeInformation:
         """The declared element type; that of pickled objects where none was declared.
 
-            >>> env.from_collection([1, 2], Types.INT()).get_type()
-            Integer
+        >>> env.from_collection([1, 2], Types.INT()).get_type()
+        Integer
         """
         return self._type if self._type is not None else Types.PICKLED_BYTE_ARRAY()
 
@@ -293,16 +191,16 @@ class DataStream(_NodeHandle):
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to.
 
-            >>> env.from_collection([1]).get_execution_environment() is env
-            True
+        >>> env.from_collection([1]).get_execution_environment() is env
+        True
         """
         return self._env
 
     def get_execution_config(self) -> ExecutionConfig:
         """The settings of the environment that the stream belongs to.
 
-            >>> env.from_collection([1]).get_execution_config().get_parallelism()
-            1
+        >>> env.from_collection([1]).get_execution_config().get_parallelism()
+        1
         """
         return self._env.get_config()
 
@@ -315,13 +213,11 @@ class DataStream(_NodeHandle):
         node = self._env._program.add(name, spec, self._edges(), checked_type(output_type))
         return DataStream(self._env, (Port(node.id),), output_type)
 
-    def map(
-        self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
-    ) -> DataStream:
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """One element in, one out.
 
-            >>> list(env.from_collection([1, 2]).map(lambda n: n * 10, Types.INT()).execute_and_collect())
-            [10, 20]
+        >>> list(env.from_collection([1, 2]).map(lambda n: n * 10, Types.INT()).execute_and_collect())
+        [10, 20]
         """
         refuse_generator(func, "map", "map()")
         return self._add("Map", specs.Map(_function(as_map, func, "map()")), output_type)
@@ -331,8 +227,8 @@ class DataStream(_NodeHandle):
     ) -> DataStream:
         """One element in, any number out: the function returns or yields them.
 
-            >>> list(env.from_collection(["a b", "c"]).flat_map(lambda line: line.split()).execute_and_collect())
-            ['a', 'b', 'c']
+        >>> list(env.from_collection(["a b", "c"]).flat_map(lambda line: line.split()).execute_and_collect())
+        ['a', 'b', 'c']
         """
         warn_of_nothing(func, "flat_map", "flat_map()")
         return self._add("FlatMap", specs.FlatMap(_function(as_flat_map, func, "flat_map()")), output_type)
@@ -340,8 +236,8 @@ class DataStream(_NodeHandle):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the elements that the predicate accepts.
 
-            >>> list(env.from_collection([1, 2, 3]).filter(lambda n: n % 2 == 1).execute_and_collect())
-            [1, 3]
+        >>> list(env.from_collection([1, 2, 3]).filter(lambda n: n % 2 == 1).execute_and_collect())
+        [1, 3]
         """
         refuse_generator(func, "filter", "filter()")
         return self._add("Filter", specs.Filter(_function(as_filter, func, "filter()")), self._type)
@@ -349,12 +245,12 @@ class DataStream(_NodeHandle):
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Run a ProcessFunction: any number of results, side outputs, access to time.
 
-            >>> class Twice(ProcessFunction):
-            ...     def process_element(self, value, ctx):
-            ...         yield value
-            ...         yield value
-            >>> list(env.from_collection(["a"]).process(Twice()).execute_and_collect())
-            ['a', 'a']
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value
+        ...         yield value
+        >>> list(env.from_collection(["a"]).process(Twice()).execute_and_collect())
+        ['a', 'a']
         """
         expect(func, ProcessFunction, "process() on a stream that is not keyed")
         return self._add("PROCESS", specs.Process(func), output_type)
@@ -362,9 +258,9 @@ class DataStream(_NodeHandle):
     def project(self, *field_indexes: int) -> DataStream:
         """Keep these fields of tuple elements, in this order.
 
-            >>> pairs = env.from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
-            >>> list(pairs.project(1, 0).execute_and_collect())
-            [(1, 'a')]
+        >>> pairs = env.from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
+        >>> list(pairs.project(1, 0).execute_and_collect())
+        [(1, 'a')]
         """
         if not isinstance(self._type, (TupleTypeInfo, RowTypeInfo)):
             raise GraphError(
@@ -385,11 +281,11 @@ class DataStream(_NodeHandle):
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Begin event time here: the strategy's timestamps and watermarks replace those of the input.
 
-            >>> class SecondField(TimestampAssigner):
-            ...     def extract_timestamp(self, value, record_timestamp):
-            ...         return value[1]
-            >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
-            >>> timed = env.from_collection([("a", 1000)]).assign_timestamps_and_watermarks(strategy)
+        >>> class SecondField(TimestampAssigner):
+        ...     def extract_timestamp(self, value, record_timestamp):
+        ...         return value[1]
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
+        >>> timed = env.from_collection([("a", 1000)]).assign_timestamps_and_watermarks(strategy)
         """
         expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
         return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
@@ -418,8 +314,8 @@ class DataStream(_NodeHandle):
     def union(self, *streams: DataStream) -> DataStream:
         """All elements of this stream and the others, which must have the same type.
 
-            >>> sorted(env.from_collection([1]).union(env.from_collection([2])).execute_and_collect())
-            [1, 2]
+        >>> sorted(env.from_collection([1]).union(env.from_collection([2])).execute_and_collect())
+        [1, 2]
         """
         ports = list(self._ports)
         for stream in streams:
@@ -444,16 +340,16 @@ class DataStream(_NodeHandle):
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
         """Bring two streams of any types together under one function; one may be broadcast, with broadcast state.
 
-            >>> class Tag(CoMapFunction):
-            ...     def map1(self, value):
-            ...         return f"left {value}"
-            ...     def map2(self, value):
-            ...         return f"right {value}"
-            >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
-            >>> sorted(both.map(Tag()).execute_and_collect())
-            ['left 1', 'right x']
+        >>> class Tag(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return f"left {value}"
+        ...     def map2(self, value):
+        ...         return f"right {value}"
+        >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
+        >>> sorted(both.map(Tag()).execute_and_collect())
+        ['left 1', 'right x']
         """
-        from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
+        from millrace.datastream.derived_streams import BroadcastConnectedStream
 
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
@@ -463,35 +359,35 @@ class DataStream(_NodeHandle):
     def join(self, other_stream: DataStream) -> JoinedStreams:
         """Pair elements of equal keys in the same window (an addition to PyFlink).
 
-            >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
-            >>> left = env.from_collection([("a", 1)]).assign_timestamps_and_watermarks(strategy)
-            >>> joined = left.join(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
-            >>> joined = joined.window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+        >>> left = env.from_collection([("a", 1)]).assign_timestamps_and_watermarks(strategy)
+        >>> joined = left.join(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
+        >>> joined = joined.window(TumblingEventTimeWindows.of(Time.minutes(1)))
         """
-        from millrace.datastream.joins.joined_streams import JoinedStreams
+        from millrace.datastream.joins import JoinedStreams
 
         return JoinedStreams(self, other_stream)
 
     def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
         """Bring the elements of equal keys in the same window together, both groups (an addition to PyFlink).
 
-            >>> left = env.from_collection([("a", 1)])
-            >>> grouped = left.co_group(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
+        >>> left = env.from_collection([("a", 1)])
+        >>> grouped = left.co_group(left).where(lambda row: row[0]).equal_to(lambda row: row[0])
         """
-        from millrace.datastream.joins.co_grouped_streams import CoGroupedStreams
+        from millrace.datastream.joins import CoGroupedStreams
 
         return CoGroupedStreams(self, other_stream)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The elements that the operator's function yielded as ``output_tag, value``.
 
-            >>> odd = OutputTag("odd", Types.INT())
-            >>> class Split(ProcessFunction):
-            ...     def process_element(self, value, ctx):
-            ...         yield (odd, value) if value % 2 else value
-            >>> even = env.from_collection([1, 2, 3]).process(Split(), Types.INT())
-            >>> list(even.get_side_output(odd).execute_and_collect())
-            [1, 3]
+        >>> odd = OutputTag("odd", Types.INT())
+        >>> class Split(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield (odd, value) if value % 2 else value
+        >>> even = env.from_collection([1, 2, 3]).process(Split(), Types.INT())
+        >>> list(even.get_side_output(odd).execute_and_collect())
+        [1, 3]
         """
         expect(output_tag, OutputTag, "get_side_output()")
         node = self._node("get_side_output")
@@ -507,12 +403,12 @@ class DataStream(_NodeHandle):
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
         """Collect all elements in windows, in one subtask.
 
-            >>> class Total(ProcessAllWindowFunction):
-            ...     def process(self, context, elements):
-            ...         yield sum(elements)
-            >>> numbers = env.from_collection([1, 2, 3])
-            >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).process(Total()).execute_and_collect())
-            [3]
+        >>> class Total(ProcessAllWindowFunction):
+        ...     def process(self, context, elements):
+        ...         yield sum(elements)
+        >>> numbers = env.from_collection([1, 2, 3])
+        >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).process(Total()).execute_and_collect())
+        [3]
         """
         from millrace.datastream.windowed_stream import AllWindowedStream
 
@@ -530,7 +426,7 @@ class DataStream(_NodeHandle):
             >>> sorted(halved.execute_and_collect())
             [0, 1, 2]
         """
-        from millrace.datastream.iterative_stream import IterativeStream
+        from millrace.datastream.derived_streams import IterativeStream
 
         if max_rounds is not None and max_rounds < 1:
             raise ValueError(f"iterate() at {user_origin()}: max_rounds must be at least 1, not {max_rounds}")
@@ -546,28 +442,28 @@ class DataStream(_NodeHandle):
     def forward(self) -> DataStream:
         """Subtask i to subtask i; both sides need the same parallelism.
 
-            >>> kept = env.from_collection([1]).forward().map(str)
+        >>> kept = env.from_collection([1]).forward().map(str)
         """
         return self._partitioned("forward", partitioners.Forward())
 
     def rebalance(self) -> DataStream:
         """Round robin over all subtasks.
 
-            >>> spread = env.from_collection([1, 2]).rebalance().map(str)
+        >>> spread = env.from_collection([1, 2]).rebalance().map(str)
         """
         return self._partitioned("rebalance", partitioners.Rebalance())
 
     def rescale(self) -> DataStream:
         """Round robin over a part of the subtasks.
 
-            >>> spread = env.from_collection([1, 2]).rescale().map(str)
+        >>> spread = env.from_collection([1, 2]).rescale().map(str)
         """
         return self._partitioned("rescale", partitioners.Rescale())
 
     def shuffle(self) -> DataStream:
         """To subtasks drawn at random.
 
-            >>> spread = env.from_collection([1, 2]).shuffle().map(str)
+        >>> spread = env.from_collection([1, 2]).shuffle().map(str)
         """
         return self._partitioned("shuffle", partitioners.Shuffle())
 
@@ -588,8 +484,8 @@ class DataStream(_NodeHandle):
     ) -> DataStream | BroadcastStream:
         """Every element to every subtask; with descriptors of broadcast states, for ``connect`` of another stream.
 
-            >>> rules = env.from_collection([("limit", 3)])
-            >>> told = rules.broadcast(MapStateDescriptor("rules", Types.STRING(), Types.INT()))
+        >>> rules = env.from_collection([("limit", 3)])
+        >>> told = rules.broadcast(MapStateDescriptor("rules", Types.STRING(), Types.INT()))
         """
         stream = self._partitioned("broadcast", partitioners.Broadcast())
         if broadcast_state_descriptor is None:
@@ -599,7 +495,7 @@ class DataStream(_NodeHandle):
     def global_(self) -> DataStream:
         """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks).
 
-            >>> at_one = env.from_collection([1, 2]).global_().map(str)
+        >>> at_one = env.from_collection([1, 2]).global_().map(str)
         """
         return self._partitioned("global_", partitioners.Global())
 
@@ -610,10 +506,10 @@ class DataStream(_NodeHandle):
     ) -> DataStream:
         """To the subtask that ``partitioner(key, number of subtasks)`` names.
 
-            >>> class ByLast(Partitioner):
-            ...     def partition(self, key, num_partitions):
-            ...         return key % num_partitions
-            >>> spread = env.from_collection([11, 12]).partition_custom(ByLast(), lambda n: n % 10)
+        >>> class ByLast(Partitioner):
+        ...     def partition(self, key, num_partitions):
+        ...         return key % num_partitions
+        >>> spread = env.from_collection([11, 12]).partition_custom(ByLast(), lambda n: n % 10)
         """
         origin = f"partition_custom() at {user_origin()}"
         partition = _function(as_partitioner, partitioner, "partition_custom()").partition
@@ -629,9 +525,9 @@ class DataStream(_NodeHandle):
     def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
         """Write to a sink.
 
-            >>> written = env.from_collection(["a"]).sink_to(
-            ...     FileSink.for_row_format("lines", Encoder.simple_string_encoder()).build())
-            >>> result = env.execute()
+        >>> written = env.from_collection(["a"]).sink_to(
+        ...     FileSink.for_row_format("lines", Encoder.simple_string_encoder()).build())
+        >>> result = env.execute()
         """
         expect(sink, Sink, "sink_to()")
         return self._end(f"Sink: {type(sink).__name__}", specs.Sink(sink.for_input_type(self.get_type())))
@@ -639,12 +535,12 @@ class DataStream(_NodeHandle):
     def add_sink(self, sink_func: SinkFunction[Any] | Sink[Any]) -> DataStreamSink:
         """Write with a SinkFunction.
 
-            >>> class Out(SinkFunction):
-            ...     def invoke(self, value, context=None):
-            ...         print("got", value)
-            >>> sink = env.from_collection([1]).add_sink(Out())
-            >>> result = env.execute()
-            got 1
+        >>> class Out(SinkFunction):
+        ...     def invoke(self, value, context=None):
+        ...         print("got", value)
+        >>> sink = env.from_collection([1]).add_sink(Out())
+        >>> result = env.execute()
+        got 1
         """
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
@@ -659,10 +555,10 @@ class DataStream(_NodeHandle):
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print every element on the driver's standard output, as ``identifier:subtask> element``.
 
-            >>> sink = env.from_collection([1, 2]).print("seen")
-            >>> result = env.execute()
-            seen> 1
-            seen> 2
+        >>> sink = env.from_collection([1, 2]).print("seen")
+        >>> result = env.execute()
+        seen> 1
+        seen> 2
         """
         return self._end("Sink: Print to Std. Out", specs.Print(sink_identifier, self._type))
 
@@ -671,9 +567,9 @@ class DataStream(_NodeHandle):
     ) -> CloseableIterator | list[Any]:
         """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many.
 
-            >>> with env.from_collection([1, 2]).map(str).execute_and_collect() as texts:
-            ...     print(list(texts))
-            ['1', '2']
+        >>> with env.from_collection([1, 2]).map(str).execute_and_collect() as texts:
+        ...     print(list(texts))
+        ['1', '2']
         """
         if limit is not None and limit <= 0:
             raise ValueError(f"the limit must be greater than 0, not {limit}")
@@ -695,7 +591,7 @@ class DataStream(_NodeHandle):
         :param rows: how many are shown.
         :param seconds: after which the job is cancelled; None: as long as it runs.
         """
-        from millrace.notebook.live import watch_stream
+        from millrace.notebook.previews import watch_stream
 
         watch_stream(self, rows, seconds)
 
@@ -713,7 +609,7 @@ class DataStream(_NodeHandle):
 
             >>> slow = env.from_collection([1, 2]).map(lambda n: n + 1).cache()
         """
-        from millrace.datastream.cached_stream import CachedDataStream
+        from millrace.datastream.derived_streams import CachedDataStream
 
         result = self._env._new_result_cache()
         node = self._env._program.add("Cache", Cache(result), self._edges(), self._type)
@@ -724,9 +620,9 @@ class DataStream(_NodeHandle):
 class KeyedStream(DataStream):
     """A stream partitioned by key: state and timers belong to keys.
 
-        >>> words = env.from_collection(["a", "b", "a"]).map(lambda word: (word, 1))
-        >>> list(words.key_by(lambda pair: pair[0]).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
-        [('a', 1), ('b', 1), ('a', 2)]
+    >>> words = env.from_collection(["a", "b", "a"]).map(lambda word: (word, 1))
+    >>> list(words.key_by(lambda pair: pair[0]).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
+    [('a', 1), ('b', 1), ('a', 2)]
     """
 
     def __init__(
@@ -753,9 +649,7 @@ class KeyedStream(DataStream):
         finally:
             self._env._program.remove(pairs._ports[0].node)
 
-    def map(
-        self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
-    ) -> DataStream:
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """One element in, one out; a MapFunction can use keyed state."""
         if isinstance(func, MapFunction):
             refuse_generator(func, "map", "map()")
@@ -781,15 +675,15 @@ class KeyedStream(DataStream):
     ) -> DataStream:
         """Run a KeyedProcessFunction: state, timers, side outputs.
 
-            >>> class Count(KeyedProcessFunction):
-            ...     def open(self, runtime_context):
-            ...         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.INT()))
-            ...     def process_element(self, value, ctx):
-            ...         self.seen.update((self.seen.value() or 0) + 1)
-            ...         yield ctx.get_current_key(), self.seen.value()
-            >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
-            >>> list(words.process(Count()).execute_and_collect())
-            [('a', 1), ('b', 1), ('a', 2)]
+        >>> class Count(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.seen.update((self.seen.value() or 0) + 1)
+        ...         yield ctx.get_current_key(), self.seen.value()
+        >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
+        >>> list(words.process(Count()).execute_and_collect())
+        [('a', 1), ('b', 1), ('a', 2)]
         """
         expect(func, KeyedProcessFunction, "process() on a keyed stream")
         return self._add("KEYED PROCESS", specs.KeyedProcess(func), output_type)
@@ -797,9 +691,9 @@ class KeyedStream(DataStream):
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Fold each key's elements; emits the running result (in batch mode the last one per key).
 
-            >>> numbers = env.from_collection([1, 2, 3, 4]).key_by(lambda n: n % 2)
-            >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
-            [1, 2, 4, 6]
+        >>> numbers = env.from_collection([1, 2, 3, 4]).key_by(lambda n: n % 2)
+        >>> list(numbers.reduce(lambda x, y: x + y).execute_and_collect())
+        [1, 2, 4, 6]
         """
         refuse_generator(func, "reduce", "reduce()")
         return self._add("Reduce", specs.Reduce(_function(as_reduce, func, "reduce()")), self._type)
@@ -807,45 +701,45 @@ class KeyedStream(DataStream):
     def sum(self, position_to_sum: Position = 0) -> DataStream:
         """The running sum of a field per key; the other fields are those of the key's first element.
 
-            >>> sold = env.from_collection([("ink", 1), ("pen", 5), ("ink", 2)]).key_by(lambda row: row[0])
-            >>> list(sold.sum(1).execute_and_collect())
-            [('ink', 1), ('pen', 5), ('ink', 3)]
+        >>> sold = env.from_collection([("ink", 1), ("pen", 5), ("ink", 2)]).key_by(lambda row: row[0])
+        >>> list(sold.sum(1).execute_and_collect())
+        [('ink', 1), ('pen', 5), ('ink', 3)]
         """
         return self.reduce(FieldReduce(position_to_sum, add))
 
     def min(self, position_to_min: Position = 0) -> DataStream:
         """The running minimum of a field per key; the other fields are those of the key's first element.
 
-            >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
-            >>> list(sold.min(1).execute_and_collect())
-            [('ink', 3, 'x'), ('ink', 2, 'x')]
+        >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+        >>> list(sold.min(1).execute_and_collect())
+        [('ink', 3, 'x'), ('ink', 2, 'x')]
         """
         return self.reduce(FieldReduce(position_to_min, smaller))
 
     def max(self, position_to_max: Position = 0) -> DataStream:
         """The running maximum of a field per key; the other fields are those of the key's first element.
 
-            >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
-            >>> list(sold.max(1).execute_and_collect())
-            [('ink', 1, 'x'), ('ink', 2, 'x')]
+        >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+        >>> list(sold.max(1).execute_and_collect())
+        [('ink', 1, 'x'), ('ink', 2, 'x')]
         """
         return self.reduce(FieldReduce(position_to_max, larger))
 
     def min_by(self, position_to_min_by: Position = 0) -> DataStream:
         """The element with the smallest field so far per key; the first one on a tie.
 
-            >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
-            >>> list(sold.min_by(1).execute_and_collect())
-            [('ink', 3, 'x'), ('ink', 2, 'y')]
+        >>> sold = env.from_collection([("ink", 3, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+        >>> list(sold.min_by(1).execute_and_collect())
+        [('ink', 3, 'x'), ('ink', 2, 'y')]
         """
         return self.reduce(FieldChoice(position_to_min_by, less_than))
 
     def max_by(self, position_to_max_by: Position = 0) -> DataStream:
         """The element with the largest field so far per key; the first one on a tie.
 
-            >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
-            >>> list(sold.max_by(1).execute_and_collect())
-            [('ink', 1, 'x'), ('ink', 2, 'y')]
+        >>> sold = env.from_collection([("ink", 1, "x"), ("ink", 2, "y")]).key_by(lambda row: row[0])
+        >>> list(sold.max_by(1).execute_and_collect())
+        [('ink', 1, 'x'), ('ink', 2, 'y')]
         """
         return self.reduce(FieldChoice(position_to_max_by, greater_than))
 
@@ -881,9 +775,9 @@ class KeyedStream(DataStream):
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Collect each key's elements in windows.
 
-            >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
-            >>> windows = pairs.window(TumblingProcessingTimeWindows.of(Time.minutes(1)))
-            >>> per_minute = windows.reduce(lambda x, y: (x[0], x[1] + y[1]))
+        >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+        >>> windows = pairs.window(TumblingProcessingTimeWindows.of(Time.minutes(1)))
+        >>> per_minute = windows.reduce(lambda x, y: (x[0], x[1] + y[1]))
         """
         from millrace.datastream.windowed_stream import WindowedStream
 
@@ -892,9 +786,9 @@ class KeyedStream(DataStream):
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
         """Windows of ``size`` elements of a key, one after the other or, with ``slide``, beginning every ``slide``.
 
-            >>> pairs = env.from_collection([("a", 1), ("a", 2), ("a", 4)]).key_by(lambda pair: pair[0])
-            >>> list(pairs.count_window(2).sum(1).execute_and_collect())
-            [('a', 3)]
+        >>> pairs = env.from_collection([("a", 1), ("a", 2), ("a", 4)]).key_by(lambda pair: pair[0])
+        >>> list(pairs.count_window(2).sum(1).execute_and_collect())
+        [('a', 3)]
         """
         assigner = CountSlidingWindowAssigner.of(size, slide) if slide else CountTumblingWindowAssigner.of(size)
         return self.window(assigner)
@@ -902,10 +796,10 @@ class KeyedStream(DataStream):
     def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
         """Join with elements of the same key whose timestamps are near (an addition to PyFlink).
 
-            >>> clicks = env.from_collection([("a", 1)]).key_by(lambda row: row[0])
-            >>> near = clicks.interval_join(clicks).between(Time.seconds(-5), Time.seconds(5))
+        >>> clicks = env.from_collection([("a", 1)]).key_by(lambda row: row[0])
+        >>> near = clicks.interval_join(clicks).between(Time.seconds(-5), Time.seconds(5))
         """
-        from millrace.datastream.joins.interval_join import IntervalJoin
+        from millrace.datastream.joins import IntervalJoin
 
         return IntervalJoin(self, other_stream)
 
@@ -913,14 +807,14 @@ class KeyedStream(DataStream):
 class ConnectedStreams:
     """Two streams, possibly of different types, that share one function (and, when keyed, its state).
 
-        >>> class Tag(CoMapFunction):
-        ...     def map1(self, value):
-        ...         return f"left {value}"
-        ...     def map2(self, value):
-        ...         return f"right {value}"
-        >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
-        >>> sorted(both.map(Tag()).execute_and_collect())
-        ['left 1', 'right x']
+    >>> class Tag(CoMapFunction):
+    ...     def map1(self, value):
+    ...         return f"left {value}"
+    ...     def map2(self, value):
+    ...         return f"right {value}"
+    >>> both = env.from_collection([1]).connect(env.from_collection(["x"]))
+    >>> sorted(both.map(Tag()).execute_and_collect())
+    ['left 1', 'right x']
     """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
@@ -938,8 +832,8 @@ class ConnectedStreams:
     ) -> ConnectedStreams:
         """Key both streams; equal keys meet in the same subtask and share state.
 
-            >>> both = env.from_collection([("a", 1)]).connect(env.from_collection([("a", 2)]))
-            >>> keyed = both.key_by(lambda row: row[0], lambda row: row[0])
+        >>> both = env.from_collection([("a", 1)]).connect(env.from_collection([("a", 2)]))
+        >>> keyed = both.key_by(lambda row: row[0], lambda row: row[0])
         """
         return ConnectedStreams(
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
@@ -985,100 +879,3 @@ class ConnectedStreams:
             return self._add("Keyed Co-Process", specs.KeyedCoProcess(func), output_type)
         expect(func, CoProcessFunction, "process() on connected streams that are not keyed")
         return self._add("Co-Process", specs.CoProcess(func), output_type)  # type: ignore[arg-type]
-
-
-class DataStreamSink(_NodeHandle):
-    """The end of a stream.
-
-        >>> sink = env.from_collection([1]).print().name("shown").set_parallelism(1)
-        >>> result = env.execute()
-        1
-    """
-
-    def __init__(self, env: StreamExecutionEnvironment, node_id: int) -> None:
-        self._env = env
-        self._id = node_id
-
-    def _node(self, method: str) -> Node:
-        return self._env._program.node(self._id)
-
-
-class CloseableIterator(Iterator[Any]):
-    """The elements that a job collects, while it runs. Closing it before its end cancels the job.
-
-        >>> with env.from_collection([1, 2]).execute_and_collect() as numbers:
-        ...     print(next(numbers))
-        1
-    """
-
-    def __init__(self, values: Iterator[Any], close: Callable[[], None]) -> None:
-        self._values = values
-        self._close = close
-
-    def __iter__(self) -> CloseableIterator:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._values)
-
-    def next(self) -> Any:
-        """The next element; raises StopIteration at the end of the job."""
-        return next(self._values)
-
-    def close(self) -> None:
-        """Stop the job whose elements these are, if it still runs."""
-        self._close()
-
-    def __enter__(self) -> CloseableIterator:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-def expect(value: Any, expected: type, where: str) -> None:
-    """Raises a ``TypeError`` with the user's line if ``value`` is no ``expected``."""
-    if isinstance(value, expected):
-        return
-    kind = type(value).__name__
-    what = "not a function" if kind == "function" else f"not {kind}"
-    if isinstance(value, type):
-        what = f"not the class {value.__name__}"
-        if issubclass(value, expected):
-            what += f": did you mean {value.__name__}()?"
-    if kind == "function" and "process()" in where:
-        what += ": map(), filter() and flat_map() take functions"
-    article = "an" if expected.__name__[0] in "AEIOU" else "a"
-    raise TypeError(f"{where} at {user_origin()} takes {article} {expected.__name__}, {what}")
-
-
-def checked_type(declared: Any) -> TypeInformation | None:
-    """The type that the user declared, None for none. A Python type here would only fail in a task."""
-    if declared is not None and not isinstance(declared, TypeInformation):
-        raise TypeError(f"the type at {user_origin()} must be a TypeInformation such as Types.INT(), not {declared!r}")
-    return declared
-
-
-def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
-    try:
-        return adapt(func)
-    except TypeError as error:
-        raise TypeError(f"{where} at {user_origin()}: {error}") from None
-
-
-def _type_of_field(key_selector: Any, elements: TypeInformation | None) -> TypeInformation | None:
-    """The type of the field that is the key; None: it is not known."""
-    if not isinstance(elements, (RowTypeInfo, TupleTypeInfo)) or not isinstance(key_selector, (str, int)):
-        return None
-    types = elements.get_field_types()
-    names = elements.get_field_names() if isinstance(elements, RowTypeInfo) else []
-    if isinstance(key_selector, str):
-        return types[names.index(key_selector)] if key_selector in names else None
-    return types[key_selector] if 0 <= key_selector < len(types) else None
-
-
-def _key_function(key_selector: Any, where: str) -> Callable[[Any], Any]:
-    if isinstance(key_selector, (str, int)) and not isinstance(key_selector, bool):
-        return itemgetter(key_selector)
-    refuse_generator(key_selector, "get_key", where)
-    return _function(as_key_selector, key_selector, where).get_key

@@ -10,10 +10,10 @@ __all__ = ["RuntimeExecutionMode"]
 class RuntimeExecutionMode(Enum):
     """How a DataStream program is executed.
 
-        >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
-        >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
-        >>> list(words.reduce(lambda x, y: x + y).execute_and_collect())
-        ['aa']
+    >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+    >>> list(words.reduce(lambda x, y: x + y).execute_and_collect())
+    ['aa']
     """
 
     STREAMING = 0

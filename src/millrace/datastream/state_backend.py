@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from millrace.common.state.store import KeyValueStore, StorePlace
+from millrace.common.state.storage import KeyValueStore, StorePlace
 from millrace.datastream.not_yet import not_yet
-from millrace.util.plugin_class import checked_class, load_class
+from millrace.util.names import checked_class, load_class
 
 __all__ = [
     "StateBackend",
@@ -30,10 +30,10 @@ DEFAULT_TRANSFER_THREADS = 4
 class PredefinedOptions(Enum):
     """Flink's tuning profiles for RocksDB; recorded, without effect on Millrace's embedded backend.
 
-        >>> backend = EmbeddedRocksDBStateBackend()
-        >>> backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
-        >>> backend.get_predefined_options()
-        <PredefinedOptions.FLASH_SSD_OPTIMIZED: 3>
+    >>> backend = EmbeddedRocksDBStateBackend()
+    >>> backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
+    >>> backend.get_predefined_options()
+    <PredefinedOptions.FLASH_SSD_OPTIMIZED: 3>
     """
 
     DEFAULT = 0
@@ -45,8 +45,8 @@ class PredefinedOptions(Enum):
 class StateBackend(ABC):
     """Describes where working state is kept. The choice never changes what a program computes.
 
-        >>> isinstance(HashMapStateBackend(), StateBackend)
-        True
+    >>> isinstance(HashMapStateBackend(), StateBackend)
+    True
     """
 
     identifier: ClassVar[str] = ""
@@ -60,9 +60,9 @@ class StateBackend(ABC):
 class HashMapStateBackend(StateBackend):
     """State as Python objects in the memory of the task: fastest, limited by memory.
 
-        >>> backend = HashMapStateBackend()
-        >>> env.set_state_backend(backend).get_state_backend() is backend
-        True
+    >>> backend = HashMapStateBackend()
+    >>> env.set_state_backend(backend).get_state_backend() is backend
+    True
     """
 
     identifier = "hashmap"

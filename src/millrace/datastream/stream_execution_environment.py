@@ -13,46 +13,39 @@ from weakref import WeakSet
 from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
-from millrace.common.files.stores import settings as stores
+from millrace.common.files import store_settings
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
-from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
-from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs import DetachedJobExecutionResult, JobClient, JobExecutionResult, JobID
 from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.configuration.settling import settled
-from millrace.configuration.telling import tell_about
-from millrace.connectors.collection import CollectionSource
-from millrace.connectors.function import SourceFunctionSource
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.configuration.registry import settled, tell_about
+from millrace.connectors.generated_sources import CollectionSource, NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
+from millrace.connectors.source_function import SourceFunctionSource
+from millrace.datastream import settings as options
 from millrace.datastream.checkpoint_config import CheckpointConfig
-from millrace.datastream.checkpoint_plan import checkpoint_plan
 from millrace.datastream.checkpointing_mode import CheckpointingMode
-from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
+from millrace.datastream.data_stream import DataStream
+from millrace.datastream.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
+from millrace.datastream.handles import Port, checked_type, expect
+from millrace.datastream.job_settings import check_installed, checkpoint_plan, configured_backend, state_plan
 from millrace.datastream.not_yet import not_yet
-from millrace.datastream.settings import options, watching
-from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter, hands_over
-from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
-from millrace.datastream.settings.installed import check_installed
+from millrace.datastream.settings import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
-from millrace.datastream.state_plan import configured_backend, state_plan
-from millrace.graph.key_nodes import with_key_nodes
+from millrace.graph import program
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
-from millrace.graph.plan_json import plan_json
-from millrace.graph.program import Program
+from millrace.graph.program import Program, plan_json, with_key_nodes
 from millrace.runtime.coordination.commits import commits_in_two_phases
-from millrace.runtime.coordination.failover import is_regional
-from millrace.runtime.coordination.restart import restart_policy
-from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.coordination.restart import is_regional, restart_policy
+from millrace.runtime.exchange.keys import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.working import InMemory
 from millrace.util.fallback import HasOlderNames
 from millrace.util.tracebacks import shorten_uncaught
@@ -60,8 +53,7 @@ from millrace.util.tracebacks import shorten_uncaught
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.jobs.portable import PortableJob
-    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
+    from millrace.spark.jobs.submit import JobSettings, PortableJob, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -76,9 +68,7 @@ _CHAINING_DIFFERENT = "pipeline.operator-chaining.chain-operators-with-different
 _BUFFER_TIMEOUT = (
     ConfigOptions.key("execution.buffer-timeout.interval").duration_type().default_value(Duration.of_millis(100))
 )
-_BUFFER_TIMEOUT_ENABLED = (
-    ConfigOptions.key("execution.buffer-timeout.enabled").boolean_type().default_value(True)
-)
+_BUFFER_TIMEOUT_ENABLED = ConfigOptions.key("execution.buffer-timeout.enabled").boolean_type().default_value(True)
 _SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
 _OLDER_SAVEPOINT_DIRECTORY = "state.savepoints.dir"
 
@@ -106,10 +96,10 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._configuration = get_defaults()
         if configuration is not None:
             self._configuration.add_all(settled(configuration))
-        stores.use(self._configuration.to_dict())
+        store_settings.use(self._configuration.to_dict())
         self._spark = spark
         self._program = Program()
-        watching.begun(self._program)
+        program.begun(self._program)
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._state_backend: StateBackend | None = None
@@ -127,9 +117,9 @@ class StreamExecutionEnvironment(HasOlderNames):
     ) -> StreamExecutionEnvironment:
         """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one.
 
-            >>> env = StreamExecutionEnvironment.get_execution_environment()
-            >>> env.set_parallelism(2).get_parallelism()
-            2
+        >>> env = StreamExecutionEnvironment.get_execution_environment()
+        >>> env.set_parallelism(2).get_parallelism()
+        2
         """
         return StreamExecutionEnvironment(configuration, spark)
 
@@ -143,16 +133,16 @@ class StreamExecutionEnvironment(HasOlderNames):
     def get_config(self) -> ExecutionConfig:
         """The settings of the environment.
 
-            >>> env.get_config().set_auto_watermark_interval(100).get_auto_watermark_interval()
-            100
+        >>> env.get_config().set_auto_watermark_interval(100).get_auto_watermark_interval()
+        100
         """
         return self._config
 
     def get_checkpoint_config(self) -> CheckpointConfig:
         """What is set about checkpoints.
 
-            >>> env.enable_checkpointing(5000).get_checkpoint_config().get_checkpoint_interval()
-            5000
+        >>> env.enable_checkpointing(5000).get_checkpoint_config().get_checkpoint_interval()
+        5000
         """
         return self._checkpoint_config
 
@@ -163,15 +153,15 @@ class StreamExecutionEnvironment(HasOlderNames):
         """
         configuration = settled(configuration)
         self._configuration.add_all(configuration)
-        stores.use(self._configuration.to_dict())
+        store_settings.use(self._configuration.to_dict())
         self._checkpoint_config.configure(configuration)
         self._dependencies = dependencies_of(configuration, self._dependencies)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """How many subtasks operators have that don't say otherwise.
 
-            >>> env.set_parallelism(3).get_parallelism()
-            3
+        >>> env.set_parallelism(3).get_parallelism()
+        3
         """
         self._config.set_parallelism(parallelism)
         return self
@@ -205,7 +195,7 @@ class StreamExecutionEnvironment(HasOlderNames):
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC.
 
-            >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        >>> _ = env.set_runtime_mode(RuntimeExecutionMode.BATCH)
         """
         expect(execution_mode, RuntimeExecutionMode, "set_runtime_mode()")
         self._configuration.set_string(_MODE, execution_mode.name)
@@ -247,13 +237,11 @@ class StreamExecutionEnvironment(HasOlderNames):
         """Whether operators whose maximal parallelism differs may be chained."""
         return self._configuration.get_boolean(_CHAINING_DIFFERENT, True)
 
-    def enable_checkpointing(
-        self, interval: int, mode: CheckpointingMode | None = None
-    ) -> StreamExecutionEnvironment:
+    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
         """Checkpoint every ``interval`` ms: the cadence of epochs.
 
-            >>> env.enable_checkpointing(10_000).get_checkpoint_interval()
-            10000
+        >>> env.enable_checkpointing(10_000).get_checkpoint_interval()
+        10000
         """
         self._checkpoint_config.set_checkpoint_interval(interval)
         if mode is not None:
@@ -326,9 +314,9 @@ class StreamExecutionEnvironment(HasOlderNames):
     def add_python_file(self, file_path: str) -> None:
         """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process.
 
-            >>> import pathlib
-            >>> _ = pathlib.Path("helpers.py").write_text("LIMIT = 3")
-            >>> env.add_python_file("helpers.py")
+        >>> import pathlib
+        >>> _ = pathlib.Path("helpers.py").write_text("LIMIT = 3")
+        >>> env.add_python_file("helpers.py")
         """
         self._dependencies = self._dependencies.with_file(file_path, "add_python_file()")
 
@@ -390,9 +378,9 @@ class StreamExecutionEnvironment(HasOlderNames):
     ) -> DataStream:
         """Read a source; the strategy gives its elements timestamps and watermarks.
 
-            >>> numbers = env.from_source(NumberSequenceSource(1, 3), WatermarkStrategy.no_watermarks(), "numbers")
-            >>> list(numbers.execute_and_collect())
-            [1, 2, 3]
+        >>> numbers = env.from_source(NumberSequenceSource(1, 3), WatermarkStrategy.no_watermarks(), "numbers")
+        >>> list(numbers.execute_and_collect())
+        [1, 2, 3]
         """
         expect(source, Source, "from_source()")
         expect(watermark_strategy, WatermarkStrategy, "from_source()")
@@ -417,8 +405,8 @@ class StreamExecutionEnvironment(HasOlderNames):
     def from_collection(self, collection: list[Any], type_info: TypeInformation | None = None) -> DataStream:
         """The elements of a list, from one subtask, in order.
 
-            >>> list(env.from_collection([1, 2], Types.INT()).execute_and_collect())
-            [1, 2]
+        >>> list(env.from_collection([1, 2], Types.INT()).execute_and_collect())
+        [1, 2]
         """
         values = list(collection)
         source = CollectionSource(values, type_info)
@@ -428,8 +416,8 @@ class StreamExecutionEnvironment(HasOlderNames):
     def from_sequence(self, start: int, end: int) -> DataStream:
         """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks).
 
-            >>> list(env.from_sequence(1, 3).execute_and_collect())
-            [1, 2, 3]
+        >>> list(env.from_sequence(1, 3).execute_and_collect())
+        [1, 2, 3]
         """
         source = NumberSequenceSource(start, end)
         return self._read(source, WatermarkStrategy.no_watermarks(), "Sequence Source", Types.LONG())
@@ -449,11 +437,11 @@ class StreamExecutionEnvironment(HasOlderNames):
     ) -> DataStream:
         """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has.
 
-            >>> class One(SourceFunction):
-            ...     def run(self, ctx):
-            ...         ctx.collect(1)
-            >>> list(env.add_source(One()).execute_and_collect())
-            [1]
+        >>> class One(SourceFunction):
+        ...     def run(self, ctx):
+        ...         ctx.collect(1)
+        >>> list(env.add_source(One()).execute_and_collect())
+        [1]
         """
         if isinstance(source_func, Source):
             return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
@@ -468,7 +456,7 @@ class StreamExecutionEnvironment(HasOlderNames):
 
         :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
         """
-        from millrace.connectors.socket_text import SocketTextSource
+        from millrace.connectors.socket_source import SocketTextSource
 
         source = SocketTextSource(hostname, port, delimiter, max_retry)
         no_time = WatermarkStrategy.no_watermarks()
@@ -668,9 +656,9 @@ class StreamExecutionEnvironment(HasOlderNames):
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Submit the program and go on; the client tells how it fares.
 
-            >>> sink = env.from_collection([1]).print()
-            >>> client = env.execute_async()
-            1
+        >>> sink = env.from_collection([1]).print()
+        >>> client = env.execute_async()
+        1
         """
         return self._submit(job_name)
 
@@ -703,8 +691,8 @@ class StreamExecutionEnvironment(HasOlderNames):
     def close(self) -> None:
         """Forget the program and the cached streams. The Spark session stays: other environments may use it.
 
-            >>> env = StreamExecutionEnvironment.get_execution_environment()
-            >>> env.close()
+        >>> env = StreamExecutionEnvironment.get_execution_environment()
+        >>> env.close()
         """
         self._program.clear()
         for cache in self._result_caches:
@@ -714,7 +702,7 @@ class StreamExecutionEnvironment(HasOlderNames):
 def _start(
     prepare: Callable[[], tuple[JobGraph, JobSettings]], needs_spark: bool, configuration: Mapping[str, str]
 ) -> SparkJobClient:
-    from millrace.spark.sessions.jvm_ahead import begun_ahead
+    from millrace.spark.sessions.own_jvm import begun_ahead
 
     with begun_ahead(configuration) if needs_spark else nullcontext():
         from millrace.spark.jobs.submit import submit
@@ -723,6 +711,6 @@ def _start(
 
 
 def _portable(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> PortableJob:
-    from millrace.spark.jobs.portable import PortableJob
+    from millrace.spark.jobs.submit import PortableJob
 
     return PortableJob.of(*prepare())

@@ -1,4 +1,5 @@
 """The timer service, under PyFlink's path."""
 
-from millrace.common.timerservice import *  # noqa: F403
-from millrace.common.timerservice import __all__ as __all__
+from millrace.common.functions.process_functions import TimerService
+
+__all__ = ["TimerService"]

@@ -15,7 +15,7 @@ from millrace.common.functions import (
     ReduceFunction,
     WindowFunction,
 )
-from millrace.common.functions.adapt import as_reduce
+from millrace.common.functions.callables import as_reduce
 from millrace.common.output_tag import OutputTag
 from millrace.common.state import (
     AggregatingStateDescriptor,
@@ -26,8 +26,9 @@ from millrace.common.state import (
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
-from millrace.datastream import window_functions
-from millrace.datastream.aggregations import (
+from millrace.datastream import function_adapters
+from millrace.datastream.data_stream import DataStream, KeyedStream
+from millrace.datastream.function_adapters import (
     FieldChoice,
     FieldReduce,
     Position,
@@ -37,12 +38,12 @@ from millrace.datastream.aggregations import (
     less_than,
     smaller,
 )
-from millrace.datastream.data_stream import DataStream, KeyedStream, checked_type, expect
+from millrace.datastream.handles import checked_type, expect
 from millrace.graph.nodes import GraphError
-from millrace.graph.origin import user_origin
-from millrace.runtime.jobs import specs
-from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
+from millrace.runtime.operators import specs
+from millrace.runtime.windows.slicing import CONTENTS, WindowStrategy
 from millrace.util.fallback import HasOlderNames
+from millrace.util.tracebacks import user_origin
 
 if TYPE_CHECKING:
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -69,7 +70,7 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
         self._late_tag: OutputTag | None = None
 
     @abstractmethod
-    def _adapted(self, window_function: Any) -> window_functions.Anything | None:
+    def _adapted(self, window_function: Any) -> function_adapters.Anything | None:
         """The function in the form that the runtime calls; None if this kind of stream can't take it."""
 
     @abstractmethod
@@ -90,8 +91,8 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     def trigger(self: S, trigger: Trigger[Any, Any]) -> S:
         """When windows are evaluated, in place of the assigner's own trigger.
 
-            >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
-            >>> sums = windows.trigger(PurgingTrigger.of(CountTrigger.of(3))).reduce(lambda x, y: x + y)
+        >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
+        >>> sums = windows.trigger(PurgingTrigger.of(CountTrigger.of(3))).reduce(lambda x, y: x + y)
         """
         expect(trigger, Trigger, "trigger()")
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
@@ -105,8 +106,8 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     def evictor(self: S, evictor: Evictor[Any, Any]) -> S:
         """What leaves a window before or after it is evaluated. Elements are then kept, not folded.
 
-            >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
-            >>> sums = windows.trigger(CountTrigger.of(1)).evictor(CountEvictor.of(2)).reduce(lambda x, y: x + y)
+        >>> windows = env.from_collection([1]).key_by(lambda n: n).window(GlobalWindows.create())
+        >>> sums = windows.trigger(CountTrigger.of(1)).evictor(CountEvictor.of(2)).reduce(lambda x, y: x + y)
         """
         expect(evictor, Evictor, "evictor()")
         self._evictor = evictor
@@ -225,32 +226,30 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     ) -> DataStream:
         """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only.
 
-            >>> class Mean(AggregateFunction):
-            ...     def create_accumulator(self):
-            ...         return 0, 0
-            ...     def add(self, value, accumulator):
-            ...         return accumulator[0] + value, accumulator[1] + 1
-            ...     def get_result(self, accumulator):
-            ...         return accumulator[0] / accumulator[1]
-            ...     def merge(self, a, b):
-            ...         return a[0] + b[0], a[1] + b[1]
-            >>> numbers = env.from_collection([1, 2, 3, 6]).key_by(lambda n: "all")
-            >>> list(numbers.count_window(4).aggregate(Mean()).execute_and_collect())
-            [3.0]
+        >>> class Mean(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0, 0
+        ...     def add(self, value, accumulator):
+        ...         return accumulator[0] + value, accumulator[1] + 1
+        ...     def get_result(self, accumulator):
+        ...         return accumulator[0] / accumulator[1]
+        ...     def merge(self, a, b):
+        ...         return a[0] + b[0], a[1] + b[1]
+        >>> numbers = env.from_collection([1, 2, 3, 6]).key_by(lambda n: "all")
+        >>> list(numbers.count_window(4).aggregate(Mean()).execute_and_collect())
+        [3.0]
         """
         return self._aggregate(aggregate_function, window_function, accumulator_type, output_type)
 
-    def apply(
-        self, window_function: F, output_type: TypeInformation | None = None
-    ) -> DataStream:
+    def apply(self, window_function: F, output_type: TypeInformation | None = None) -> DataStream:
         """Keep each window's elements and call ``window_function`` with them.
 
-            >>> class Size(WindowFunction):
-            ...     def apply(self, key, window, inputs):
-            ...         yield key, len(list(inputs))
-            >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
-            >>> list(words.count_window(2).apply(Size()).execute_and_collect())
-            [('a', 2)]
+        >>> class Size(WindowFunction):
+        ...     def apply(self, key, window, inputs):
+        ...         yield key, len(list(inputs))
+        >>> words = env.from_collection(["a", "a"]).key_by(lambda word: word)
+        >>> list(words.count_window(2).apply(Size()).execute_and_collect())
+        [('a', 2)]
         """
         return self._evaluate("apply", window_function, output_type)
 
@@ -261,12 +260,12 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     ) -> DataStream:
         """Keep each window's elements and call ``process_window_function`` with them, with access to time and state.
 
-            >>> class Span(ProcessWindowFunction):
-            ...     def process(self, key, context, elements):
-            ...         yield key, len(list(elements))
-            >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
-            >>> list(words.count_window(2).process(Span()).execute_and_collect())
-            [('a', 2)]
+        >>> class Span(ProcessWindowFunction):
+        ...     def process(self, key, context, elements):
+        ...         yield key, len(list(elements))
+        >>> words = env.from_collection(["a", "b", "a"]).key_by(lambda word: word)
+        >>> list(words.count_window(2).process(Span()).execute_and_collect())
+        [('a', 2)]
         """
         return self._evaluate("process", process_window_function, output_type)
 
@@ -296,17 +295,17 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
 class WindowedStream(_Windows[WindowFunction[Any, Any, Any, Any], ProcessWindowFunction[Any, Any, Any, Any]]):
     """A keyed stream in windows: every key has windows of its own. Made by ``KeyedStream.window``.
 
-        >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
-        >>> sums = pairs.window(CountTumblingWindowAssigner(2)).reduce(lambda x, y: (x[0], x[1] + y[1]))
-        >>> list(sums.execute_and_collect())
-        [('a', 3)]
+    >>> pairs = env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+    >>> sums = pairs.window(CountTumblingWindowAssigner(2)).reduce(lambda x, y: (x[0], x[1] + y[1]))
+    >>> list(sums.execute_and_collect())
+    [('a', 3)]
     """
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(keyed_stream, window_assigner, "window")
 
-    def _adapted(self, window_function: Any) -> window_functions.Anything | None:
-        return window_functions.of_keyed(window_function)
+    def _adapted(self, window_function: Any) -> function_adapters.Anything | None:
+        return function_adapters.keyed_window_function(window_function)
 
     def _expected(self) -> str:
         return "a WindowFunction or a ProcessWindowFunction"
@@ -315,9 +314,9 @@ class WindowedStream(_Windows[WindowFunction[Any, Any, Any, Any], ProcessWindowF
 class AllWindowedStream(_Windows[AllWindowFunction[Any, Any, Any], ProcessAllWindowFunction[Any, Any, Any]]):
     """A stream without keys in windows, evaluated in one subtask. Made by ``DataStream.window_all``.
 
-        >>> numbers = env.from_collection([1, 2, 3])
-        >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).reduce(lambda x, y: x + y).execute_and_collect())
-        [3]
+    >>> numbers = env.from_collection([1, 2, 3])
+    >>> list(numbers.window_all(CountTumblingWindowAssigner(2)).reduce(lambda x, y: x + y).execute_and_collect())
+    [3]
     """
 
     _non_parallel = True
@@ -325,8 +324,8 @@ class AllWindowedStream(_Windows[AllWindowFunction[Any, Any, Any], ProcessAllWin
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(data_stream.key_by(_one_key), window_assigner, "window_all")
 
-    def _adapted(self, window_function: Any) -> window_functions.Anything | None:
-        return window_functions.of_all(window_function)
+    def _adapted(self, window_function: Any) -> function_adapters.Anything | None:
+        return function_adapters.all_window_function(window_function)
 
     def _expected(self) -> str:
         return "an AllWindowFunction or a ProcessAllWindowFunction"

@@ -1,10 +1,17 @@
 """A DB-API 2 driver for SQL gateways: ``connect("http://localhost:8083")``. docs/guide/sql-gateway.md."""
 
-from millrace.dbapi.connection import Connection, connect
-from millrace.dbapi.cursor import Cursor
-from millrace.dbapi.errors import (
+from millrace.dbapi.connection import Connection, Cursor, connect
+from millrace.dbapi.standard import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
     DatabaseError,
     DataError,
+    Date,
+    DateFromTicks,
     Error,
     IntegrityError,
     InterfaceError,
@@ -12,21 +19,11 @@ from millrace.dbapi.errors import (
     NotSupportedError,
     OperationalError,
     ProgrammingError,
-    Warning,  # noqa: A004  # the DB-API's name
-)
-from millrace.dbapi.typecodes import (
-    BINARY,
-    DATETIME,
-    NUMBER,
-    ROWID,
-    STRING,
-    Binary,
-    Date,
-    DateFromTicks,
     Time,
     TimeFromTicks,
     Timestamp,
     TimestampFromTicks,
+    Warning,
 )
 
 __all__ = [

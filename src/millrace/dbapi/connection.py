@@ -1,34 +1,279 @@
-"""A connection: a session at a SQL gateway."""
+"""A connection is a session at a SQL gateway; its cursors run statements and give their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from millrace.cluster.sql_client.session import HEARTBEAT_SECONDS, RemoteSession
-from millrace.dbapi import errors
-from millrace.dbapi.changes import Changes
-from millrace.dbapi.cursor import Cursor
-from millrace.dbapi.errors import InterfaceError, NotSupportedError, translated
+from millrace.cluster.sql_client import HEARTBEAT_SECONDS, Header, RemoteSession, RemoteStatement
+from millrace.common.types import Row, RowKind
+from millrace.dbapi import standard
+from millrace.dbapi.parameters import filled
+from millrace.dbapi.standard import InterfaceError, NotSupportedError, ProgrammingError, TypeCode, translated
+from millrace.relational import types as t
+from millrace.relational.nodes import Field
+
+# Changes of a stream
+
+
+class Changes(enum.Enum):
+    """Ways to give changes."""
+
+    INSERTIONS = "insertions"
+    """rows as they are; a change of a row that was given before is an error"""
+    KINDS = "kinds"
+    """each change with its kind in front, in a column ``op``: +I, -U, +U, -D"""
+
+    @staticmethod
+    def of(text: str) -> Changes:
+        """:raises ValueError: there is no such way."""
+        try:
+            return Changes(text.lower())
+        except ValueError:
+            raise ValueError(f"changes is 'insertions' or 'kinds', not {text!r}") from None
+
+
+# Cursors
+
+Record = tuple[Any, ...]
+Description = tuple[str, TypeCode, None, "int | None", "int | None", "int | None", bool]
+
+KIND = Field("op", t.VarCharType(2, False))
+"""the column that changes have in front"""
+
+
+class Cursor:
+    """Statements run one after the other; the rows of the last one are read.
+
+    >>> try:
+    ...     with connect("http://localhost:1", timeout=1).cursor() as cursor:
+    ...         cursor.execute("SELECT name FROM orders WHERE amount > ?", [3])
+    ...         first, others = cursor.fetchone(), cursor.fetchall()
+    ...         cursor.executemany("INSERT INTO names VALUES (?)", [first, *others])
+    ... except OperationalError:
+    ...     print("no gateway listens there")
+    no gateway listens there
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self.changes = connection.changes
+        """how the changes of a query over a stream are given; what is set holds for the next statement"""
+        self.job_id: str | None = None
+        """the job that the last statement has started"""
+        self._statement: RemoteStatement | None = None
+        self._header: Header | None = None
+        self._rows: Iterator[Record] | None = None
+        self._count = -1
+        self._number: int | None = None
+        self._description: list[Description] | None = None
+        self._closed = False
+
+    # -- what it has --------------------------------------------------------------------------------------------
+
+    @property
+    def description(self) -> list[Description] | None:
+        """(name, type code, None, length, precision, scale, can be NULL) of each column; None: no rows."""
+        return self._description
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that an INSERT has written, with ``table.dml-sync``; -1: it is not known."""
+        return self._count
+
+    @property
+    def rownumber(self) -> int | None:
+        """The place of the next row, from 0 on; None: no rows."""
+        return self._number
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def execute(self, operation: str, parameters: Sequence[Any] | None = None) -> Cursor:
+        """Run a statement and wait until it is over or its rows begin to come.
+
+        An INSERT is over when its job has started; with the setting ``table.dml-sync``, when the job has ended.
+
+        :param parameters: values for each ``?``; None: the statement is run as it is.
+        """
+        self._require_open()
+        self._let_go()
+        text = operation if parameters is None else filled(operation, parameters)
+        with translated():
+            self._statement = self.connection._session.submit(text, seconds=self.connection.statement_timeout)
+            try:
+                self._header = self._statement.header()
+            except BaseException:
+                # Ctrl-C in the middle ends what it waits for.
+                self._statement.cancel()
+                self._statement.close()
+                raise
+        self._take(self._statement, self._header)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
+        """Run a statement once for each of the sequences. It must not give rows."""
+        total: int | None = 0
+        for parameters in seq_of_parameters:
+            self.execute(operation, parameters)
+            if self._description is not None:
+                self._let_go()
+                raise ProgrammingError("executemany is for statements without rows: use execute")
+            total = None if total is None or self._count < 0 else total + self._count
+        self._count = -1 if total is None else total
+        return self
+
+    def _take(self, statement: RemoteStatement, header: Header) -> None:
+        self.job_id = header.job_id
+        if header.has_content and (header.is_query or header.job_id is None):
+            with_kinds = self.changes is Changes.KINDS and header.is_query
+            columns = [KIND, *header.columns] if with_kinds else list(header.columns)
+            self._description, self._number = [_described(column) for column in columns], 0
+            self._rows = map(_shown(self.changes) if header.is_query else tuple, statement.rows())
+            return
+        with translated():
+            counts = [value for row in statement.rows() for value in row]
+        if header.job_id is not None and counts and all(isinstance(each, int) and each >= 0 for each in counts):
+            self._count = sum(counts)
+        statement.close()
+        self._statement = None
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def fetchone(self) -> Record | None:
+        """The next row; None: there are no more. It waits for rows of a stream."""
+        rows = self._require_rows()
+        with translated():
+            row = next(rows, None)
+        if row is not None:
+            assert self._number is not None, "there are rows"
+            self._number += 1
+        return row
+
+    def fetchmany(self, size: int | None = None) -> list[Record]:
+        """So many rows, or fewer at the end. It waits for all of them."""
+        wanted = self.arraysize if size is None else size
+        found: list[Record] = []
+        while len(found) < wanted and (row := self.fetchone()) is not None:
+            found.append(row)
+        return found
+
+    def fetchall(self) -> list[Record]:
+        """All rows that are left. A query over an unbounded stream has no end: iterate over the cursor then."""
+        return list(self)
+
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> Record:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """Nothing is prepared for sizes of parameters."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Nothing is prepared for sizes of columns."""
+
+    def callproc(self, procname: str, parameters: Sequence[Any] = ()) -> Any:
+        """:raises NotSupportedError: always; CALL is a statement."""
+        raise NotSupportedError("there is no callproc: execute a CALL")
+
+    def nextset(self) -> bool | None:
+        """A statement has one result."""
+        return None
+
+    # -- its end ------------------------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """End the statement at hand; any thread may call it. Rows that have come already can be fetched."""
+        statement = self._statement
+        if statement is not None:
+            with translated():
+                statement.cancel()
+                statement.close()
+
+    def close(self) -> None:
+        """Let the result go; the job of a query ends."""
+        if not self._closed:
+            self._let_go()
+            self._closed = True
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _let_go(self) -> None:
+        statement, self._statement = self._statement, None
+        self._header = self._rows = self._description = self._number = self.job_id = None
+        self._count = -1
+        if statement is not None and not self.connection.closed:
+            statement.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self.connection._require_open()
+
+    def _require_rows(self) -> Iterator[Record]:
+        self._require_open()
+        if self._rows is None:
+            raise InterfaceError("there are no rows: no statement was executed, or the last one gives none")
+        return self._rows
+
+
+def _described(column: Field) -> Description:
+    kind: Any = column.type
+    length = getattr(kind, "length", None)
+    precision, scale = getattr(kind, "precision", None), getattr(kind, "scale", None)
+    return (column.name, TypeCode.of(kind), None, length, precision, scale, kind.is_nullable)
+
+
+def _shown(changes: Changes) -> Callable[[Row], Record]:
+    return _with_kind if changes is Changes.KINDS else _inserted
+
+
+def _with_kind(row: Row) -> Record:
+    return (str(row.get_row_kind()), *row)
+
+
+def _inserted(row: Row) -> Record:
+    if row.get_row_kind() is not RowKind.INSERT:
+        raise NotSupportedError(
+            f"the query changes rows that it gave before ({row.get_row_kind()}): connect with changes='kinds' to get "
+            "every change with its kind in front, or with properties={'execution.runtime-mode': 'batch'} to get the "
+            "result at the end"
+        )
+    return tuple(row)
+
+
+# Connections
 
 
 class Connection:
     """Threads may share it; its statements run one after the other.
 
-        >>> try:
-        ...     with connect("http://localhost:1", timeout=1) as connection:
-        ...         rows = connection.execute("SHOW TABLES").fetchall()
-        ... except OperationalError:
-        ...     print("no gateway listens there")
-        no gateway listens there
+    >>> try:
+    ...     with connect("http://localhost:1", timeout=1) as connection:
+    ...         rows = connection.execute("SHOW TABLES").fetchall()
+    ... except OperationalError:
+    ...     print("no gateway listens there")
+    no gateway listens there
     """
 
-    Warning, Error = errors.Warning, errors.Error
-    InterfaceError, DatabaseError, DataError = errors.InterfaceError, errors.DatabaseError, errors.DataError
-    OperationalError, IntegrityError = errors.OperationalError, errors.IntegrityError
-    InternalError, ProgrammingError = errors.InternalError, errors.ProgrammingError
-    NotSupportedError = errors.NotSupportedError
+    Warning, Error = standard.Warning, standard.Error
+    InterfaceError, DatabaseError, DataError = standard.InterfaceError, standard.DatabaseError, standard.DataError
+    OperationalError, IntegrityError = standard.OperationalError, standard.IntegrityError
+    InternalError, ProgrammingError = standard.InternalError, standard.ProgrammingError
+    NotSupportedError = standard.NotSupportedError
 
     def __init__(self, session: RemoteSession, changes: Changes, statement_timeout: float | None) -> None:
         self._session = session
@@ -105,7 +350,7 @@ def connect(
         >>> connect("http://localhost:1/", timeout=1)
         Traceback (most recent call last):
             ...
-        millrace.dbapi.errors.OperationalError: ...
+        millrace.dbapi.standard.OperationalError: ...
 
     :param url: ``http://host:port``, or ``host:port``.
     :param token: that the gateway asks for.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.formats.types import arrow_type
+from millrace.formats.arrow_rows import arrow_type
 
 __all__ = ["CsvColumn", "CsvDialect", "CsvSchema", "CsvSchemaBuilder"]
 
@@ -44,9 +44,9 @@ class CsvDialect:
 class CsvSchema:
     """Columns and dialect; make one with ``CsvSchema.builder()``.
 
-        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
-        >>> schema.size(), schema.names
-        (2, ['name', 'amount'])
+    >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("amount").build()
+    >>> schema.size(), schema.names
+    (2, ['name', 'amount'])
     """
 
     columns: tuple[CsvColumn, ...]
@@ -87,9 +87,9 @@ def _one_char(what: str, char: str) -> str:
 class CsvSchemaBuilder:
     """Builds a ``CsvSchema``. The column and separator methods raise ValueError for what is not a single character.
 
-        >>> builder = CsvSchemaBuilder().add_string_column("name").add_number_column("amount", DataTypes.INT())
-        >>> builder.set_column_separator(";").set_use_header().build().names
-        ['name', 'amount']
+    >>> builder = CsvSchemaBuilder().add_string_column("name").add_number_column("amount", DataTypes.INT())
+    >>> builder.set_column_separator(";").set_use_header().build().names
+    ['name', 'amount']
     """
 
     def __init__(self) -> None:

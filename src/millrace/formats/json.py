@@ -1,31 +1,298 @@
-"""JSON: messages as rows, and files with one JSON value a line."""
+"""JSON: messages as rows, and files with one JSON value a line. Values come from what the json module gives, by type; a
+JSON schema can be the type.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import pyarrow as pa
+
 from millrace.common.serialization import DeserializationSchema, Encoder, SerializationSchema
+from millrace.common.time import Instant
 from millrace.common.typeinfo import TypeInformation, Types
-from millrace.connectors.file_system.compression import is_compressed
-from millrace.connectors.file_system.format import SplitRecords, StreamFormat
-from millrace.connectors.file_system.lines import LargeLine, LineBlocks, RecordError, where
-from millrace.connectors.file_system.split import FileSplit
-from millrace.formats.json_schema import type_of_json_schema
-from millrace.formats.json_values import json_decoder, json_formatter, value_parser
-from millrace.formats.types import ANY, arrow_type
+from millrace.common.types import Row, row_of
+from millrace.connectors.file_system.file_format import LargeLine, LineBlocks, SplitRecords, StreamFormat, where
+from millrace.connectors.file_system.file_stream import FileSplit, RecordError, is_compressed
+from millrace.formats.arrow_rows import ANY, BIG_INT, arrow_type, values_of_row
+from millrace.formats.text_values import (
+    format_instant,
+    format_rfc_time,
+    format_rfc_timestamp,
+    int_range,
+    parse_boolean,
+    parse_date,
+    parse_instant,
+    parse_time,
+    parse_timestamp,
+)
 from millrace.util.skipped import record_skipped
 
-__all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
+
+def type_of_json_schema(text: str) -> TypeInformation:
+    """The type that a JSON schema describes, as Flink maps it: integer to BIG_INT, number to BIG_DEC, ...
+
+    :raises ValueError: for text that is not a JSON schema of an object, or uses what has no type (unions, ...).
+    """
+    try:
+        root = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not a JSON schema: {error}") from error
+    if not isinstance(root, dict):
+        raise ValueError(f"not a JSON schema: {text}")
+    return _convert(root, root)
+
+
+def _convert(node: dict[str, Any], root: dict[str, Any]) -> TypeInformation:
+    if "$ref" in node:
+        return _convert(_resolve(node["$ref"], root), root)
+    kind = node.get("type")
+    if isinstance(kind, list):  # ["string", "null"]: fields may be None anyway
+        kinds = [name for name in kind if name != "null"]
+        if len(kinds) != 1:
+            raise ValueError(f"a JSON schema's union of types has no type here: {kind}")
+        kind = kinds[0]
+    if kind == "object":
+        fields = node.get("properties", {})
+        return Types.ROW_NAMED(list(fields), [_convert(field, root) for field in fields.values()])
+    if kind == "array":
+        return _array(node, root)
+    if kind == "string":
+        return _string(node)
+    simple = {"boolean": Types.BOOLEAN, "integer": Types.BIG_INT, "number": Types.BIG_DEC}
+    if kind not in simple:
+        raise ValueError(f"a JSON schema's type {kind!r} has no type here: {node}")
+    return simple[kind]()
+
+
+def _array(node: dict[str, Any], root: dict[str, Any]) -> TypeInformation:
+    items = node.get("items")
+    if isinstance(items, dict):
+        return Types.OBJECT_ARRAY(_convert(items, root))
+    raise ValueError(f"an array in a JSON schema needs one schema for its items: {node}")
+
+
+def _string(node: dict[str, Any]) -> TypeInformation:
+    formats = {"date": Types.SQL_DATE, "time": Types.SQL_TIME, "date-time": Types.SQL_TIMESTAMP}
+    if node.get("format") in formats:
+        return formats[node["format"]]()
+    if node.get("contentEncoding") == "base64":
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+    return Types.STRING()
+
+
+def _resolve(ref: str, root: dict[str, Any]) -> dict[str, Any]:
+    node: Any = root
+    for step in ref.removeprefix("#").strip("/").split("/"):
+        node = node.get(step) if isinstance(node, dict) and step else node
+    if not ref.startswith("#") or not isinstance(node, dict):
+        raise ValueError(f"a JSON schema's reference leads nowhere: {ref}")
+    return node
+
+
+_Parse = Callable[[Any], Any]
+
+
+def json_decoder() -> Callable[[str], Any]:
+    """The standard decoder, but numbers with a fraction stay exact (``Decimal``)."""
+    return json.JSONDecoder(parse_float=Decimal).decode
+
+
+def value_parser(type_: Any, fail_on_missing_field: bool = False) -> _Parse:
+    """From a decoded JSON value to the value of an Arrow type; the function raises ValueError for what does not fit."""
+    parse = _parser(type_, fail_on_missing_field)
+    return lambda value: None if value is None else parse(value)
+
+
+def _parser(type_: Any, strict: bool) -> _Parse:
+    is_ = pa.types
+    if type_ == ANY:
+        return _plain
+    if is_.is_string(type_):
+        return lambda value: value if isinstance(value, str) else _to_json(_plain(value))
+    if is_.is_boolean(type_):
+        return _parse_boolean
+    if is_.is_integer(type_) or type_ == BIG_INT:
+        limits = int_range(type_)
+        return lambda value: _parse_int(value, limits)
+    if is_.is_floating(type_):
+        return _parse_float
+    if is_.is_decimal(type_):
+        return _parse_decimal
+    if is_.is_list(type_):
+        element = value_parser(type_.value_type, strict)
+        return lambda value: [element(part) for part in _checked(value, list)]
+    if is_.is_map(type_):
+        key, item = value_parser(type_.key_type, strict), value_parser(type_.item_type, strict)
+        return lambda value: {key(k): item(v) for k, v in _checked(value, dict).items()}
+    if is_.is_struct(type_):
+        return _row_parser(type_, strict)
+    parse_text = _text_parser(type_)
+    return lambda value: parse_text(_checked(value, str))
+
+
+def _text_parser(type_: Any) -> Callable[[str], Any]:
+    is_ = pa.types
+    if is_.is_date(type_):
+        return parse_date
+    if is_.is_time(type_):
+        return parse_time
+    if is_.is_timestamp(type_):
+        return parse_timestamp if type_.tz is None else parse_instant
+    if is_.is_binary(type_):
+        return lambda text: base64.b64decode(text, validate=True)
+    raise TypeError(f"JSON has no form for values of {type_}")
+
+
+def _row_parser(type_: Any, strict: bool) -> _Parse:
+    names = [field.name for field in type_]
+    fields = [(field.name, _parser(field.type, strict)) for field in type_]
+
+    def parse_row(value: Any) -> Row:
+        row = []
+        for name, parse in fields:
+            part = _checked(value, dict).get(name)
+            if part is not None:
+                try:
+                    part = parse(part)
+                except ValueError as error:
+                    raise ValueError(f"field {name!r}: {error}") from error
+            elif strict and name not in value:
+                raise ValueError(f"Could not find field with name '{name}'.")
+            row.append(part)
+        return row_of(row, names)
+
+    return parse_row
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"a JSON {_JSON_NAMES[kind]} is needed, got {value!r}")
+    return value
+
+
+_JSON_NAMES: dict[Any, str] = {dict: "object", list: "array", str: "string"}
+
+
+def _plain(value: Any) -> Any:
+    """The decoded value with floats instead of decimals."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return value
+
+
+def _parse_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return parse_boolean(value)
+    raise ValueError(f"not a boolean: {value!r}")
+
+
+def _parse_int(value: Any, limits: tuple[int, int] | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
+        raise ValueError(f"not an integer: {value!r}")
+    number = int(value)
+    if (isinstance(value, str) and "_" in value) or (isinstance(value, Decimal) and number != value):
+        raise ValueError(f"not an integer: {value}")
+    if limits is not None and not limits[0] <= number <= limits[1]:
+        raise ValueError(f"{number} is out of the range {limits[0]} to {limits[1]}")
+    return number
+
+
+def _parse_float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        raise ValueError(f"not a number: {value!r}")
+    return float(value)
+
+
+def _parse_decimal(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        raise ValueError(f"not a number: {value!r}")
+    try:
+        return value if isinstance(value, Decimal) else Decimal(value)
+    except InvalidOperation:
+        raise ValueError(f"not a decimal number: {value!r}") from None
+
+
+def json_formatter(type_: Any) -> Callable[[Any], str]:
+    """From a value of an Arrow type to JSON text, without spaces and without escapes for non-ASCII characters."""
+    format_ = _formatter(type_)
+    return lambda value: "null" if value is None else format_(value)
+
+
+def _formatter(type_: Any) -> Callable[[Any], str]:
+    is_ = pa.types
+    if is_.is_string(type_) or type_ == ANY or is_.is_floating(type_):
+        return _to_json
+    if is_.is_boolean(type_):
+        return lambda value: "true" if value else "false"
+    if is_.is_integer(type_) or is_.is_decimal(type_):
+        return lambda value: str(value) if not isinstance(value, Decimal) else f"{value:f}"
+    if is_.is_date(type_):
+        return lambda value: f'"{value.isoformat()}"'
+    if is_.is_time(type_):
+        return lambda value: f'"{format_rfc_time(value)}"'
+    if is_.is_timestamp(type_):
+        format_ = format_rfc_timestamp if type_.tz is None else format_instant
+        return lambda value: f'"{format_(value)}"'
+    if is_.is_binary(type_):
+        return lambda value: f'"{base64.b64encode(value).decode("ascii")}"'
+    if is_.is_list(type_):
+        element = json_formatter(type_.value_type)
+        return lambda value: f"[{','.join([element(part) for part in value])}]"
+    if is_.is_map(type_):
+        item = json_formatter(type_.item_type)
+        return lambda value: f"{{{','.join([f'{_to_json(str(k))}:{item(v)}' for k, v in value.items()])}}}"
+    if is_.is_struct(type_):
+        names = [field.name for field in type_]
+        fields = [(_to_json(field.name), json_formatter(field.type)) for field in type_]
+        return lambda value: (
+            "{"
+            + ",".join(
+                [f"{name}:{f(part)}" for (name, f), part in zip(fields, values_of_row(value, names), strict=True)]
+            )
+            + "}"
+        )
+    raise TypeError(f"JSON has no form for values of {type_}")
+
+
+def _undeclared(value: Any) -> Any:
+    """What the json module does not know."""
+    if isinstance(value, Row):
+        try:
+            return value.as_dict()
+        except TypeError:
+            return list(value)
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, Instant):
+        return format_instant(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    raise TypeError(f"JSON has no form for {type(value).__name__} {value!r}")
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_undeclared).encode
 
 
 class JsonRowDeserializationSchema(DeserializationSchema):
     """Reads a message as a JSON object and gives a ``Row`` of its fields; make one with ``builder()``.
 
-        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
-        >>> schema = JsonRowDeserializationSchema.builder().type_info(row).build()
-        >>> schema.deserialize(b'{"name": "Ann", "amount": 1}')
-        Row(name='Ann', amount=1)
+    >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+    >>> schema = JsonRowDeserializationSchema.builder().type_info(row).build()
+    >>> schema.deserialize(b'{"name": "Ann", "amount": 1}')
+    Row(name='Ann', amount=1)
     """
 
     def __init__(self, type_info: Any, fail_on_missing_field: bool, ignore_parse_errors: bool) -> None:
@@ -105,9 +372,9 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 class JsonRowSerializationSchema(SerializationSchema):
     """Writes a row as a JSON object; make one with ``builder()``.
 
-        >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
-        >>> JsonRowSerializationSchema.builder().with_type_info(row).build().serialize(Row("Ann", 1))
-        b'{"name":"Ann","amount":1}'
+    >>> row = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.INT()])
+    >>> JsonRowSerializationSchema.builder().with_type_info(row).build().serialize(Row("Ann", 1))
+    b'{"name":"Ann","amount":1}'
     """
 
     def __init__(self, type_info: Any) -> None:

@@ -12,13 +12,10 @@ import pyarrow.parquet as pq
 from millrace.common.files.file_systems import open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.types import Row
-from millrace.connectors.file_system.format import BulkFormat, SplitRecords
-from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.file_system.split import FileSplit
-from millrace.formats.arrow_rows import rows_of_batch
-from millrace.formats.arrow_writer import ArrowWriterFactory
+from millrace.connectors.file_system.file_format import BulkFormat, SplitRecords
+from millrace.connectors.file_system.file_stream import FileSplit, RecordError
+from millrace.formats.arrow_rows import ArrowWriterFactory, arrow_schema, row_type_info, rows_of_batch
 from millrace.formats.parquet_pages import Fetched, rows_at_once
-from millrace.formats.types import arrow_schema, row_type_info
 
 __all__ = ["ParquetBatches", "ParquetBulkWriters", "ParquetColumnarRowInputFormat"]
 
@@ -151,10 +148,10 @@ class _ParquetRecords(ParquetBatches[Row]):
 class ParquetBulkWriters:
     """Writers of Parquet files for ``FileSink.for_bulk_format``.
 
-        >>> row = DataTypes.ROW([DataTypes.FIELD("id", DataTypes.INT())])
-        >>> sink = FileSink.for_bulk_format("out", ParquetBulkWriters.for_row_type(row)).build()
-        >>> written = env.from_collection([Row(1)], Types.ROW_NAMED(["id"], [Types.INT()])).sink_to(sink)
-        >>> result = env.execute()
+    >>> row = DataTypes.ROW([DataTypes.FIELD("id", DataTypes.INT())])
+    >>> sink = FileSink.for_bulk_format("out", ParquetBulkWriters.for_row_type(row)).build()
+    >>> written = env.from_collection([Row(1)], Types.ROW_NAMED(["id"], [Types.INT()])).sink_to(sink)
+    >>> result = env.execute()
     """
 
     @staticmethod
@@ -199,9 +196,7 @@ class OpenParquet:
             raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
         self._stream = stream
 
-    def batches(
-        self, group: int, columns: Sequence[str], most: int, threads: bool = False
-    ) -> Iterator[pa.RecordBatch]:
+    def batches(self, group: int, columns: Sequence[str], most: int, threads: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows of a row group, as many at once as fit into the memory that a record may have.
 
         :raises ValueError: not even one does, or the file is damaged.

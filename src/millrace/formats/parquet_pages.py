@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.common.files.limits import record_limit, too_large
-from millrace.common.files.stores.positions import PositionedFile
+from millrace.common.files.file_access import PositionedFile, record_limit, too_large
 
 __all__ = ["NESTED_LIMITS", "Fetched", "is_modest", "rows_at_once"]
 

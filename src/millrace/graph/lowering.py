@@ -6,14 +6,11 @@ from dataclasses import replace
 
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.graph.cache import Cache
-from millrace.graph.nodes import Edge, Graph, Node, Settings
-from millrace.graph.slot_groups import slot_groups
+from millrace.graph.nodes import Cache, Edge, Graph, Node, Settings, slot_groups
 from millrace.runtime.exchange.partitioners import Forward, Hash
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.ancestors import ancestors
-from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.operators.broadcast_process import BROADCAST_INPUT
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import EdgeInfo, JobGraph, OperatorInfo, ancestors
+from millrace.runtime.operators.two_input_operators import BROADCAST_INPUT
 
 
 def lower(graph: Graph, job_name: str) -> JobGraph:

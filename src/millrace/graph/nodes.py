@@ -1,4 +1,6 @@
-"""The frozen nodes and edges of a program."""
+"""The frozen nodes and edges of a program; ``DataStream.cache`` as a node; the slot sharing groups of nodes, those that
+they inherit included.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,9 @@ import enum
 from dataclasses import dataclass, field
 
 from millrace.common.typeinfo import TypeInformation
+from millrace.connectors.result_cache import ResultCache
 from millrace.runtime.exchange.partitioners import Partitioner
-from millrace.runtime.jobs.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
+from millrace.runtime.operators.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
 from millrace.runtime.state.working import InMemory, StatePlan
 
 DEFAULT_SLOT_GROUP = "default"
@@ -126,3 +129,20 @@ class Graph:
 
 class GraphError(ValueError):
     """The program can't be run; the text names the operator and the user's line."""
+
+
+@dataclass(frozen=True)
+class Cache(Spec):
+    """A result that the next job computes (``FillCache``); later jobs have a ``Source`` in its place."""
+
+    cache: ResultCache
+
+
+def slot_groups(graph: Graph) -> dict[int, str]:
+    """node id -> its slot sharing group: its own, else that of its inputs if they agree, else the default."""
+    groups: dict[int, str] = {}
+    for node in graph.nodes:
+        inherited = {groups[edge.source] for edge in node.edges}
+        group = inherited.pop() if len(inherited) == 1 else DEFAULT_SLOT_GROUP
+        groups[node.id] = node.slot_sharing_group or group
+    return groups

@@ -1,17 +1,27 @@
-"""The growing program of one environment: handles add nodes here and change them by replacing."""
+"""The growing program of one environment: handles add nodes here and change them by replacing. Beside it what shows a
+program: Flink's plan JSON, which ``get_execution_plan`` gives and Flink's plan visualiser reads, with PyFlink's own
+nodes for keys; and programs that were described and never executed.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
+from millrace.common.functions.callables import as_map
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.graph.cache import Cache
-from millrace.graph.nodes import Edge, Graph, Node, Settings
-from millrace.graph.origin import user_origin
-from millrace.runtime.jobs.ancestors import ancestors
-from millrace.runtime.jobs.specs import CloseWith, Source, Spec
+from millrace.graph.nodes import Cache, Edge, Graph, Node, Settings
+from millrace.runtime.exchange.partitioners import Forward, Hash, Rebalance
+from millrace.runtime.operators.job_graph import ancestors
+from millrace.runtime.operators.specs import CloseWith, Map, Source, Spec
+from millrace.util.tracebacks import user_origin
+
+# Programs
 
 
 class Program:
@@ -110,3 +120,124 @@ def _without_recomputing(node: Node) -> Node:
         return node
     spec = Source(source, WatermarkStrategy.no_watermarks())
     return replace(node, name=f"Source: {node.name}", spec=spec, edges=(), parallelism=source.parallelism)
+
+
+# PyFlink's nodes for keys
+
+WITH_KEYS = "_stream_key_by_map_operator"
+WITHOUT_KEYS = "_keyed_stream_values_operator"
+"""takes the keys off again, in front of a sink"""
+
+
+def with_key_nodes(graph: Graph) -> Graph:
+    """The graph with PyFlink's nodes, to be shown. Here keys travel beside elements, so nothing of it ever runs."""
+    return replace(graph, nodes=tuple(_Widening(graph).nodes()))
+
+
+class _Widening:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._above = graph.by_id()
+        self._ids = count(max(self._above, default=0) + 1)
+        self._keyed: dict[tuple[int, str | None, int, int], Node] = {}
+        """one for each ``key_by``: by source, side output, key selector, and which input it leads to"""
+
+    def nodes(self) -> Iterator[Node]:
+        for node in self._graph.nodes:
+            edges = []
+            for edge in node.edges:
+                made, ready = self._through(edge, node)
+                yield from made
+                edges.append(ready)
+            yield replace(node, edges=tuple(edges))
+
+    def _through(self, edge: Edge, node: Node) -> tuple[list[Node], Edge]:
+        """What stands between a node and one that it reads, as far as it is new, and the edge from there."""
+        if not isinstance(edge.partitioner, Hash):
+            return [], edge
+        place = (edge.source, edge.tag, id(edge.partitioner.key_selector), edge.input)
+        keyed, made = self._keyed.get(place), []
+        if keyed is None:
+            forward = replace(edge, partitioner=Forward(), input=0)
+            keyed = self._keyed[place] = self._node(WITH_KEYS, forward, node, self._above[edge.source].parallelism)
+            made.append(keyed)
+        ready = replace(edge, source=keyed.id, tag=None)
+        if node.is_sink:
+            plain = self._node(WITHOUT_KEYS, replace(ready, input=0), node, self._graph.settings.parallelism)
+            made.append(plain)
+            equal = plain.parallelism == node.parallelism
+            ready = replace(ready, source=plain.id, partitioner=Forward() if equal else Rebalance())
+        return made, ready
+
+    def _node(self, name: str, edge: Edge, reader: Node, parallelism: int | None) -> Node:
+        return Node(next(self._ids), name, Map(as_map(_unchanged)), (edge,), reader.origin, parallelism)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+# Plan JSON
+
+
+def plan_json(graph: Graph) -> str:
+    """The plan of a graph after its passes; node ids count from 1 in the order of creation, sinks stand at the end."""
+    numbers = {node.id: index for index, node in enumerate(graph.nodes, start=1)}
+    nodes = sorted(graph.nodes, key=lambda node: node.is_sink)
+    return json.dumps({"nodes": [_node(node, numbers) for node in nodes]}, indent=2)
+
+
+def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
+    if node.is_source:
+        pact = "Data Source"
+    elif node.is_sink:
+        pact = "Data Sink"
+    else:
+        pact = "Operator"
+    described: dict[str, Any] = {
+        "id": numbers[node.id],
+        "type": node.name,
+        "pact": pact,
+        "contents": node.description or node.name,
+        "parallelism": node.parallelism,
+    }
+    if isinstance(node.spec, CloseWith):  # an addition: Flink's plan shows a loop's two ends as source and sink
+        described["feeds_back_to"] = numbers[node.spec.head]
+    if node.edges:
+        described["predecessors"] = [_predecessor(edge, numbers) for edge in node.edges]
+    return described
+
+
+def _predecessor(edge: Edge, numbers: dict[int, int]) -> dict[str, Any]:
+    strategy = edge.partitioner.ship_strategy if edge.partitioner is not None else ""
+    # Flink says "second" of every predecessor, also of the first.
+    return {"id": numbers[edge.source], "ship_strategy": strategy, "side": "second"}
+
+
+# Programs that are never executed
+
+_watched: list[list[Program]] = []
+"""the innermost watch is the last one"""
+
+
+def begun(program: Program) -> None:
+    """An environment has this program from now on."""
+    if _watched:
+        _watched[-1].append(program)
+
+
+@contextmanager
+def watching() -> Iterator[list[Program]]:
+    """The programs of all environments that are made inside."""
+    made: list[Program] = []
+    _watched.append(made)
+    try:
+        yield made
+    finally:
+        _watched.pop()
+
+
+def never_executed(programs: list[Program]) -> Node | None:
+    """The first sink that no job has had; None if each had one."""
+    sinks = (node for program in programs for node in program.added() if node.kind == "Sink: ")
+    return next(sinks, None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from millrace.graph.nodes import GraphError
 from millrace.runtime.failure import describe
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.util.by_value import pickled_by_value
 
 DEPTH = 6

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millrace.common.execution_config import ExecutionConfig
-from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs import JobExecutionResult
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.legacy.telling import tell
+from millrace.legacy.warning import tell
 
 __all__ = ["ExecutionEnvironment"]
 

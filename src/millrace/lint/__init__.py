@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.lint.check import Chosen, findings
-from millrace.lint.facts.finding import Finding
-from millrace.lint.facts.rule import Rule
-from millrace.lint.facts.subject import Subject
-from millrace.lint.registry import RULES
+from millrace.lint.check import RULES, Chosen, findings
+from millrace.lint.facts import Finding, Rule, Subject
 
 __all__ = ["RULES", "Chosen", "Finding", "Rule", "Subject", "findings"]

@@ -13,13 +13,7 @@ from collections.abc import Callable, Iterator
 from numbers import Number as AnyNumber
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from millrace.metrics.snapshot import (
-    CounterSnapshot,
-    DistributionSnapshot,
-    GaugeSnapshot,
-    MeterSnapshot,
-    MetricSnapshot,
-)
+from millrace.metrics.report import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MeterSnapshot, MetricSnapshot
 
 __all__ = ["MetricGroup", "Metric", "Counter", "Meter", "Distribution", "Gauge", "Measured"]
 
@@ -31,8 +25,8 @@ M = TypeVar("M", bound="Metric")
 class Metric(ABC):
     """Something that is measured.
 
-        >>> isinstance(MetricGroup().counter("seen"), Metric)
-        True
+    >>> isinstance(MetricGroup().counter("seen"), Metric)
+    True
     """
 
     kind: ClassVar[str] = "metric"
@@ -49,11 +43,11 @@ class Metric(ABC):
 class Counter(Metric):
     """Counts up and down.
 
-        >>> counter = MetricGroup().counter("seen")
-        >>> counter.inc()
-        >>> counter.dec(3)
-        >>> counter.get_count()
-        -2
+    >>> counter = MetricGroup().counter("seen")
+    >>> counter.inc()
+    >>> counter.dec(3)
+    >>> counter.get_count()
+    -2
     """
 
     kind = "counter"
@@ -144,11 +138,11 @@ class Meter(Metric):
 class Distribution(Metric):
     """Count, sum, minimum and maximum of the values of a variable.
 
-        >>> sizes = MetricGroup().distribution("sizes")
-        >>> sizes.update(3)
-        >>> sizes.update(5)
-        >>> sizes.get_mean()
-        4.0
+    >>> sizes = MetricGroup().distribution("sizes")
+    >>> sizes.update(3)
+    >>> sizes.update(5)
+    >>> sizes.get_mean()
+    4.0
     """
 
     kind = "distribution"
@@ -199,9 +193,9 @@ class Distribution(Metric):
 class Gauge(Metric):
     """A value that is asked for when it is needed.
 
-        >>> gauge = Gauge(lambda: 7)
-        >>> gauge.get_value()
-        7
+    >>> gauge = Gauge(lambda: 7)
+    >>> gauge.get_value()
+    7
     """
 
     kind = "gauge"
@@ -290,10 +284,10 @@ class MetricGroup:
     def counter(self, name: str) -> Counter:
         """The counter of this name; ValueError if the name is another kind of metric or a group.
 
-            >>> counter = MetricGroup().counter("seen")
-            >>> counter.inc(2)
-            >>> counter.get_count()
-            2
+        >>> counter = MetricGroup().counter("seen")
+        >>> counter.inc(2)
+        >>> counter.get_count()
+        2
         """
         return self._register(name, Counter, Counter)
 
@@ -328,10 +322,10 @@ class MetricGroup:
     def snapshot(self) -> dict[str, MetricSnapshot]:
         """The numbers of this group and all groups in it, by metric identifier.
 
-            >>> group = MetricGroup()
-            >>> group.counter("seen").inc(2)
-            >>> len(list(group.snapshot()))
-            1
+        >>> group = MetricGroup()
+        >>> group.counter("seen").inc(2)
+        >>> len(list(group.snapshot()))
+        1
         """
         return {measured.identifier: measured.value for measured in self.measured()}
 

@@ -1,16 +1,166 @@
-"""The metrics of a whole job at one moment: what ``JobClient.get_metrics()`` gives."""
+"""Metrics as plain numbers: what travels between copies of a task and to the driver (snapshots; ``merge`` adds up the
+subtasks), where a metric belongs as Flink writes it (``host.taskmanager.spark.my job.Map.0.my_counter``), and the
+metrics of a whole job at one moment, which ``JobClient.get_metrics()`` gives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from statistics import fmean, pstdev
+from typing import Any, TypeAlias
 
-from millrace.metrics.scope import ScopeFormats, in_scope
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot, MetricSnapshot
+# Snapshots
 
-__all__ = ["MetricEntry", "MetricsReport"]
+
+@dataclass(frozen=True)
+class CounterSnapshot:
+    """A counter."""
+
+    count: int
+
+    def merge(self, other: CounterSnapshot) -> CounterSnapshot:
+        return CounterSnapshot(self.count + other.count)
+
+
+@dataclass(frozen=True)
+class MeterSnapshot:
+    """A meter; the rate is in events per second."""
+
+    count: int
+    rate: float
+    span: int = field(default=60, compare=False, repr=False)
+    """the rate is the average over so many seconds"""
+    events: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
+    """(slot of time, events in it): what the rate is computed from"""
+
+    def merge(self, other: MeterSnapshot) -> MeterSnapshot:
+        return MeterSnapshot(self.count + other.count, self.rate + other.rate, self.span)
+
+
+@dataclass(frozen=True)
+class DistributionSnapshot:
+    """A distribution; ``min`` and ``max`` are None without values."""
+
+    count: int
+    sum: int | float
+    min: int | float | None
+    max: int | float | None
+
+    @property
+    def mean(self) -> float | None:
+        """None without values."""
+        return self.sum / self.count if self.count else None
+
+    def merge(self, other: DistributionSnapshot) -> DistributionSnapshot:
+        lows = [low for low in (self.min, other.min) if low is not None]
+        highs = [high for high in (self.max, other.max) if high is not None]
+        return DistributionSnapshot(
+            self.count + other.count, self.sum + other.sum, min(lows, default=None), max(highs, default=None)
+        )
+
+
+@dataclass(frozen=True)
+class GaugeSnapshot:
+    """A gauge; subtasks are not merged, since what their values mean together is not known."""
+
+    value: Any
+
+
+PERCENTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+"""Those that Flink's histograms have."""
+
+
+@dataclass(frozen=True)
+class HistogramSnapshot:
+    """The last values of something, sorted."""
+
+    count: int
+    """of all that there ever were"""
+    values: tuple[float, ...]
+
+    def quantile(self, part: float) -> float:
+        """The value that so large a part of the others does not exceed; 0 without any."""
+        values = self.values
+        return values[min(int(part * len(values)), len(values) - 1)] if values else 0.0
+
+    def statistics(self) -> dict[str, float]:
+        """As Flink shows them: ``count``, ``min``, ``max``, ``mean``, ``stddev``, ``p50`` and others."""
+        values = self.values
+        found: dict[str, float] = {"count": self.count}
+        if values:
+            found |= {"min": values[0], "max": values[-1], "mean": fmean(values), "stddev": pstdev(values)}
+        return found | {f"p{100 * part:g}".replace(".", ""): self.quantile(part) for part in PERCENTILES}
+
+    def merge(self, other: HistogramSnapshot) -> HistogramSnapshot:
+        return HistogramSnapshot(self.count + other.count, tuple(sorted((*self.values, *other.values))))
+
+
+MetricSnapshot: TypeAlias = CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot
+
+
+# Scopes
+
+JOB_MANAGER_SCOPE = "<host>.jobmanager"
+"""Flink's default for ``metrics.scope.jm``."""
+JOB_SCOPE = f"{JOB_MANAGER_SCOPE}.<job_name>"
+"""Flink's default for ``metrics.scope.jm-job``."""
+TASK_MANAGER_SCOPE = "<host>.taskmanager.<tm_id>"
+"""Flink's default for ``metrics.scope.tm``."""
+TASK_MANAGER_JOB_SCOPE = f"{TASK_MANAGER_SCOPE}.<job_name>"
+"""Flink's default for ``metrics.scope.tm-job``."""
+TASK_SCOPE = f"{TASK_MANAGER_JOB_SCOPE}.<task_name>.<subtask_index>"
+"""Flink's default for ``metrics.scope.task``."""
+OPERATOR_SCOPE = f"{TASK_MANAGER_JOB_SCOPE}.<operator_name>.<subtask_index>"
+"""Flink's default for ``metrics.scope.operator``."""
+
+_VARIABLE = re.compile(r"<\w+>")
+
+
+def in_scope(scope: str, variables: Mapping[str, str], path: tuple[str, ...], delimiter: str = ".") -> str:
+    """The identifier of a metric: the scope's format with its variables filled in, then the path, joined by dots.
+
+    A variable that has no value stays as it is written, as in Flink.
+
+    :param delimiter: stands between the parts in the place of the dots.
+    """
+    parts = scope.split(".") if delimiter != "." else [scope]
+    filled = [_VARIABLE.sub(lambda found: variables.get(found[0], found[0]), part) for part in parts]
+    return delimiter.join((*filled, *path))
+
+
+@dataclass(frozen=True)
+class ScopeFormats:
+    """How the identifiers of a configuration's metrics begin (``metrics.scope.*``)."""
+
+    job: str = JOB_SCOPE
+    task: str = TASK_SCOPE
+    operator: str = OPERATOR_SCOPE
+    delimiter: str = "."
+
+    @staticmethod
+    def of(configuration: Mapping[str, str]) -> ScopeFormats:
+        """Those of a configuration. A format that begins with ``*.`` goes on from the one above it, as in Flink."""
+
+        def format(name: str, default: str, above: str) -> str:
+            text = configuration.get(f"metrics.scope.{name}", default)
+            return f"{above}{text[1:]}" if text == "*" or text.startswith("*.") else text
+
+        job_manager = format("jm", JOB_MANAGER_SCOPE, "")
+        task_manager = format("tm", TASK_MANAGER_SCOPE, "")
+        in_task_manager = format("tm-job", TASK_MANAGER_JOB_SCOPE, task_manager)
+        task = format("task", TASK_SCOPE, in_task_manager)
+        return ScopeFormats(
+            format("jm-job", JOB_SCOPE, job_manager),
+            task,
+            format("operator", OPERATOR_SCOPE, task),
+            configuration.get("metrics.scope.delimiter", "."),
+        )
+
+
+# Reports
 
 DEFAULT = ScopeFormats()
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from millrace.notebook.bar import bar
-from millrace.notebook.grid import grid
+from millrace.notebook.cells import bar, grid
 from millrace.spark.jobs.listeners import PlainListener, set_listener_factory
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
-from millrace.table.sql.parser import statements_of
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.grammar.parser import statements_of
+from millrace.table.sql.text import SqlError
 from millrace.table.statement_runners.statements import run
 from millrace.table.table import Table
-from millrace.table.values.cells import row_texts
+from millrace.table.values.printed_tables import row_texts
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millrace.cluster.insights.courses import plotted
-from millrace.cluster.publishing.control import LocalControl
-from millrace.cluster.remote.rest_client import RestJobClient
+from millrace.cluster.client import RestJobClient
+from millrace.cluster.insights.readings import plotted
+from millrace.cluster.publishing import LocalControl
 
 if TYPE_CHECKING:
-    from millrace.cluster.documents.job import JobDocument
+    from millrace.cluster.documents import JobDocument
     from millrace.spark.jobs.client import LocalJobClient
 
 

@@ -49,7 +49,7 @@ def fits(constant: Literal, target: DataType, null: bool = False) -> bool:
 
     :param null: or NULL, as of a DECIMAL with too many digits.
     """
-    from millrace.relational.functions.casts.values import caster
+    from millrace.relational.functions.cast_values import caster
 
     convert = caster(constant.type, target)
     try:
@@ -63,7 +63,7 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
 
     :raises SignatureError: there is no such cast. The message says what else to do.
     """
-    from millrace.relational.functions.casts.values import caster, may_be_null, why_not
+    from millrace.relational.functions.cast_values import caster, may_be_null, why_not
     from millrace.relational.functions.registry import SignatureError
 
     source = expression.type

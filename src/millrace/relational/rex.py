@@ -1,12 +1,16 @@
-"""Bound expressions over the columns of a row: what SQL text and Table API expressions become.
+"""Bound expressions over the columns of a row: what SQL text and Table API expressions become. And the columns
+(``Field``, ``Schema``) that they read.
 
-Frozen, picklable, comparable. Columns are numbered, so names do not matter any more; of a join's condition the columns
-of the right input follow those of the left one. Every expression has its type.
+Programs write expressions a thousand levels deep: ``deep_calls`` raises Python's recursion limit while a tree is
+walked, and ``Steps`` holds a deep expression as a flat list.
 """
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +20,55 @@ from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel
+
+
+# From 3.11 on a call of Python takes nothing of the stack of C, so that only memory bounds the depth.
+LIMIT = 50_000 if sys.version_info >= (3, 11) else 8_000
+_lock = threading.Lock()
+_inside = 0
+_before = 0
+
+
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """Let calls go to ``LIMIT`` within this block. The limit is that of all threads: it is as before when the last one
+    has left."""
+    global _inside, _before
+    with _lock:
+        if not _inside:
+            _before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_before, LIMIT))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                sys.setrecursionlimit(_before)
+
+
+# Columns
+
+ROWTIME, PROCTIME = "ROWTIME", "PROCTIME"
+
+
+class Field(Record):
+    """A column of a node's result."""
+
+    name: str
+    type: DataType
+    time: str | None = None
+    """ROWTIME or PROCTIME for a time attribute"""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}" + (f" *{self.time}*" if self.time else "")
+
+
+Schema = tuple[Field, ...]
+
+
+# Expressions
 
 
 class Rex(Record):
@@ -256,3 +309,34 @@ def conjunction(parts: list[Rex]) -> Rex:
         return parts[0]
     nullable = any(part.type.is_nullable for part in parts)
     return Call(BooleanType(nullable), "AND", tuple(parts))
+
+
+# Deep expressions as flat lists
+
+STEPS = "$STEPS"
+
+
+def deep(call: Call) -> Rex:
+    """What was made into steps, as it was."""
+    found = call.args[0]
+    for step in call.option("steps"):
+        found = step.with_children(tuple(_argument(child, found, call) for child in step.children))
+    return found
+
+
+def steps_text(call: Call, text: Callable[[Rex], str], step_text: Callable[[Rex, Callable[[Rex], str]], str]) -> str:
+    """A call of ``STEPS`` as the expression that it was."""
+    args = [text(arg) for arg in call.args]
+
+    def part(child: Rex) -> str:
+        return args[child.index] if isinstance(child, Ref) else text(child)
+
+    for step in call.option("steps"):
+        args[0] = step_text(step, part)
+    return args[0]
+
+
+def _argument(child: Rex, found: Rex, call: Call) -> Rex:
+    if not isinstance(child, Ref):
+        return child
+    return found if child.index == 0 else call.args[child.index]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from millrace.relational.fields import Schema
 from millrace.relational.matching import (
     Classifier,
     MatchAggregate,
@@ -15,6 +14,7 @@ from millrace.relational.matching import (
     Navigation,
 )
 from millrace.relational.rex import (
+    STEPS,
     AggCall,
     Call,
     Distance,
@@ -24,11 +24,12 @@ from millrace.relational.rex import (
     OuterRef,
     Ref,
     Rex,
+    Schema,
     SortKey,
     Subquery,
     UdfCall,
+    steps_text,
 )
-from millrace.relational.rex_steps import STEPS, steps_text
 from millrace.relational.types import NullType
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}
@@ -142,6 +143,7 @@ def keys_text(keys: Sequence[SortKey], columns: Schema) -> str:
 
 def frame_text(frame: Frame) -> str:
     """A frame of an OVER window."""
+
     def bound(value: Distance | None, side: str) -> str:
         return "CURRENT ROW" if value == 0 else f"{'UNBOUNDED' if value is None else value} {side}"
 

@@ -1,5 +1,6 @@
-"""What a table connector gives to the planner: a source, a lookup, a sink, each in the forms that streaming and batch
-need."""
+"""What a table connector and a message format give to the planner: sources, lookups and sinks, each in the forms that
+streaming and batch plans need, and formats between bytes and rows.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +9,53 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+import pyarrow as pa
+
+from millrace.common.config_values import to_int, to_long
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.types import RowKind
 from millrace.common.watermark_strategy import WatermarkAlignment
-from millrace.relational.fields import Schema
-from millrace.relational.rex import Rex
+from millrace.relational.rex import Rex, Schema
 from millrace.relational.rows import Rows
+from millrace.relational.types import DataType
 from millrace.util.record import Record
+
+# Whole numbers among the options
+
+LONGS = frozenset(
+    (
+        "scan.startup.timestamp-millis",
+        "scan.bounded.timestamp-millis",
+        "scan.startup.specific-offset.pos",
+        "scan.startup.specific-offset.skip-events",
+        "scan.startup.specific-offset.skip-rows",
+        "scan.partition.lower-bound",
+        "scan.partition.upper-bound",
+        "scan.range.start",
+        "scan.range.stop",
+        "lookup.partial-cache.max-rows",
+        "lookup.cache.max-rows",
+        "sink.flush-buffer.size",
+        "sink.flush-buffer.timeout",
+        "sink.maxlen",
+        "number-of-rows",
+        "rows-per-second",
+        "seed",
+    )
+)
+"""the options of 64 bits; every other whole number has 32"""
+
+
+def whole_number(name: str, text: str) -> int:
+    """The value of an option, within the range of its type.
+
+    :raises ValueError: it is no whole number, or out of range.
+    """
+    return to_long(text) if name in LONGS else to_int(text)
+
+
+# Sources, lookups, sinks
 
 INSERT_ONLY = frozenset({RowKind.INSERT})
 ALL_KINDS = frozenset(RowKind)
@@ -262,3 +302,87 @@ class TableFactory(ABC):
     def changer(self, table: TableContext) -> TableChanger | None:
         """What changes rows of this table in place; None: the connector only appends, or only reads."""
         return None
+
+
+# Formats
+
+
+class FormatContext(Record):
+    """What a format has to know of a table. Options come without the prefix of the connector: ``'json.fail-on-...'``
+    of the table is ``'fail-on-...'`` here."""
+
+    table: str
+    """for errors"""
+    columns: Schema
+    """physical columns that the format reads or writes, in their order"""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metadata: tuple[str, ...] = ()
+    """keys of ``DecodingFormat.readable_metadata`` that are wanted, as columns after the physical ones"""
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """of the session"""
+    subject: str = ""
+    """what a schema registry calls messages of this place, if the connector can say it"""
+
+
+class Decoded(Record):
+    """What messages gave."""
+
+    rows: Rows
+    messages: Any
+    """for every row the number of the message that it came from (a numpy array of integers), so that a connector can
+    add its own metadata; None: row n came from message n"""
+    skipped: int = 0
+    """messages that were malformed and that the user chose to skip"""
+
+
+class DecodingFormat(ABC):
+    """Bytes to rows. Pickled into the tasks."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that its rows can have"""
+
+    @abstractmethod
+    def decode(self, messages: pa.Array) -> Decoded:
+        """Rows of messages (an Arrow array of binary; NULL is a message without a value: no row, for ``raw`` a NULL).
+
+        :raises ValueError: for a malformed message; says which of the messages, and what is wrong.
+        """
+
+    def narrowed(self, places: Sequence[int]) -> DecodingFormat | None:
+        """One that gives only these columns; None if all have to be read to know one."""
+        return None
+
+    def decode_lines(self, block: bytes) -> Rows | None:
+        """The rows of whole lines, each a message, all at once; None if they have to be looked at one by one."""
+        return None
+
+
+class EncodingFormat(ABC):
+    """Rows to bytes. Pickled into the tasks."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that it can write"""
+
+    @abstractmethod
+    def encode(self, rows: Rows) -> pa.Array:
+        """A message (binary) for every row; NULL is a message without a value (``raw`` writes it for NULL).
+
+        :raises ValueError: for a row that the format cannot hold.
+        """
+
+
+class FormatFactory(ABC):
+    """A format by its name in WITH ('format' = ...)."""
+
+    identifier: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    """names of options, without prefix; others are refused by name"""
+    readable_metadata: Mapping[str, DataType] = {}
+    """what METADATA FROM 'value.<key>' can name"""
+
+    def decoding(self, table: FormatContext) -> DecodingFormat:
+        raise NotImplementedError(f"format '{self.identifier}' cannot be read")
+
+    def encoding(self, table: FormatContext) -> EncodingFormat:
+        raise NotImplementedError(f"format '{self.identifier}' cannot be written")

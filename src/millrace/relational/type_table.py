@@ -1,7 +1,5 @@
-"""The table of types: one row for each type root, with what the rest of Millrace must know of its values.
-
-Whoever treats types differently looks up the row once a column and goes by its ``family``, never by the class. So a
-new type whose values look like those of another is a row here and its class, nothing else.
+"""What the rest of Millrace must know of each data type: one row for each type root, the Arrow type in which columns of
+a data type are held inside plans, and the data type that an Arrow type of a user's table stands for.
 """
 
 from __future__ import annotations
@@ -163,3 +161,76 @@ def java_number(data_type: DataType) -> Callable[[Any], str]:
 def type_parts(data_type: DataType) -> list[DataType]:
     """A type and the types inside it, however deep."""
     return [data_type, *(part for each in parts_of(data_type) for part in type_parts(each))]
+
+
+# The Arrow form of columns inside plans
+
+
+def arrow_type(data_type: t.DataType) -> pa.DataType:
+    """The Arrow type of a column.
+
+    :raises NotImplementedError: nothing can be computed with this type (TIMESTAMP WITH TIME ZONE).
+    """
+    row = row_of(data_type)
+    if not callable(row.arrow):
+        return row.arrow
+    return row.arrow(data_type, *map(arrow_type, row.parts(data_type)))
+
+
+def schema_of(columns: list[t.DataType]) -> pa.Schema:
+    """The schema of a batch of rows with columns of these types, named ``c0``, ``c1``, ..."""
+    return pa.schema([(f"c{index}", arrow_type(each)) for index, each in enumerate(columns)])
+
+
+def alike(one: t.DataType, other: t.DataType) -> bool:
+    """Whether columns of two types hold equal values in one form, as texts of any length do."""
+    return bool(arrow_type(one) == arrow_type(other))
+
+
+# Data types of Arrow types
+
+_TIME_UNITS = ((0, "s"), (3, "ms"), (6, "us"), (9, "ns"))
+_ALIKE = (Family.NULL, Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DATE)
+_EXACT: dict[pa.DataType, type[Any]] = {row.arrow: kind for kind, row in ROWS.items() if row.family in _ALIKE}
+
+
+def from_arrow_type(arrow_type: pa.DataType, nullable: bool = True) -> DataType:
+    """The data type of an Arrow column.
+
+        >>> import pyarrow
+        >>> str(from_arrow_type(pyarrow.int32()))
+        'INT'
+
+    :raises TypeError: there is none.
+    """
+    kind = _EXACT.get(arrow_type)
+    if kind is not None:
+        return t.NullType() if kind is t.NullType else kind(nullable)
+    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
+        return t.VarCharType(t.MAX_LENGTH, nullable)
+    if pa.types.is_fixed_size_binary(arrow_type):
+        return t.BinaryType(arrow_type.byte_width, nullable)
+    if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
+        return t.VarBinaryType(t.MAX_LENGTH, nullable)
+    if pa.types.is_decimal(arrow_type):
+        return t.DecimalType(arrow_type.precision, arrow_type.scale, nullable)
+    if pa.types.is_time(arrow_type):
+        return t.TimeType(_precision(arrow_type.unit), nullable)
+    if pa.types.is_timestamp(arrow_type):
+        kind = t.TimestampType if arrow_type.tz is None else t.LocalZonedTimestampType
+        return kind(_precision(arrow_type.unit), nullable)
+    if pa.types.is_map(arrow_type):
+        return t.MapType(from_arrow_type(arrow_type.key_type), from_arrow_type(arrow_type.item_type), nullable)
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        return t.ArrayType(from_arrow_type(arrow_type.value_type), nullable)
+    if pa.types.is_struct(arrow_type):
+        return t.RowType(
+            [t.RowField(each.name, from_arrow_type(each.type, each.nullable)) for each in arrow_type], nullable
+        )
+    if pa.types.is_dictionary(arrow_type):
+        return from_arrow_type(arrow_type.value_type, nullable)
+    raise TypeError(f"no data type for the Arrow type {arrow_type}")
+
+
+def _precision(unit: str) -> int:
+    return next(digits for digits, name in _TIME_UNITS if name == unit)

@@ -21,8 +21,8 @@ MAX_LENGTH = 2**31 - 1
 class DataType:
     """Base of all types.
 
-        >>> str(DataTypes.INT().not_null()), DataTypes.INT() == DataTypes.INT().not_null()
-        ('INT NOT NULL', False)
+    >>> str(DataTypes.INT().not_null()), DataTypes.INT() == DataTypes.INT().not_null()
+    ('INT NOT NULL', False)
     """
 
     def __init__(self, nullable: bool = True) -> None:
@@ -89,8 +89,8 @@ class DataType:
     def sql(self) -> str:
         """The SQL text without NOT NULL.
 
-            >>> DataTypes.INT().not_null().sql()
-            'INT'
+        >>> DataTypes.INT().not_null().sql()
+        'INT'
         """
         return self.type_name()
 
@@ -115,16 +115,16 @@ class DataType:
 class AtomicType(DataType):
     """A type without parts.
 
-        >>> isinstance(IntType(), AtomicType), isinstance(ArrayType(IntType()), AtomicType)
-        (True, False)
+    >>> isinstance(IntType(), AtomicType), isinstance(ArrayType(IntType()), AtomicType)
+    (True, False)
     """
 
 
 class NullType(AtomicType):
     """The type of a bare NULL.
 
-        >>> str(NullType())
-        'NULL'
+    >>> str(NullType())
+    'NULL'
     """
 
     def __init__(self) -> None:
@@ -134,16 +134,16 @@ class NullType(AtomicType):
 class NumericType(AtomicType):
     """Numbers.
 
-        >>> isinstance(DoubleType(), NumericType)
-        True
+    >>> isinstance(DoubleType(), NumericType)
+    True
     """
 
 
 class IntegralType(NumericType):
     """Whole numbers of a fixed width; arithmetic wraps around as in Java.
 
-        >>> isinstance(BigIntType(), IntegralType)
-        True
+    >>> isinstance(BigIntType(), IntegralType)
+    True
     """
 
     bits: int
@@ -152,16 +152,16 @@ class IntegralType(NumericType):
 class FractionalType(NumericType):
     """Numbers with a fraction.
 
-        >>> isinstance(DecimalType(10, 2), FractionalType)
-        True
+    >>> isinstance(DecimalType(10, 2), FractionalType)
+    True
     """
 
 
 class TinyIntType(IntegralType):
     """Whole numbers of 8 bits.
 
-        >>> str(TinyIntType())
-        'TINYINT'
+    >>> str(TinyIntType())
+    'TINYINT'
     """
 
     bits = 8
@@ -170,8 +170,8 @@ class TinyIntType(IntegralType):
 class SmallIntType(IntegralType):
     """Whole numbers of 16 bits.
 
-        >>> str(SmallIntType())
-        'SMALLINT'
+    >>> str(SmallIntType())
+    'SMALLINT'
     """
 
     bits = 16
@@ -180,8 +180,8 @@ class SmallIntType(IntegralType):
 class IntType(IntegralType):
     """Whole numbers of 32 bits.
 
-        >>> str(IntType())
-        'INT'
+    >>> str(IntType())
+    'INT'
     """
 
     bits = 32
@@ -190,8 +190,8 @@ class IntType(IntegralType):
 class BigIntType(IntegralType):
     """Whole numbers of 64 bits.
 
-        >>> str(BigIntType())
-        'BIGINT'
+    >>> str(BigIntType())
+    'BIGINT'
     """
 
     bits = 64
@@ -200,16 +200,16 @@ class BigIntType(IntegralType):
 class FloatType(FractionalType):
     """4 bytes.
 
-        >>> str(FloatType())
-        'FLOAT'
+    >>> str(FloatType())
+    'FLOAT'
     """
 
 
 class DoubleType(FractionalType):
     """8 bytes.
 
-        >>> str(DoubleType())
-        'DOUBLE'
+    >>> str(DoubleType())
+    'DOUBLE'
     """
 
 
@@ -263,16 +263,16 @@ class _Sized(AtomicType):
 class CharType(_Sized):
     """Text of exactly ``length`` characters, padded with blanks.
 
-        >>> str(CharType(3))
-        'CHAR(3)'
+    >>> str(CharType(3))
+    'CHAR(3)'
     """
 
 
 class VarCharType(_Sized):
     """Text of at most ``length`` characters; STRING is the longest.
 
-        >>> str(VarCharType(5)), str(VarCharType(2**31 - 1))
-        ('VARCHAR(5)', 'STRING')
+    >>> str(VarCharType(5)), str(VarCharType(2**31 - 1))
+    ('VARCHAR(5)', 'STRING')
     """
 
     unbounded = "STRING"
@@ -281,16 +281,16 @@ class VarCharType(_Sized):
 class BinaryType(_Sized):
     """Exactly ``length`` bytes.
 
-        >>> str(BinaryType(3))
-        'BINARY(3)'
+    >>> str(BinaryType(3))
+    'BINARY(3)'
     """
 
 
 class VarBinaryType(_Sized):
     """At most ``length`` bytes; BYTES is the longest.
 
-        >>> str(VarBinaryType(5))
-        'VARBINARY(5)'
+    >>> str(VarBinaryType(5))
+    'VARBINARY(5)'
     """
 
     unbounded = "BYTES"
@@ -299,16 +299,16 @@ class VarBinaryType(_Sized):
 class BooleanType(AtomicType):
     """TRUE, FALSE, and UNKNOWN for NULL.
 
-        >>> str(BooleanType())
-        'BOOLEAN'
+    >>> str(BooleanType())
+    'BOOLEAN'
     """
 
 
 class DateType(AtomicType):
     """A day: ``datetime.date``.
 
-        >>> str(DateType())
-        'DATE'
+    >>> str(DateType())
+    'DATE'
     """
 
 
@@ -335,8 +335,8 @@ class _Precise(AtomicType):
 class TimeType(_Precise):
     """A time of day: ``datetime.time``.
 
-        >>> str(TimeType(0))
-        'TIME(0)'
+    >>> str(TimeType(0))
+    'TIME(0)'
     """
 
     default_precision = 0
@@ -345,8 +345,8 @@ class TimeType(_Precise):
 class TimestampType(_Precise):
     """A date and time without zone: ``datetime.datetime`` without tzinfo. Kept to the microsecond.
 
-        >>> str(TimestampType(3))
-        'TIMESTAMP(3)'
+    >>> str(TimestampType(3))
+    'TIMESTAMP(3)'
     """
 
 
@@ -370,8 +370,8 @@ class LocalZonedTimestampType(_Precise):
 class ZonedTimestampType(_Precise):
     """A date and time with its own zone: can be named, not computed with, as in Flink.
 
-        >>> str(ZonedTimestampType(3))
-        'TIMESTAMP(3) WITH TIME ZONE'
+    >>> str(ZonedTimestampType(3))
+    'TIMESTAMP(3) WITH TIME ZONE'
     """
 
     def sql(self) -> str:
@@ -381,8 +381,8 @@ class ZonedTimestampType(_Precise):
 class Resolution:
     """A unit of an interval: what ``DataTypes.DAY()`` and its like give.
 
-        >>> DataTypes.SECOND(3).precision
-        3
+    >>> DataTypes.SECOND(3).precision
+    3
     """
 
     class IntervalUnit(enum.Enum):
@@ -414,8 +414,8 @@ class Resolution:
 class YearMonthIntervalType(AtomicType):
     """A number of months. In Python an ``int``.
 
-        >>> str(DataTypes.INTERVAL(DataTypes.YEAR(), DataTypes.MONTH()))
-        'INTERVAL YEAR(2) TO MONTH'
+    >>> str(DataTypes.INTERVAL(DataTypes.YEAR(), DataTypes.MONTH()))
+    'INTERVAL YEAR(2) TO MONTH'
     """
 
     class YearMonthResolution(enum.Enum):
@@ -452,8 +452,8 @@ class YearMonthIntervalType(AtomicType):
 class DayTimeIntervalType(AtomicType):
     """A span of time, kept to the microsecond: ``datetime.timedelta``.
 
-        >>> str(DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)))
-        'INTERVAL DAY(2) TO SECOND(3)'
+    >>> str(DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)))
+    'INTERVAL DAY(2) TO SECOND(3)'
     """
 
     class DayTimeResolution(enum.Enum):
@@ -513,8 +513,8 @@ class DayTimeIntervalType(AtomicType):
 class ArrayType(DataType):
     """A list of values of one type.
 
-        >>> str(ArrayType(IntType()))
-        'ARRAY<INT>'
+    >>> str(ArrayType(IntType()))
+    'ARRAY<INT>'
     """
 
     def __init__(self, element_type: DataType, nullable: bool = True) -> None:
@@ -531,8 +531,8 @@ class ArrayType(DataType):
 class ListViewType(DataType):
     """A list in the accumulator of an aggregate function, kept in state entry by entry.
 
-        >>> str(DataTypes.LIST_VIEW(DataTypes.INT()))
-        'LIST_VIEW<INT> NOT NULL'
+    >>> str(DataTypes.LIST_VIEW(DataTypes.INT()))
+    'LIST_VIEW<INT> NOT NULL'
     """
 
     def __init__(self, element_type: DataType) -> None:
@@ -557,8 +557,8 @@ class ListViewType(DataType):
 class MapType(DataType):
     """A ``dict`` of keys of one type to values of one type.
 
-        >>> str(MapType(VarCharType(5), IntType()))
-        'MAP<VARCHAR(5), INT>'
+    >>> str(MapType(VarCharType(5), IntType()))
+    'MAP<VARCHAR(5), INT>'
     """
 
     def __init__(self, key_type: DataType, value_type: DataType, nullable: bool = True) -> None:
@@ -576,8 +576,8 @@ class MapType(DataType):
 class MapViewType(DataType):
     """A dict in the accumulator of an aggregate function, kept in state entry by entry.
 
-        >>> str(DataTypes.MAP_VIEW(DataTypes.STRING(), DataTypes.INT()))
-        'MAP_VIEW<STRING, INT> NOT NULL'
+    >>> str(DataTypes.MAP_VIEW(DataTypes.STRING(), DataTypes.INT()))
+    'MAP_VIEW<STRING, INT> NOT NULL'
     """
 
     def __init__(self, key_type: DataType, value_type: DataType) -> None:
@@ -608,8 +608,8 @@ class MapViewType(DataType):
 class MultisetType(DataType):
     """Values with how often each occurs: a ``dict`` of value to count.
 
-        >>> str(MultisetType(IntType()))
-        'MULTISET<INT>'
+    >>> str(MultisetType(IntType()))
+    'MULTISET<INT>'
     """
 
     def __init__(self, element_type: DataType, nullable: bool = True) -> None:
@@ -626,8 +626,8 @@ class MultisetType(DataType):
 class RowField:
     """A field of a row type.
 
-        >>> RowField("n", IntType()).name
-        'n'
+    >>> RowField("n", IntType()).name
+    'n'
     """
 
     def __init__(self, name: str, data_type: DataType, description: str | None = None) -> None:
@@ -652,8 +652,8 @@ class RowField:
 class RowType(DataType):
     """Named fields: values are ``Row``.
 
-        >>> str(RowType([RowField("n", IntType()), RowField("name", VarCharType(9))]))
-        'ROW<`n` INT, `name` VARCHAR(9)>'
+    >>> str(RowType([RowField("n", IntType()), RowField("name", VarCharType(9))]))
+    'ROW<`n` INT, `name` VARCHAR(9)>'
     """
 
     def __init__(self, fields: Sequence[RowField] | None = None, nullable: bool = True) -> None:
@@ -722,8 +722,8 @@ class RowType(DataType):
 class RawType(DataType):
     """Any Python object, kept as a pickle.
 
-        >>> str(RawType())
-        "RAW('[B', '...')"
+    >>> str(RawType())
+    "RAW('[B', '...')"
     """
 
     def sql(self) -> str:
@@ -745,14 +745,14 @@ class DescriptorType(AtomicType):
 class UserDefinedType(DataType):
     """A class of the user with a representation in SQL types. Subclass it.
 
-        >>> class Point(UserDefinedType):
-        ...     @classmethod
-        ...     def sql_type(cls):
-        ...         return DataTypes.ROW([DataTypes.FIELD("x", DataTypes.INT())])
-        ...     def serialize(self, obj):
-        ...         return Row(obj.x)
-        ...     def deserialize(self, datum):
-        ...         return datum[0]
+    >>> class Point(UserDefinedType):
+    ...     @classmethod
+    ...     def sql_type(cls):
+    ...         return DataTypes.ROW([DataTypes.FIELD("x", DataTypes.INT())])
+    ...     def serialize(self, obj):
+    ...         return Row(obj.x)
+    ...     def deserialize(self, datum):
+    ...         return datum[0]
     """
 
     @classmethod

@@ -11,10 +11,8 @@ import pyarrow as pa
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
-from millrace.relational.canonical import canonical
-from millrace.relational.decimals import fit
-from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
+from millrace.relational.precision import canonical, fit
+from millrace.relational.type_table import ByFamily, Family, arrow_type, family_of, parts_of
 from millrace.relational.types import DataType
 
 

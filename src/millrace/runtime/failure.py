@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.common.restart_strategy import SuppressRestartsException
 
 if TYPE_CHECKING:
-    from millrace.runtime.jobs.job import OperatorInfo
+    from millrace.runtime.operators.job_graph import OperatorInfo
 
 ELEMENT_LIMIT = 200
 """Characters of an element's repr that an error shows."""

@@ -1,20 +1,109 @@
-"""Where the state of tasks lives between epochs, and where checkpoints go: protocols, and a storage in memory."""
+"""How the state of tasks is written between epochs: pickles, versions, and the protocols of what stores them.
+
+Plain pickle finds classes by name. That fails in a worker for classes of the user's main module or of a function's
+body; ``dumps`` then lets cloudpickle write the class itself, which is slower but always works. ``pickle.loads`` reads
+both.
+
+A task's state has a version for each epoch that changed it, and for each run of the task in that epoch. Spark may run a
+task twice in one epoch: because its answer got lost, or its output, or since it was slow. Only one run counts, and the
+other need not have done the same, so what they leave (files, copies of the task in processes) must not be taken for one
+another. A version is a number, which is higher for later epochs.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from millrace.runtime.pickling import dumps
-from millrace.runtime.versions import Past
+from millrace.util.by_value import pickled_by_value
 
 if TYPE_CHECKING:
+    from millrace.runtime.bases.epoch_protocol import SavedSubtask
     from millrace.runtime.coordination.snapshot import JobSnapshot
-    from millrace.runtime.jobs.job import OperatorInfo
-    from millrace.runtime.protocol.epoch import SavedSubtask
+    from millrace.runtime.operators.job_graph import OperatorInfo
     from millrace.runtime.state.info import StateInfo
     from millrace.runtime.state.restoring.saved import EarlierState, SubtaskState
+
+
+# Pickles
+
+
+def dumps(value: Any) -> bytes:
+    """``value`` as bytes. Raises what cloudpickle raises for values that can't be pickled at all."""
+    try:
+        return pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return pickled_by_value(value)
+
+
+def first_unpicklable(values: Iterable[Any]) -> Any:
+    """The first value that ``dumps`` refuses, for an error that names it; there must be one."""
+    return next(value for value in values if not _can_be_pickled(value))
+
+
+def _can_be_pickled(value: Any) -> bool:
+    try:
+        dumps(value)
+    except Exception:
+        return False
+    return True
+
+
+# Versions
+
+INITIAL = 0
+"""The version of a task that has seen no epoch; epochs count from 1."""
+
+REACH = 32
+"""So many versions before it does each version name."""
+
+_RUNS = 1 << 32
+
+
+def version_of(epoch: int, run: int) -> int:
+    """``run`` is the one in which the task has acknowledged the epoch."""
+    return epoch * _RUNS + run
+
+
+def epoch_and_run(version: int) -> tuple[int, int]:
+    return divmod(version, _RUNS)
+
+
+def first_of_epoch(epoch: int) -> int:
+    """No version of the epoch is lower, and none of an earlier one is as high."""
+    return epoch * _RUNS
+
+
+@dataclass(frozen=True)
+class Past:
+    """Versions of a task that make up its state, oldest first: each is changes onto the one before it."""
+
+    versions: tuple[int, ...]
+    begins: bool
+    """whether the first of them is ``INITIAL`` or one with the whole state; else there are others before it"""
+
+    def then(self, version: int) -> Past:
+        """With another version; what is out of ``REACH`` of the next one is left out."""
+        versions = (*self.versions, version)
+        return Past(versions[-REACH:], self.begins and len(versions) <= REACH)
+
+    def after(self, earlier: Past) -> Past:
+        """With the versions before its first one in front."""
+        return Past((*earlier.versions, *self.versions), earlier.begins)
+
+
+NO_PAST = Past((INITIAL,), True)
+"""That of a task without any state yet."""
+
+
+def whole_at(version: int) -> Past:
+    """The past of a task whose whole state has just been written."""
+    return Past((version,), True)
+
+
+# Protocols, and a storage in memory
 
 TaskId = tuple[int, int]
 """(stage, partition)"""

@@ -1,15 +1,141 @@
-"""Timers of one operator and one time domain: deduplicated by (time, key and namespace), fired in time order."""
+"""Timers of one operator and one time domain: deduplicated by (time, key and namespace), fired in time order.
+
+A heap has the times, each once, however many timers there are; the timers of a time stand in a line, by their numbers.
+So a timer costs no entry of a heap, and no comparison of keys.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.runtime.lineup import NOBODY, Lineup
-from millrace.runtime.lineup import TimerId as TimerId
+TimerId = tuple[int, Any]
+"""(timestamp in ms, address of the key and namespace)"""
+
+NOBODY = object()
+_SMALL = 64
+"""deleted timers that are not worth a look"""
 
 
-class TimerQueue(Lineup):
+class TimerHeap:
+    """A set of numbered timers with the earliest at hand."""
+
+    def __init__(self) -> None:
+        self._order: dict[TimerId, int] = {}
+        """timer -> its number"""
+        self._waiting: dict[int, Any] = {}
+        """time -> the one address that waits for it, or a list of them"""
+        self._firing: dict[int, list[Any]] = {}
+        """time that has begun to fire -> the addresses that are left of it, the next one last"""
+        self._times: list[int] = []
+        """a heap: all of these times; some may be there in vain, or twice"""
+        self._mixed: set[int] = set()
+        """times whose list has addresses that are gone, or is not in the order of the numbers"""
+        self._deleted = 0
+        """since the last look at what is there in vain"""
+
+    def next_time(self) -> int | None:
+        """When the earliest timer is due (ms), None without timers."""
+        while self._times:
+            time = self._times[0]
+            if self._firing.get(time):
+                return time
+            waiting = self._waiting.get(time, NOBODY)
+            if waiting is not NOBODY and time in self._mixed:
+                self._tidy(time)
+                waiting = self._waiting.get(time, NOBODY)
+            if waiting is not NOBODY:
+                return time
+            self._firing.pop(time, None)
+            heapq.heappop(self._times)
+        return None
+
+    def _line_up(self, time: int, at: Any) -> None:
+        """Let an address wait, behind those that do so already."""
+        waiting = self._waiting.get(time, NOBODY)
+        if waiting is NOBODY:
+            self._waiting[time] = at
+            if time not in self._firing:
+                heapq.heappush(self._times, time)
+        elif waiting.__class__ is list:
+            waiting.append(at)
+        else:
+            self._waiting[time] = [waiting, at]
+
+    def _put(self, timer: TimerId, number: int) -> None:
+        """Add a timer of any number."""
+        time, at = timer
+        self._order[timer] = number
+        self._line_up(time, at)
+        if self._waiting[time].__class__ is list:
+            self._mixed.add(time)
+
+    def _leave(self, timer: TimerId) -> None:
+        """A timer is no more in the order: let it not be found when its time comes."""
+        time, at = timer
+        firing = self._firing.get(time)
+        if firing is not None and at in firing:
+            firing.remove(at)
+            return
+        if self._waiting[time].__class__ is list:
+            self._mixed.add(time)
+        else:
+            del self._waiting[time]
+        self._deleted += 1
+        if self._deleted > max(_SMALL, len(self._order)):
+            self._tidy_all()
+
+    def _pop(self, until: int) -> tuple[TimerId, int] | None:
+        """Take the earliest timer of a time up to ``until`` out, with its number."""
+        times = self._times
+        while times and times[0] <= until:
+            time = times[0]
+            firing = self._firing.get(time)
+            if firing is None:
+                if time in self._mixed:
+                    self._tidy(time)
+                waiting = self._waiting.pop(time, NOBODY)
+                if waiting.__class__ is not list:
+                    heapq.heappop(times)
+                    if waiting is NOBODY:
+                        continue
+                    timer = (time, waiting)
+                    return timer, self._order.pop(timer)
+                waiting.reverse()
+                firing = self._firing[time] = waiting
+            if firing:
+                timer = (time, firing.pop())
+                return timer, self._order.pop(timer)
+            del self._firing[time]
+            if time not in self._waiting:
+                heapq.heappop(times)
+        return None
+
+    def _tidy(self, time: int) -> None:
+        """Put the addresses that wait for a time into their order."""
+        order = self._order
+        self._mixed.discard(time)
+        found = [at for at in dict.fromkeys(self._waiting.pop(time)) if (time, at) in order]
+        found.sort(key=lambda at: order[time, at])
+        if found:
+            self._waiting[time] = found if len(found) > 1 else found[0]
+
+    def _tidy_all(self) -> None:
+        for time in list(self._mixed):
+            self._tidy(time)
+        self._times = [*self._waiting.keys() | self._firing.keys()]
+        heapq.heapify(self._times)
+        self._deleted = 0
+
+    def _forget(self) -> None:
+        """Drop all timers."""
+        for known in (self._order, self._waiting, self._firing, self._times, self._mixed):
+            known.clear()
+        self._deleted = 0
+
+
+class TimerQueue(TimerHeap):
     """A set of timers with the earliest at hand.
 
     Timers of the same time fire in the order of their registration; that order is part of the snapshot, so a restored

@@ -1,14 +1,229 @@
-"""``pyflink.java_gateway``: a gateway without a JVM, which gives what stands in for a class of Java."""
+"""``pyflink.java_gateway``, ``pyflink_gateway_server`` and ``find_flink_home`` without a JVM.
+
+The gateway gives the classes here that stand in for classes of Java, by their names there. What only Java could do is a
+``NoJavaError``. There is no server, and no home of Flink to find.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Any
+import sys
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from millrace.standins.class_names import stand_in, stand_in_by_simple_name
-from millrace.standins.no_java import NoJavaError
+from millrace.common.configuration import Configuration
+from millrace.table.functions import function_catalog
 
-__all__ = ["JavaPackage", "StandInGateway", "get_gateway", "is_launch_gateway_disabled"]
+
+class NoJavaError(NotImplementedError):
+    """Something of Java was asked for, and there is no JVM.
+
+    :param what: named as in Java.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"there is no JVM behind Millrace, and nothing here stands in for {what}: "
+            "use the Python API, or see docs/differences.md"
+        )
+
+
+class JavaConfiguration:
+    """Reads and changes the same settings as the Configuration that it was made of, or settings of its own."""
+
+    def __init__(self, of: Configuration | None = None) -> None:
+        self._configuration = Configuration() if of is None else of
+
+    @property
+    def python(self) -> Configuration:
+        """The same settings with the names of Python."""
+        return self._configuration
+
+    def setString(self, key: Any, value: str) -> None:
+        self._configuration.set_string(_key(key), value)
+
+    def setInteger(self, key: Any, value: int) -> None:
+        self._configuration.set_integer(_key(key), value)
+
+    def setLong(self, key: Any, value: int) -> None:
+        self._configuration.set_integer(_key(key), value)
+
+    def setBoolean(self, key: Any, value: bool) -> None:
+        self._configuration.set_boolean(_key(key), value)
+
+    def setDouble(self, key: Any, value: float) -> None:
+        self._configuration.set_float(_key(key), value)
+
+    def getString(self, key: Any, default: str | None = None) -> str | None:
+        name = _key(key)
+        return self._configuration.get_string(name, "") if self._configuration.contains_key(name) else default
+
+    def getInteger(self, key: Any, default: int) -> int:
+        return self._configuration.get_integer(_key(key), default)
+
+    def getLong(self, key: Any, default: int) -> int:
+        return self._configuration.get_integer(_key(key), default)
+
+    def getBoolean(self, key: Any, default: bool) -> bool:
+        return self._configuration.get_boolean(_key(key), default)
+
+    def getDouble(self, key: Any, default: float) -> float:
+        return self._configuration.get_float(_key(key), default)
+
+    def getValue(self, option: Any) -> str | None:
+        """The text of an option's value, else of its default."""
+        found = self.getString(option.key())
+        default = option.defaultValue()
+        return found if found is not None else None if default is None else str(default)
+
+    def containsKey(self, key: str) -> bool:
+        return self._configuration.contains_key(key)
+
+    def keySet(self) -> set[str]:
+        return set(self._configuration.key_set())
+
+    def toMap(self) -> dict[str, str]:
+        return self._configuration.to_dict()
+
+    def addAll(self, other: JavaConfiguration) -> None:
+        self._configuration.add_all(other.python)
+
+    def toString(self) -> str:
+        return str(self._configuration)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NoJavaError(f"org.apache.flink.configuration.Configuration.{name}()")
+
+
+def _key(key: Any) -> str:
+    """Java takes options, too."""
+    return key if isinstance(key, str) else str(key.key())
+
+
+@dataclass(frozen=True)
+class JavaOption:
+    """An option by its key."""
+
+    name: str
+    default: Any = None
+
+    def key(self) -> str:
+        return self.name
+
+    def defaultValue(self) -> Any:
+        return self.default
+
+    def hasDefaultValue(self) -> bool:
+        return self.default is not None
+
+
+class DeploymentOptions:
+    """Where programs run."""
+
+    TARGET = JavaOption("execution.target")
+
+
+class ExecutionOptions:
+    """How programs run."""
+
+    RUNTIME_MODE = JavaOption("execution.runtime-mode", "STREAMING")
+
+
+class PythonOptions:
+    """What Python functions need."""
+
+    PYTHON_ARCHIVES = JavaOption("python.archives")
+    PYTHON_CLIENT_EXECUTABLE = JavaOption("python.client.executable", "python")
+    PYTHON_EXECUTABLE = JavaOption("python.executable", "python")
+    PYTHON_FILES = JavaOption("python.files")
+    PYTHON_REQUIREMENTS = JavaOption("python.requirements")
+
+
+class TableConfigOptions:
+    """Names that a session begins with."""
+
+    TABLE_CATALOG_NAME = JavaOption("table.builtin-catalog-name", "default_catalog")
+    TABLE_DATABASE_NAME = JavaOption("table.builtin-database-name", "default_database")
+
+
+class CoreModule:
+    """Java has one object of it."""
+
+    INSTANCE = function_catalog.CoreModule()
+
+
+_FLINK = "org.apache.flink."
+_HERE = "millrace.standins."
+_CLASSES = {
+    "java.lang.Thread": _HERE + "java_gateway:Thread",
+    f"{_FLINK}api.common.ExecutionConfig": "millrace.common.execution_config:ExecutionConfig",
+    f"{_FLINK}configuration.Configuration": _HERE + "java_gateway:JavaConfiguration",
+    f"{_FLINK}configuration.DeploymentOptions": _HERE + "java_gateway:DeploymentOptions",
+    f"{_FLINK}configuration.ExecutionOptions": _HERE + "java_gateway:ExecutionOptions",
+    f"{_FLINK}python.PythonOptions": _HERE + "java_gateway:PythonOptions",
+    f"{_FLINK}table.api.config.TableConfigOptions": _HERE + "java_gateway:TableConfigOptions",
+    f"{_FLINK}table.catalog.GenericInMemoryCatalog": "millrace.table.catalog:GenericInMemoryCatalog",
+    f"{_FLINK}table.catalog.ObjectPath": "millrace.table.catalog:ObjectPath",
+    f"{_FLINK}table.module.CoreModule": _HERE + "java_gateway:CoreModule",
+}
+"""Name in Java -> module and name here. A class of Millrace itself serves where its constants, and how it is made, are
+the same in both languages."""
+_BY_SIMPLE_NAME = {name.rpartition(".")[2]: name for name in _CLASSES}
+
+
+def stand_in(name: str) -> Any:
+    """The class that stands in for one of Java, by its full name.
+
+    :raises NoJavaError: there is none.
+    """
+    home = _CLASSES.get(name)
+    if home is None:
+        raise NoJavaError(name)
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def stand_in_by_simple_name(name: str) -> Any:
+    """The same by the last part of the name, as PyFlink's view of the JVM has it.
+
+    :raises NoJavaError: there is none.
+    """
+    return stand_in(_BY_SIMPLE_NAME.get(name, name))
+
+
+class ClassLoader:
+    """Finds what stands in for a class of Java."""
+
+    def loadClass(self, name: str) -> Any:
+        """:raises NoJavaError: nothing does."""
+        return stand_in(name)
+
+
+class Thread:
+    """The one thread of a Java that is not there. It has a class loader."""
+
+    _current: Thread | None = None
+
+    def __init__(self) -> None:
+        self._loader = ClassLoader()
+
+    @staticmethod
+    def currentThread() -> Thread:
+        if Thread._current is None:
+            Thread._current = Thread()
+        return Thread._current
+
+    def getContextClassLoader(self) -> ClassLoader:
+        return self._loader
+
+    def setContextClassLoader(self, loader: ClassLoader) -> None:
+        """:raises TypeError: it is none of ``getContextClassLoader()``."""
+        if not isinstance(loader, ClassLoader):
+            raise TypeError(f"a class loader is expected, not {loader!r}")
+        self._loader = loader
 
 
 class JavaPackage:
@@ -64,3 +279,18 @@ def get_gateway() -> StandInGateway:
 def is_launch_gateway_disabled() -> bool:
     """Whether PyFlink would refuse to start a JVM in this process."""
     return os.environ.get("PYFLINK_GATEWAY_DISABLED", "0").lower() not in ("0", "false", "")
+
+
+def on_windows() -> bool:
+    """Whether this is Windows, or Python for Cygwin."""
+    return sys.platform.startswith(("win", "cygwin"))
+
+
+def _find_flink_home() -> NoReturn:
+    """:raises NoJavaError: always."""
+    raise NoJavaError("FLINK_HOME, the folder of a Flink distribution")
+
+
+def _find_flink_source_root() -> NoReturn:
+    """:raises NoJavaError: always."""
+    raise NoJavaError("the folder of Flink's sources")

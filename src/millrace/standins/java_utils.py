@@ -8,10 +8,7 @@ from typing import Any
 
 from millrace.common.time import Duration
 from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
-from millrace.standins.class_names import stand_in
-from millrace.standins.configurations import JavaConfiguration
-from millrace.standins.java_gateway import get_gateway
-from millrace.standins.no_java import NoJavaError
+from millrace.standins.java_gateway import JavaConfiguration, NoJavaError, get_gateway, stand_in
 
 __all__ = [
     "add_jars_to_context_class_loader",

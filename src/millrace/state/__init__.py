@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from millrace.checkpoint.values.pickled_object import PickledObject
-from millrace.state.bootstrap import KeyedStateBootstrapFunction, OperatorTransformation
+from millrace.checkpoint.inert import PickledObject
+from millrace.state.bootstrap import BootstrapError, KeyedStateBootstrapFunction, OperatorTransformation
 from millrace.state.entries import Slice, Timer
-from millrace.state.keyed_bootstrap import BootstrapError
-from millrace.state.listing import OperatorEntry, StateEntry
-from millrace.state.opened import NotInSavepointError
-from millrace.state.reader import SavepointMetadata, SavepointReader, SourcePosition
-from millrace.state.view import StateView
+from millrace.state.open_savepoint import NotInSavepointError, OperatorEntry, StateEntry
+from millrace.state.reader import SavepointMetadata, SavepointReader, SourcePosition, StateView
 from millrace.state.writer import SavepointWriter
 
 __all__ = [

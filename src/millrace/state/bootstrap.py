@@ -1,42 +1,134 @@
-"""Functions that make keyed state from data, and how they are put together with it: names as in Flink's Java API."""
+"""Functions that make keyed state from data (elements of a program, or the rows of a table, which are dicts), with
+names as in Flink's Java API, and the operator that runs them as a job would, for a range of key groups at a time.
+"""
 
 from __future__ import annotations
 
+import datetime
+import pickle
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from millrace.common.functions import Function, KeyedProcessFunction, KeySelector
-from millrace.common.state import (
-    AggregatingState,
-    ListState,
-    MapState,
-    ReducingState,
-    StateDescriptor,
-    ValueState,
-)
-from millrace.state.inputs import Getter, as_selector
+import pyarrow as pa
 
-__all__ = ["BootstrapTransformation", "KeyedStateBootstrapFunction", "OperatorTransformation"]
+from millrace.common.functions import Function, KeyedProcessFunction, KeySelector
+from millrace.common.functions.callables import as_key_selector
+from millrace.common.state import AggregatingState, ListState, MapState, ReducingState, StateDescriptor, ValueState
+from millrace.runtime.bases.operator import OperatorContext
+from millrace.runtime.bases.process_operators import KeyedProcessBase
+from millrace.runtime.bases.runtime_context import OperatorRuntimeContext
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.exchange.keys import key_group, one_nan, subtask_of_group, unhashable
+from millrace.runtime.failure import OperatorError
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.util.by_value import pickled_by_value
+
+# Data
+
+Getter = Callable[[Any], Any]
+BATCH = 10_000
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether this is a DataFrame of Spark."""
+    return hasattr(rows, "mapInArrow")
+
+
+def batches_of(rows: Any) -> Iterator[list[Any]]:
+    """The rows of an Arrow table, a pandas DataFrame or any iterable, some at a time.
+
+    :raises TypeError: it is none of these.
+    """
+    if isinstance(rows, pa.RecordBatch):
+        yield from map(rows_of, pa.Table.from_batches([rows]).to_batches(BATCH))
+    elif isinstance(rows, pa.Table):
+        yield from map(rows_of, rows.to_batches(BATCH))
+    elif isinstance(rows, pa.RecordBatchReader):
+        yield from map(rows_of, rows)
+    elif type(rows).__module__.partition(".")[0] == "pandas":
+        yield from map(rows_of, pa.Table.from_pandas(rows, preserve_index=False).to_batches(BATCH))
+    elif isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)):
+        remaining = iter(rows)
+        while batch := list(islice(remaining, BATCH)):
+            yield batch
+    else:
+        raise TypeError(
+            f"state is made from a pyarrow Table, a DataFrame of pandas or Spark, or an iterable, not from {rows!r}"
+        )
+
+
+def rows_of(batch: Any) -> list[dict[str, Any]]:
+    """The rows of a record batch, by column."""
+    names = batch.schema.names
+    return [dict(zip(names, values)) for values in zip(*(_values(column) for column in batch.columns))]
+
+
+def _values(column: Any) -> list[Any]:
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        # In UTC, which has one object that all savepoints know.
+        utc = datetime.timezone.utc
+        local: list[Any] = column.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")).to_pylist()
+        return [value and value.replace(tzinfo=utc) for value in local]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+class _Column:
+    """Takes a column of a row."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, row: Any) -> Any:
+        return row[self._name]
+
+
+class _Whole:
+    """Takes the row itself."""
+
+    def __call__(self, row: Any) -> Any:
+        return row
+
+
+def as_getter(part: str | Getter | None, what: str) -> Getter:
+    """What takes a part of a row: a column by its name, a function, or all of it for None."""
+    if part is None:
+        return _Whole()
+    if isinstance(part, str):
+        return _Column(part)
+    if callable(part):
+        return part
+    raise TypeError(f"{what} must be the name of a column or a function of a row, not {part!r}")
+
+
+def as_selector(key: str | KeySelector | Getter) -> KeySelector:
+    """The key selector behind a name of a column, a function of a row, or a key selector."""
+    return key if isinstance(key, KeySelector) else as_key_selector(as_getter(key, "key"))
+
+
+# Functions
 
 
 class KeyedStateBootstrapFunction(Function):
     """Sees one row at a time and writes the keyed state and the timers that an operator shall begin with.
 
-        class Totals(KeyedStateBootstrapFunction):
-            def open(self, runtime_context):
-                self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+    class Totals(KeyedStateBootstrapFunction):
+        def open(self, runtime_context):
+            self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
 
-            def process_element(self, value, ctx):
-                self.total.update(value["total"])
-                ctx.timer_service().register_event_time_timer(value["expires"])
+        def process_element(self, value, ctx):
+            self.total.update(value["total"])
+            ctx.timer_service().register_event_time_timer(value["expires"])
 
-        >>> class Totals(KeyedStateBootstrapFunction):
-        ...     def open(self, runtime_context):
-        ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.INT()))
-        ...     def process_element(self, value, ctx):
-        ...         self.total.update(value["total"])
+    >>> class Totals(KeyedStateBootstrapFunction):
+    ...     def open(self, runtime_context):
+    ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.INT()))
+    ...     def process_element(self, value, ctx):
+    ...         self.total.update(value["total"])
     """
 
     class Context(KeyedProcessFunction.Context, ABC):
@@ -63,7 +155,7 @@ class BootstrapTransformation:
 class OperatorTransformation:
     """``OperatorTransformation.bootstrap_with(rows).key_by(key).transform(function)``.
 
-        >>> transformation = OperatorTransformation.bootstrap_with([("Ann", 3)])
+    >>> transformation = OperatorTransformation.bootstrap_with([("Ann", 3)])
     """
 
     @staticmethod
@@ -104,9 +196,7 @@ class KeyedRows:
         """Say what makes state of it."""
         if not isinstance(function, KeyedStateBootstrapFunction):
             raise TypeError(f"transform() takes a KeyedStateBootstrapFunction, not {function!r}")
-        return BootstrapTransformation(
-            self.rows.rows, self.key, function, self.rows.timestamps, self.rows.parallelism
-        )
+        return BootstrapTransformation(self.rows.rows, self.key, function, self.rows.timestamps, self.rows.parallelism)
 
 
 class OneState(KeyedStateBootstrapFunction):
@@ -132,3 +222,117 @@ def _writer_of(state: Any) -> Callable[[Any], None]:
         return lambda pair: state.put(*pair)
     assert isinstance(state, (ListState, ReducingState, AggregatingState))
     return state.add
+
+
+# Running them
+
+KeyedChunk = tuple[list[Any], list[int | None] | None, list[Any]]
+"""keys, timestamps (ms) and rows"""
+
+
+class BootstrapError(Exception):
+    """State could not be made: the text names the operator, the row and the user's line.
+
+    >>> issubclass(BootstrapError, Exception)
+    True
+    """
+
+
+class Recipe:
+    """All but the rows of a ``BootstrapTransformation``, as it travels to Spark's workers."""
+
+    def __init__(
+        self, transformation: BootstrapTransformation, uid: str, origin: str, max_parallelism: int, parallelism: int = 1
+    ) -> None:
+        parts = (transformation.key, transformation.timestamps, transformation.function)
+        self._payload: bytes = pickled_by_value(parts)
+        self.uid = uid
+        self.origin = origin
+        self.max_parallelism = max_parallelism
+        self.parallelism = parallelism
+        """number of ranges of key groups"""
+
+    def keyed(self, batches: Iterable[list[Any]]) -> Iterator[KeyedChunk]:
+        """Give the rows their keys and timestamps. Raises ``BootstrapError``."""
+        key, timestamps, _ = pickle.loads(self._payload)
+        for rows in batches:
+            keys = one_nan(self._each(key.get_key, rows, "to give a row its key"))
+            times = None if timestamps is None else self._each(timestamps, rows, "to give a row its timestamp")
+            yield keys, times, rows
+
+    def _each(self, function: Any, rows: list[Any], during: str) -> list[Any]:
+        found = []
+        for row in rows:
+            try:
+                found.append(function(row))
+            except Exception as error:
+                raise self._failed_on(row, error, during) from error
+        return found
+
+    def split(self, chunk: KeyedChunk) -> dict[int, KeyedChunk]:
+        """The parts of a chunk by range of key groups. Raises ``BootstrapError`` for keys that have no group."""
+        keys, times, rows = chunk
+        parts: dict[int, KeyedChunk] = {}
+        for place, key in enumerate(keys):
+            try:
+                group = key_group(key, self.max_parallelism)
+            except TypeError as error:
+                raise self._failed_on(rows[place], unhashable(key, error), "to find the group of its key") from error
+            target = subtask_of_group(group, self.max_parallelism, self.parallelism)
+            part = parts.setdefault(target, ([], None if times is None else [], []))
+            part[0].append(key)
+            if times is not None and part[1] is not None:
+                part[1].append(times[place])
+            part[2].append(rows[place])
+        return parts
+
+    def run(self, chunks: Iterable[KeyedChunk], subtask: int = 0) -> KeyedStateBackend:
+        """The state of one range of key groups. Raises ``BootstrapError``."""
+        operator = _BootstrapOperator(pickle.loads(self._payload)[2])
+        operator.setup(self._context(subtask), _NoOutput())
+        try:
+            operator.open()
+            try:
+                for keys, times, rows in chunks:
+                    operator.process(Chunk(rows, times, keys), 0)
+            finally:
+                operator.close()
+        except OperatorError as error:
+            raise BootstrapError(str(error)) from error.__cause__
+        return operator.keyed_state()
+
+    def _context(self, subtask: int) -> OperatorContext:
+        runtime = OperatorRuntimeContext(self.uid, subtask, self.parallelism, self.max_parallelism, clock=_now)
+        return OperatorContext(runtime, self.uid, self.origin, None, {}, _now)
+
+    def _failed_on(self, row: Any, error: Exception, during: str) -> BootstrapError:
+        return BootstrapError(str(self._context(0).error(error, row, f" {during}")))
+
+
+class _BootstrapOperator(KeyedProcessBase[KeyedStateBootstrapFunction]):
+    def process(self, chunk: Chunk, input: int) -> None:
+        function: Any = self.function
+        self.run(chunk, function.process_element)
+
+    def emit(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        if values:
+            raise self.context.error(
+                TypeError(f"process_element() of a bootstrap function has no output, but gave {values[0]!r}")
+            )
+
+
+class _NoOutput:
+    """There is nothing to send to."""
+
+    def emit(self, chunk: Chunk) -> None:
+        """Never called."""
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None:
+        raise TypeError(f"a bootstrap function has no side output, but gave {chunk.values[0]!r} to {tag!r}")
+
+    def mark(self, mark: int | Status) -> None:
+        """No watermarks either."""
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

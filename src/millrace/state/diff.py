@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from millrace.checkpoint.savepoints.state_rows import of_key_groups
-from millrace.checkpoint.values.columns import check, classes_of
+from millrace.checkpoint.columns import check, classes_of
+from millrace.checkpoint.state_rows import of_key_groups
 from millrace.runtime.coordination.snapshot import OperatorPlace
-from millrace.runtime.exchange.keygroups import group_range
-from millrace.runtime.pickling import dumps
+from millrace.runtime.exchange.keys import group_range
 from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import Distribution
-from millrace.state.listing import TIMER_NAMES, StateEntry, operator_entry
-from millrace.state.opened import Opened, Piece
-from millrace.state.plain import plain_columns
-from millrace.state.view import first_copy, pairs_of
+from millrace.runtime.storage import dumps
+from millrace.state.open_savepoint import TIMER_NAMES, Opened, Piece, StateEntry, operator_entry, plain_columns
+from millrace.state.reader import first_copy, pairs_of
 
 __all__ = [
     "Difference",

@@ -22,8 +22,8 @@ Change = Callable[[Any, Any], Any]
 class Slice(NamedTuple):
     """A part of several windows, which they share.
 
-        >>> Slice(60_000).end
-        60000
+    >>> Slice(60_000).end
+    60000
     """
 
     end: int
@@ -33,8 +33,8 @@ class Slice(NamedTuple):
 class Timer(NamedTuple):
     """A timer that is set.
 
-        >>> Timer("event_time", 5000).timestamp
-        5000
+    >>> Timer("event_time", 5000).timestamp
+    5000
     """
 
     domain: str

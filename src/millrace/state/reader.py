@@ -1,21 +1,200 @@
-"""``SavepointReader``: the state of a savepoint or checkpoint as tables and as Python objects."""
+"""``SavepointReader``: the state of a savepoint or checkpoint as tables and as Python objects.
+
+The windows of an operator that merges them keep their contents under the window that these were first stored for;
+another state tells which window that has become. A reader gets the contents under the windows that they belong to now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from millrace.checkpoint.classes import Classes
+from millrace.checkpoint.columns import decode
+from millrace.checkpoint.state_rows import implode, implode_operator_state
+from millrace.common.window import TimeWindow
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
 from millrace.runtime.state.operator_state import Distribution
-from millrace.state.listing import KINDS, OperatorEntry, StateEntry, operator_entry
-from millrace.state.opened import NotInSavepointError, Opened, Piece, nearest, open_snapshot
-from millrace.state.view import StateView, first_copy
-from millrace.state.windows import WINDOWS, window_pieces
+from millrace.runtime.windows.aligned_window import SLICES
+from millrace.runtime.windows.slicing import CONTENTS
+from millrace.runtime.windows.window_operator import MERGING
+from millrace.state.entries import operator_state_pairs, pairs
+from millrace.state.frames import frame_of
+from millrace.state.open_savepoint import (
+    KINDS,
+    NotInSavepointError,
+    Opened,
+    OperatorEntry,
+    Piece,
+    StateEntry,
+    nearest,
+    open_snapshot,
+    operator_entry,
+)
+from millrace.state.state_columns import arrays_of, columns_of, fields_of, shapes_of
 
-__all__ = ["SavepointMetadata", "SavepointReader", "SourcePosition"]
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# Contents of windows
+
+WINDOWS = (CONTENTS, SLICES)
+"""the states that hold what is in windows"""
+
+Merged = dict[tuple[Any, Any], Any]
+"""(key, window of the contents) -> window"""
+
+
+def window_pieces(opened: Opened, place: OperatorPlace) -> Iterator[Piece]:
+    """The contents of windows, subtask by subtask."""
+    merging: dict[int, list[Piece]] = {}
+    for piece in opened.pieces(place, KEYED, (MERGING,)):
+        merging.setdefault(piece.subtask, []).append(piece)
+    for piece in opened.pieces(place, KEYED, WINDOWS):
+        names = merging.get(piece.subtask, ())
+        if names and "window_start" in piece.columns:
+            load = partial(_load, piece, tuple(names), opened.known)
+            yield replace(piece, load=load, is_stored_as_shown=False)
+        else:
+            yield piece
+
+
+def _load(piece: Piece, merging: Iterable[Piece], known: Classes) -> Any:
+    rows = piece.load()
+    merged = _merged(merging, known)
+    keys = decode(rows["key"], piece.columns["key"], known)
+    stored = map(TimeWindow, rows["window_start"].to_pylist(), rows["window_end"].to_pylist())
+    windows = [merged.get(at, at[1]) for at in zip(keys, stored)]
+    for name, bounds in (("window_start", [w.start for w in windows]), ("window_end", [w.end for w in windows])):
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(bounds, pa.int64()))
+    return rows
+
+
+def _merged(merging: Iterable[Piece], known: Classes) -> Merged:
+    found: dict[Any, Any] = {}
+    for piece in merging:
+        implode(piece.kind, piece.load(), piece.columns, known, found)
+    return {
+        (key, stored_for): window for key, (_, windows, _) in found.items() for window, stored_for in windows.items()
+    }
+
+
+# One state
+
+Find = Callable[[], Iterable[Piece]]
+
+
+class StateView:
+    """What a savepoint holds of a state. Nothing is read before it is asked for.
+
+    The columns are ``key``; for state of windows ``window_start`` and ``window_end`` (ms, as far as they are stored),
+    or ``slice_end`` for what windows share; for that of another namespace ``namespace``; for lists ``position``, with a
+    row for each element; for maps ``map_key``, with a row for each entry; with time to live ``last_access`` (ms); and
+    ``value``.
+
+    Numbers, text, bytes and times have their Arrow types, tuples, rows and dataclasses are structs. Integers beyond 64
+    bits, decimals and UUIDs are text. What Arrow has no type for is text, too, as ``repr`` gives it, and its pickles
+    are in a column of their own: ``value_pickle``.
+
+        >>> writer = SavepointWriter.new().keyed_state(
+        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+        >>> view = SavepointReader.read(writer.write("begin")).keyed_state("counts", "n")
+        >>> view.to_arrow().to_pylist()
+        [{'key': 'Ann', 'value': 3}]
+    """
+
+    def __init__(self, title: str, opened: Opened, find: Find) -> None:
+        self._title = title
+        self._opened = opened
+        self._find = find
+
+    def __repr__(self) -> str:
+        return f"<{self._title} in {self._opened.uri}>"
+
+    @property
+    def schema(self) -> Any:
+        """The ``pyarrow.Schema`` of ``to_arrow``."""
+        return pa.schema(fields_of(shapes_of(self._find())))
+
+    def tables(self) -> Iterator[Any]:
+        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole.
+
+        >>> counts = ValueStateDescriptor("n", Types.INT())
+        >>> rows = [{"name": "Ann", "n": 3}]
+        >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+        >>> view = SavepointReader.read(path).keyed_state("counts", "n")
+        >>> sum(part.num_rows for part in view.tables())
+        1
+        """
+        pieces = list(self._find())
+        shapes = shapes_of(pieces)
+        schema = pa.schema(fields_of(shapes))
+        for piece in pieces:
+            rows = piece.load()
+            columns = columns_of(piece, rows)
+            arrays = arrays_of([(columns.get(name), shape) for name, shape in shapes], len(rows), self._opened.known)
+            yield pa.table(arrays, schema)
+
+    def to_arrow(self) -> Any:
+        """All rows as a ``pyarrow.Table``."""
+        tables = list(self.tables())
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas(maps_as_pydicts="strict")
+        return frame
+
+    def to_spark(self, session: SparkSession) -> DataFrame:
+        """All rows as a Spark DataFrame, in any order. Spark's workers read the files of a savepoint; what a checkpoint
+        holds goes through the driver."""
+        return frame_of(session, self._opened, list(self._find()))
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """(key, value) as the program has them, file by file: a list for a list state, a dict for a map state.
+
+        For state of windows the key is (key, window), where a window is the time of its end (ms) if no more of it is
+        stored, and a ``Slice`` stands for what windows share. For timers the value is a ``Timer``. For operator state
+        there is a pair for each element: (subtask, element), for broadcast state one for each entry.
+
+        :raises EvolutionError: a class of the values is missing or has changed.
+        """
+        for piece in self._find():
+            yield from pairs_of(piece, self._opened)
+
+
+def pairs_of(piece: Piece, opened: Opened) -> Iterator[tuple[Any, Any]]:
+    """(key, value) of a piece."""
+    rows = piece.load()
+    if piece.scope == OPERATOR:
+        entry = implode_operator_state(piece.kind, rows, piece.columns, opened.known)
+        yield from operator_state_pairs(piece.kind, piece.subtask, entry)
+    else:
+        entries: dict[Any, Any] = {}
+        implode(piece.kind, rows, piece.columns, opened.known, entries)
+        yield from pairs(piece.state, piece.kind, entries)
+
+
+def first_copy(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Of a broadcast state, which every subtask has, the copy of the first one."""
+    chosen: int | None = None
+    for piece in pieces:
+        if piece.kind == Distribution.BROADCAST.value:
+            chosen = piece.subtask if chosen is None else chosen
+            if piece.subtask != chosen:
+                continue
+        yield piece
+
+
+# A savepoint
 
 _TIMERS = (EVENT_TIMERS, PROCESSING_TIMERS)
 
@@ -24,10 +203,10 @@ _TIMERS = (EVENT_TIMERS, PROCESSING_TIMERS)
 class SavepointMetadata:
     """A savepoint or checkpoint as a whole.
 
-        >>> writer = SavepointWriter.new().keyed_state(
-        ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
-        >>> SavepointReader.read(writer.write("begin")).metadata.kind
-        'savepoint'
+    >>> writer = SavepointWriter.new().keyed_state(
+    ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
+    >>> SavepointReader.read(writer.write("begin")).metadata.kind
+    'savepoint'
     """
 
     path: str
@@ -47,8 +226,8 @@ class SavepointMetadata:
 class SourcePosition:
     """How far a source had read.
 
-        >>> SourcePosition("numbers", "Source", {0: (5,)}, None, frozenset(), {0: 1000}).splits
-        {0: (5,)}
+    >>> SourcePosition("numbers", "Source", {0: (5,)}, None, frozenset(), {0: 1000}).splits
+    {0: (5,)}
     """
 
     uid: str
@@ -108,11 +287,11 @@ class SavepointReader:
     def operators(self) -> list[OperatorEntry]:
         """All operators with their states. Of a checkpoint this reads all state, of a savepoint none.
 
-            >>> counts = ValueStateDescriptor("n", Types.INT())
-            >>> rows = [{"name": "Ann", "n": 3}]
-            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
-            >>> [operator.uid for operator in SavepointReader.read(path).operators()]
-            ['counts']
+        >>> counts = ValueStateDescriptor("n", Types.INT())
+        >>> rows = [{"name": "Ann", "n": 3}]
+        >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+        >>> [operator.uid for operator in SavepointReader.read(path).operators()]
+        ['counts']
         """
         return [operator_entry(self._opened, place) for place in self._opened.metadata.operators]
 
@@ -174,11 +353,11 @@ class SavepointReader:
     def sources(self) -> list[SourcePosition]:
         """How far the sources had read. Without trust, splits are ``PickledObject``.
 
-            >>> counts = ValueStateDescriptor("n", Types.INT())
-            >>> rows = [{"name": "Ann", "n": 3}]
-            >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
-            >>> list(SavepointReader.read(path).sources())
-            []
+        >>> counts = ValueStateDescriptor("n", Types.INT())
+        >>> rows = [{"name": "Ann", "n": 3}]
+        >>> path = SavepointWriter.new().keyed_state("counts", counts, rows, "name", "n").write("begin")
+        >>> list(SavepointReader.read(path).sources())
+        []
         """
         places = self._opened.metadata.by_uid
         return [

@@ -10,25 +10,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
-from millrace.checkpoint.trust import check_trusted
+from millrace.checkpoint.directory import check_trusted
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
 from millrace.common.files.file_systems import absolute
 from millrace.common.functions import KeySelector
-from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs import JobID
 from millrace.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
-from millrace.graph.origin import user_origin
 from millrace.runtime.coordination.snapshot import OperatorPlace
-from millrace.runtime.exchange.keygroups import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
-from millrace.runtime.pickling import dumps
+from millrace.runtime.exchange.keys import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.state.info import OPERATOR, StateInfo
 from millrace.runtime.state.operator_state import Distribution
-from millrace.state.bootstrap import BootstrapTransformation, OneState, OperatorTransformation
-from millrace.state.contributions import KeyedContribution, OperatorStateContribution
-from millrace.state.drafts import Draft
+from millrace.runtime.storage import dumps
+from millrace.state.bootstrap import BootstrapTransformation, Getter, OneState, OperatorTransformation, as_getter
 from millrace.state.entries import Change
-from millrace.state.inputs import Getter, as_getter
-from millrace.state.opened import NotInSavepointError, Opened, nearest, open_snapshot
+from millrace.state.new_savepoint import Draft, KeyedContribution, OperatorStateContribution
+from millrace.state.open_savepoint import NotInSavepointError, Opened, nearest, open_snapshot
+from millrace.util.tracebacks import user_origin
 
 __all__ = ["SavepointWriter"]
 
@@ -183,9 +181,7 @@ class SavepointWriter:
         """The operator, which has no such state yet."""
         draft = self._draft(uid)
         if state in draft.kept_names():
-            raise ValueError(
-                f"operator {uid!r} has a state {state!r} already: change() it, or remove_state() it first"
-            )
+            raise ValueError(f"operator {uid!r} has a state {state!r} already: change() it, or remove_state() it first")
         return draft
 
     # -- changes ------------------------------------------------------------------------------------------------------
@@ -306,9 +302,7 @@ class SavepointWriter:
 
     def _driver(self, base: Metadata) -> str:
         """What the driver's objects hold, by the uids of now. It is left as it is where all uids are."""
-        uids = {
-            draft.base_place.uid: uid for uid, draft in self._drafts.items() if draft.base_place is not None
-        }
+        uids = {draft.base_place.uid: uid for uid, draft in self._drafts.items() if draft.base_place is not None}
         if all(uids.get(place.uid) == place.uid for place in base.operators):
             return base.driver
         left = base.snapshot()

@@ -12,33 +12,33 @@ if TYPE_CHECKING:
     from millrace.common.types import Row as Row
     from millrace.common.types import RowKind as RowKind
     from millrace.relational.types import UserDefinedType as UserDefinedType
+    from millrace.table.catalogs.descriptors import FormatDescriptor as FormatDescriptor
+    from millrace.table.catalogs.descriptors import TableDescriptor as TableDescriptor
+    from millrace.table.catalogs.legacy_schema import TableSchema as TableSchema
+    from millrace.table.catalogs.schema import Schema as Schema
     from millrace.table.data_view import DataView as DataView
     from millrace.table.data_view import ListView as ListView
     from millrace.table.data_view import MapView as MapView
-    from millrace.table.descriptions.schema import Schema as Schema
-    from millrace.table.descriptions.table_descriptor import FormatDescriptor as FormatDescriptor
-    from millrace.table.descriptions.table_descriptor import TableDescriptor as TableDescriptor
-    from millrace.table.descriptions.table_schema import TableSchema as TableSchema
     from millrace.table.environment import TableEnvironment as TableEnvironment
     from millrace.table.expression_methods.expression import Expression as Expression
-    from millrace.table.expression_methods.match_variable import MatchVariable as MatchVariable
-    from millrace.table.functions.module import Module as Module
-    from millrace.table.functions.module import ModuleEntry as ModuleEntry
+    from millrace.table.expression_methods.expression import MatchVariable as MatchVariable
+    from millrace.table.functions.function_catalog import Module as Module
+    from millrace.table.functions.function_catalog import ModuleEntry as ModuleEntry
     from millrace.table.functions.udf import AggregateFunction as AggregateFunction
     from millrace.table.functions.udf import AsyncScalarFunction as AsyncScalarFunction
     from millrace.table.functions.udf import FunctionContext as FunctionContext
     from millrace.table.functions.udf import ScalarFunction as ScalarFunction
     from millrace.table.functions.udf import TableAggregateFunction as TableAggregateFunction
     from millrace.table.functions.udf import TableFunction as TableFunction
-    from millrace.table.plans.compiled_plan import CompiledPlan as CompiledPlan
-    from millrace.table.plans.plan_reference import PlanReference as PlanReference
-    from millrace.table.sessions.result_kind import ResultKind as ResultKind
+    from millrace.table.planner.compiled_plan import CompiledPlan as CompiledPlan
+    from millrace.table.planner.compiled_plan import PlanReference as PlanReference
+    from millrace.table.sessions.table_result import ResultKind as ResultKind
     from millrace.table.sessions.table_result import TableResult as TableResult
-    from millrace.table.settings.changelog_mode import ChangelogMode as ChangelogMode
-    from millrace.table.settings.environment_settings import EnvironmentSettings as EnvironmentSettings
-    from millrace.table.settings.explain_detail import ExplainDetail as ExplainDetail
-    from millrace.table.settings.sql_dialect import SqlDialect as SqlDialect
-    from millrace.table.settings.table_config import TableConfig as TableConfig
+    from millrace.table.sessions.table_settings import ChangelogMode as ChangelogMode
+    from millrace.table.sessions.table_settings import EnvironmentSettings as EnvironmentSettings
+    from millrace.table.sessions.table_settings import ExplainDetail as ExplainDetail
+    from millrace.table.sessions.table_settings import SqlDialect as SqlDialect
+    from millrace.table.sessions.table_settings import TableConfig as TableConfig
     from millrace.table.statement_set import StatementSet as StatementSet
     from millrace.table.stream_environment import StreamTableEnvironment as StreamTableEnvironment
     from millrace.table.table import GroupedTable as GroupedTable
@@ -56,7 +56,7 @@ _MODULES = {
     "environment_settings": "EnvironmentSettings",
     "explain_detail": "ExplainDetail",
     "expression": "Expression",
-    "expression_methods.match_variable": "MatchVariable",
+    "expression_methods.expression": "MatchVariable",
     "model_descriptor": "ModelDescriptor",
     "module": "Module ModuleEntry",
     "plan_reference": "PlanReference",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from millrace.table.catalogs.base import Catalog
-from millrace.table.catalogs.files import FileCatalog
-from millrace.table.catalogs.jdbc import JdbcCatalog
-from millrace.table.catalogs.kept import GenericInMemoryCatalog
+from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.file_catalog import FileCatalog
+from millrace.table.catalogs.jdbc_catalog import JdbcCatalog
+from millrace.table.catalogs.memory_catalog import GenericInMemoryCatalog
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
     CatalogColumnStatistics,
@@ -16,10 +16,11 @@ from millrace.table.catalogs.objects import (
     CatalogPartition,
     CatalogPartitionSpec,
     CatalogTableStatistics,
+    ObjectIdentifier,
+    ObjectPath,
     Procedure,
 )
-from millrace.table.catalogs.paths import ObjectIdentifier, ObjectPath
-from millrace.table.catalogs.schemas import (
+from millrace.table.catalogs.resolved_schema import (
     Column,
     ComputedColumn,
     Constraint,
@@ -64,10 +65,10 @@ __all__ = [
 class HiveCatalog(Catalog):
     """Not there yet: raises NotImplementedError.
 
-        >>> HiveCatalog("hive")
-        Traceback (most recent call last):
-            ...
-        NotImplementedError: ...
+    >>> HiveCatalog("hive")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: ...
     """
 
     def __init__(

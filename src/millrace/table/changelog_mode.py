@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.settings.changelog_mode``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
 
-from millrace.table.settings.changelog_mode import *  # noqa: F403
-from millrace.table.settings.changelog_mode import __all__ as __all__
+from millrace.table.sessions.table_settings import ChangelogMode
+
+__all__ = ["ChangelogMode"]

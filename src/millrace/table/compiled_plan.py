@@ -1,7 +1,7 @@
-"""Under PyFlink's path: see ``millrace.table.plans.compiled_plan``."""
+"""Under PyFlink's path: see ``millrace.table.planner.compiled_plan``."""
 
 from __future__ import annotations
 
-from millrace.table.plans.compiled_plan import CompiledPlan
+from millrace.table.planner.compiled_plan import CompiledPlan
 
 __all__ = ["CompiledPlan"]

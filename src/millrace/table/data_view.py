@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from millrace.runtime.exchange.nan_keys import with_one_nan
+from millrace.runtime.exchange.keys import with_one_nan
 
 __all__ = ["DataView", "ListView", "MapView", "RemovingIterator"]
 
@@ -18,8 +18,8 @@ V = TypeVar("V")
 class DataView(ABC):
     """A collection in an accumulator whose type says LIST_VIEW or MAP_VIEW.
 
-        >>> issubclass(ListView, DataView), issubclass(MapView, DataView)
-        (True, True)
+    >>> issubclass(ListView, DataView), issubclass(MapView, DataView)
+    (True, True)
     """
 
     @abstractmethod
@@ -30,11 +30,11 @@ class DataView(ABC):
 class ListView(DataView, Generic[T]):
     """A list. In memory here; the runtime puts one in its place that reads and writes state.
 
-        >>> view = ListView()
-        >>> view.add("a")
-        >>> view.add_all(["b", "c"])
-        >>> list(view.get())
-        ['a', 'b', 'c']
+    >>> view = ListView()
+    >>> view.add("a")
+    >>> view.add_all(["b", "c"])
+    >>> list(view.get())
+    ['a', 'b', 'c']
     """
 
     def __init__(self) -> None:
@@ -104,10 +104,10 @@ class RemovingIterator(Iterator[T]):
 class MapView(DataView, Generic[K, V]):
     """A dict. In memory here; the runtime puts one in its place that reads and writes state.
 
-        >>> view = MapView()
-        >>> view.put("ink", 3)
-        >>> view.get("ink"), view.contains("pen"), list(view.items())
-        (3, False, [('ink', 3)])
+    >>> view = MapView()
+    >>> view.put("ink", 3)
+    >>> view.get("ink"), view.contains("pen"), list(view.items())
+    (3, False, [('ink', 3)])
     """
 
     def __init__(self) -> None:
@@ -128,11 +128,11 @@ class MapView(DataView, Generic[K, V]):
     def remove(self, key: K) -> None:
         """:raises KeyError: it is not there.
 
-            >>> view = MapView()
-            >>> view.put("ink", 3)
-            >>> view.remove("ink")
-            >>> view.is_empty()
-            True
+        >>> view = MapView()
+        >>> view.put("ink", 3)
+        >>> view.remove("ink")
+        >>> view.is_empty()
+        True
         """
         del self._dict[with_one_nan(key)]
 

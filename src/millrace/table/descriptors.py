@@ -1,7 +1,7 @@
-"""Under PyFlink's path: see ``millrace.table.descriptions.descriptors``."""
+"""Under PyFlink's path: see ``millrace.table.catalogs.legacy_schema``."""
 
 from __future__ import annotations
 
-from millrace.table.descriptions.descriptors import Descriptor, Rowtime, Schema
+from millrace.table.catalogs.legacy_schema import Descriptor, Rowtime, Schema
 
 __all__ = ["Descriptor", "Rowtime", "Schema"]

@@ -1,4 +1,6 @@
-"""``TableEnvironment``: catalogs, tables, functions, configuration, SQL."""
+"""``TableEnvironment``: catalogs, tables, functions, configuration, SQL. It hands plans to one of two engines: that of
+streaming or that of batch mode.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +10,34 @@ from typing import TYPE_CHECKING, Any
 from millrace.common.configuration import Configuration
 from millrace.relational.sources import TableFactory
 from millrace.relational.types import DataType
-from millrace.table.catalogs.base import Catalog
-from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDescriptor, CatalogFunction, CatalogModel
-from millrace.table.catalogs.paths import ObjectIdentifier, split_path
-from millrace.table.descriptions.model_descriptor import ModelDescriptor
-from millrace.table.descriptions.schema import Schema as TableColumns
-from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.engines import engine_of
+from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.descriptors import ModelDescriptor, TableDescriptor
+from millrace.table.catalogs.manager import create_catalog
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogDescriptor,
+    CatalogFunction,
+    CatalogModel,
+    ObjectIdentifier,
+    split_path,
+)
+from millrace.table.catalogs.schema import Schema as TableColumns
 from millrace.table.expression_methods.expression import Expression
-from millrace.table.functions.module import Module, ModuleEntry
+from millrace.table.functions.function_catalog import Module, ModuleEntry
 from millrace.table.functions.udf import wrapped
 from millrace.table.not_yet import not_yet
-from millrace.table.plans.compiled_plan import CompiledPlan, compiled, loaded
-from millrace.table.plans.explaining import explain
-from millrace.table.plans.plan_reference import PlanReference
-from millrace.table.queries.expression_rows import values_of_expressions
-from millrace.table.queries.old_names import instead
-from millrace.table.sessions.created_catalogs import create_catalog
-from millrace.table.sessions.resolved_tables import whole_schema
-from millrace.table.sessions.results import settled
-from millrace.table.sessions.session import Session
-from millrace.table.sessions.table_info import source_info, table_of, unnamed
-from millrace.table.sessions.table_result import TableResult
-from millrace.table.settings.environment_settings import EnvironmentSettings
-from millrace.table.settings.explain_detail import ExplainDetail
-from millrace.table.settings.table_config import TableConfig
+from millrace.table.planner.compiled_plan import CompiledPlan, PlanReference, compiled, loaded
+from millrace.table.queries.projection import values_of_expressions
+from millrace.table.sessions.session import Engine, Session, explain
+from millrace.table.sessions.table_info import source_info, table_of, unnamed, whole_schema
+from millrace.table.sessions.table_result import TableResult, settled
+from millrace.table.sessions.table_settings import EnvironmentSettings, ExplainDetail, TableConfig
 from millrace.table.statement_runners.statements import execute_statement, insert_plans, query_plan
 from millrace.table.statement_set import StatementSet
 from millrace.table.table import Table
-from millrace.table.values.arrow_tables import scan_of_arrow
+from millrace.table.values.arrow_tables import scan_of_arrow, scan_of_pandas
 from millrace.table.values.elements import values_of
-from millrace.table.values.pandas_frames import scan_of_pandas
-from millrace.table.values.problems import problem
+from millrace.table.values.program_errors import instead, problem
 from millrace.util.fallback import older_method
 
 if TYPE_CHECKING:
@@ -47,6 +45,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millrace.datastream import DataStream, StreamExecutionEnvironment
+
+
+def engine_of(streaming: bool) -> Engine:
+    """The engine of a mode. What it needs is imported with its first use: that of batch brings Spark."""
+    if streaming:
+        from millrace.table.planner.engine import StreamingEngine
+
+        return StreamingEngine()
+    from millrace.spark.tables.engine import BatchEngine
+
+    return BatchEngine()
+
+
 _JAVA = "functions in Python, made with udf() and its like"
 
 
@@ -74,7 +85,7 @@ class TableEnvironment:
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
         """An environment with these settings.
 
-            >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
         """
         from millrace.datastream import StreamExecutionEnvironment
 
@@ -109,7 +120,7 @@ class TableEnvironment:
     def get_config(self) -> TableConfig:
         """The configuration of the environment.
 
-            >>> _ = t_env.get_config().set("parallelism.default", "1")
+        >>> _ = t_env.get_config().set("parallelism.default", "1")
         """
         return self._session.config
 
@@ -191,8 +202,8 @@ class TableEnvironment:
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         """A table in the catalog.
 
-            >>> schema = Schema.new_builder().column("name", "STRING").build()
-            >>> t_env.create_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        >>> schema = Schema.new_builder().column("name", "STRING").build()
+        >>> t_env.create_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
         """
         self._create(path, table_of(descriptor), ignoreIfExists, False)
 
@@ -201,8 +212,8 @@ class TableEnvironment:
     ) -> None:
         """A table for this session.
 
-            >>> schema = Schema.new_builder().column("name", "STRING").build()
-            >>> t_env.create_temporary_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
+        >>> schema = Schema.new_builder().column("name", "STRING").build()
+        >>> t_env.create_temporary_table("shown", TableDescriptor.for_connector("print").schema(schema).build())
         """
         self._create(path, table_of(descriptor), ignoreIfExists, True)
 
@@ -214,9 +225,9 @@ class TableEnvironment:
     ) -> None:
         """A name for a table, as long as the session lives.
 
-            >>> t_env.create_temporary_view("few", orders.filter(col("amount") < 2))
-            >>> t_env.list_temporary_views()
-            ['few', 'orders']
+        >>> t_env.create_temporary_view("few", orders.filter(col("amount") < 2))
+        >>> t_env.list_temporary_views()
+        ['few', 'orders']
         """
         table = table_or_data_stream
         if not isinstance(table, Table):
@@ -232,11 +243,11 @@ class TableEnvironment:
     def register_connector(self, factory: type[TableFactory]) -> None:
         """Let tables of this environment name a connector of the program's own, by its ``identifier``.
 
-            >>> from millrace.connectors.tables.blackhole import BlackholeFactory
-            >>> class Nowhere(BlackholeFactory):
-            ...     identifier = "nowhere"
-            >>> t_env.register_connector(Nowhere)
-            >>> _ = t_env.execute_sql("CREATE TABLE gone (name STRING) WITH ('connector' = 'nowhere')")
+        >>> from millrace.connectors.tables.print_table import BlackholeFactory
+        >>> class Nowhere(BlackholeFactory):
+        ...     identifier = "nowhere"
+        >>> t_env.register_connector(Nowhere)
+        >>> _ = t_env.execute_sql("CREATE TABLE gone (name STRING) WITH ('connector' = 'nowhere')")
         """
         self._session.connectors.register(factory)
 
@@ -263,8 +274,8 @@ class TableEnvironment:
     def list_views(self) -> list[str]:
         """The views of the current database, temporary ones too.
 
-            >>> t_env.list_views()
-            ['orders']
+        >>> t_env.list_views()
+        ['orders']
         """
         return self._session.catalogs.list_views()
 
@@ -329,9 +340,9 @@ class TableEnvironment:
     def create_temporary_system_function(self, name: str, function: Any) -> None:
         """A function without catalog and database; it takes the place of a built-in one with its name.
 
-            >>> t_env.create_temporary_system_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
-            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
-            <Row(2)>
+        >>> t_env.create_temporary_system_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+        >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+        <Row(2)>
         """
         made = CatalogFunction.of_function(wrapped(function))
         self._session.catalogs.temporary_system_functions[name.lower()] = made
@@ -343,9 +354,9 @@ class TableEnvironment:
     def create_temporary_function(self, path: str, function: Any) -> None:
         """A function under a name of the current database, for this session.
 
-            >>> t_env.create_temporary_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
-            >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
-            <Row(2)>
+        >>> t_env.create_temporary_function("twice", udf(lambda n: n * 2, result_type="BIGINT"))
+        >>> next(t_env.sql_query("SELECT twice(amount) FROM orders").execute().collect())
+        <Row(2)>
         """
         identifier = self._identifier(path)
         if identifier in self._session.catalogs.temporary_functions:
@@ -464,15 +475,15 @@ class TableEnvironment:
     def sql_query(self, query: str) -> Table:
         """A query as a table.
 
-            >>> large = t_env.sql_query("SELECT * FROM orders WHERE amount > 2")
-            >>> list(large.execute().collect())
-            [<Row('Ann', 'pen', 3)>]
+        >>> large = t_env.sql_query("SELECT * FROM orders WHERE amount > 2")
+        >>> list(large.execute().collect())
+        [<Row('Ann', 'pen', 3)>]
         """
         return Table(query_plan(query, self._session), self)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """The plan of a query or INSERT."""
-        from millrace.table.sql.parser import parse_statement
+        from millrace.table.sql.grammar.parser import parse_statement
         from millrace.table.sql.statements import Query
 
         query = isinstance(parse_statement(stmt), Query)
@@ -482,7 +493,7 @@ class TableEnvironment:
     def create_statement_set(self) -> StatementSet:
         """Begins a set of INSERTs that is one job.
 
-            >>> statements = t_env.create_statement_set()
+        >>> statements = t_env.create_statement_set()
         """
         return StatementSet(self._session)
 

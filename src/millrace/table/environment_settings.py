@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.settings.environment_settings``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
 
-from millrace.table.settings.environment_settings import *  # noqa: F403
-from millrace.table.settings.environment_settings import __all__ as __all__
+from millrace.table.sessions.table_settings import EnvironmentSettings
+
+__all__ = ["EnvironmentSettings"]

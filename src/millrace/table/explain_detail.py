@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.settings.explain_detail``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
 
-from millrace.table.settings.explain_detail import *  # noqa: F403
-from millrace.table.settings.explain_detail import __all__ as __all__
+from millrace.table.sessions.table_settings import ExplainDetail
+
+__all__ = ["ExplainDetail"]

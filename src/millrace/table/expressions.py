@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from millrace.relational.types import DataType
-from millrace.table.catalogs.paths import split_path
-from millrace.table.expression_methods.base import _Handle, built_in, node_of, present
-from millrace.table.expression_methods.definitions import Definitions
-from millrace.table.expression_methods.expression import Expression, JsonOnNull, TimePointUnit
+from millrace.table.catalogs.objects import split_path
+from millrace.table.expression_methods.expression import Definitions, Expression
+from millrace.table.expression_methods.expression_base import (
+    JsonOnNull,
+    TimePointUnit,
+    _Handle,
+    built_in,
+    node_of,
+    present,
+)
 from millrace.table.expression_methods.windows import CURRENT_RANGE, CURRENT_ROW, UNBOUNDED_RANGE, UNBOUNDED_ROW
 from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
 from millrace.table.sql import nodes
-from millrace.table.values.problems import problem
+from millrace.table.values.program_errors import problem
 
 __all__ = [
     "if_then_else", "lit", "col", "range_", "and_", "or_", "not_", "UNBOUNDED_ROW", "UNBOUNDED_RANGE", "CURRENT_ROW",
@@ -37,8 +43,8 @@ def _apply(function: str, shown: str, *args: Any) -> Value:
 def col(name: str) -> Expression[Any]:
     """A column; ``*`` for all.
 
-        >>> next(orders.select(col("name")).execute().collect())
-        <Row('Ann')>
+    >>> next(orders.select(col("name")).execute().collect())
+    <Row('Ann')>
     """
     return Expression(nodes.Star() if name == "*" else nodes.Column.named(name))
 
@@ -46,8 +52,8 @@ def col(name: str) -> Expression[Any]:
 def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
     """A constant. Its type is what the value says (12: INT, "abc": CHAR(3)), or the one given.
 
-        >>> next(orders.select(lit(1.5, DataTypes.DOUBLE())).execute().collect())
-        <Row(1.5)>
+    >>> next(orders.select(lit(1.5, DataTypes.DOUBLE())).execute().collect())
+    <Row(1.5)>
     """
     if data_type is not None:
         return Expression(nodes.Constant(v, data_type))
@@ -59,8 +65,8 @@ def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
 def range_(start: str | int, end: str | int) -> Expression[Any]:
     """Columns from one to another, by name or by position from 1.
 
-        >>> orders.select(with_columns(range_("name", "product"))).get_schema().get_field_names()
-        ['name', 'product']
+    >>> orders.select(with_columns(range_("name", "product"))).get_schema().get_field_names()
+    ['name', 'product']
     """
     return Expression(nodes.Range(start, end))
 
@@ -68,9 +74,9 @@ def range_(start: str | int, end: str | int) -> Expression[Any]:
 def and_(predicate0: Condition, predicate1: Condition, *predicates: Condition) -> Expression[bool]:
     """Whether all conditions hold.
 
-        >>> few = orders.filter(and_(col("amount") < 3, col("name") == "Ann"))
-        >>> list(few.execute().collect())
-        [<Row('Ann', 'ink', 1)>]
+    >>> few = orders.filter(and_(col("amount") < 3, col("name") == "Ann"))
+    >>> list(few.execute().collect())
+    [<Row('Ann', 'ink', 1)>]
     """
     return _apply("AND", "and", predicate0, predicate1, *predicates)
 
@@ -78,8 +84,8 @@ def and_(predicate0: Condition, predicate1: Condition, *predicates: Condition) -
 def or_(predicate0: Condition, predicate1: Condition, *predicates: Condition) -> Expression[bool]:
     """Whether one of the conditions holds.
 
-        >>> list(orders.filter(or_(col("amount") == 1, col("name") == "Bob")).select(col("amount")).execute().collect())
-        [<Row(1)>, <Row(2)>]
+    >>> list(orders.filter(or_(col("amount") == 1, col("name") == "Bob")).select(col("amount")).execute().collect())
+    [<Row(1)>, <Row(2)>]
     """
     return _apply("OR", "or", predicate0, predicate1, *predicates)
 
@@ -87,8 +93,8 @@ def or_(predicate0: Condition, predicate1: Condition, *predicates: Condition) ->
 def not_(expression: Expression[bool]) -> Expression[bool]:
     """NULL stays NULL.
 
-        >>> list(orders.filter(not_(col("name") == "Ann")).select(col("name")).execute().collect())
-        [<Row('Bob')>]
+    >>> list(orders.filter(not_(col("name") == "Ann")).select(col("name")).execute().collect())
+    [<Row('Bob')>]
     """
     return Expression(nodes.Not(node_of(expression)))
 
@@ -96,8 +102,8 @@ def not_(expression: Expression[bool]) -> Expression[bool]:
 def current_database() -> Expression[Any]:
     """The database that names without one are looked for in.
 
-        >>> next(orders.select(current_database()).execute().collect())
-        <Row('default_database')>
+    >>> next(orders.select(current_database()).execute().collect())
+    <Row('default_database')>
     """
     return _apply("CURRENT_DATABASE", "currentDatabase")
 
@@ -105,8 +111,8 @@ def current_database() -> Expression[Any]:
 def current_date() -> Expression[Any]:
     """In the zone of the session.
 
-        >>> orders.select(current_date().alias("today")).get_schema().get_field_data_type(0)
-        DateType(false)
+    >>> orders.select(current_date().alias("today")).get_schema().get_field_data_type(0)
+    DateType(false)
     """
     return _apply("CURRENT_DATE", "currentDate")
 
@@ -114,8 +120,8 @@ def current_date() -> Expression[Any]:
 def current_time() -> Expression[Any]:
     """The time of day in the session's zone, when the row is computed.
 
-        >>> orders.select(current_time().alias("now")).get_schema().get_field_data_type(0)
-        TimeType(0, false)
+    >>> orders.select(current_time().alias("now")).get_schema().get_field_data_type(0)
+    TimeType(0, false)
     """
     return _apply("CURRENT_TIME", "currentTime")
 
@@ -123,8 +129,8 @@ def current_time() -> Expression[Any]:
 def current_timestamp() -> Expression[Any]:
     """A TIMESTAMP_LTZ.
 
-        >>> orders.select(current_timestamp().alias("now")).get_schema().get_field_data_type(0)
-        LocalZonedTimestampType(3, false)
+    >>> orders.select(current_timestamp().alias("now")).get_schema().get_field_data_type(0)
+    LocalZonedTimestampType(3, false)
     """
     return _apply("CURRENT_TIMESTAMP", "currentTimestamp")
 
@@ -132,7 +138,7 @@ def current_timestamp() -> Expression[Any]:
 def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
     """The watermark at this point of the plan, NULL before the first one.
 
-        >>> late = clicks.filter(col("at") <= current_watermark(col("at")))
+    >>> late = clicks.filter(col("at") <= current_watermark(col("at")))
     """
     return _apply("CURRENT_WATERMARK", "CURRENT_WATERMARK", rowtimeAttribute)
 
@@ -140,8 +146,8 @@ def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
 def local_time() -> Expression[Any]:
     """The same as ``current_time``.
 
-        >>> orders.select(local_time().alias("now")).get_schema().get_field_data_type(0)
-        TimeType(0, false)
+    >>> orders.select(local_time().alias("now")).get_schema().get_field_data_type(0)
+    TimeType(0, false)
     """
     return _apply("LOCALTIME", "localTime")
 
@@ -149,8 +155,8 @@ def local_time() -> Expression[Any]:
 def local_timestamp() -> Expression[Any]:
     """Date and time in the session's zone, when the row is computed.
 
-        >>> orders.select(local_timestamp().alias("now")).get_schema().get_field_data_type(0)
-        TimestampType(3, false)
+    >>> orders.select(local_timestamp().alias("now")).get_schema().get_field_data_type(0)
+    TimestampType(3, false)
     """
     return _apply("LOCALTIMESTAMP", "localTimestamp")
 
@@ -158,8 +164,8 @@ def local_timestamp() -> Expression[Any]:
 def to_date(date_str: Text, format: Text | None = None) -> Expression[Any]:
     """A date of text, by a pattern.
 
-        >>> next(orders.select(to_date("05.03.2026", "dd.MM.yyyy")).execute().collect())
-        <Row(datetime.date(2026, 3, 5))>
+    >>> next(orders.select(to_date("05.03.2026", "dd.MM.yyyy")).execute().collect())
+    <Row(datetime.date(2026, 3, 5))>
     """
     return _apply("TO_DATE", "toDate", date_str, *present(format))
 
@@ -167,8 +173,8 @@ def to_date(date_str: Text, format: Text | None = None) -> Expression[Any]:
 def to_timestamp(timestamp_str: Text, format: Text | None = None) -> Expression[Any]:
     """A time without zone of text, by a pattern.
 
-        >>> next(orders.select(to_timestamp("2026-03-05 10:30:00")).execute().collect())
-        <Row(datetime.datetime(2026, 3, 5, 10, 30))>
+    >>> next(orders.select(to_timestamp("2026-03-05 10:30:00")).execute().collect())
+    <Row(datetime.datetime(2026, 3, 5, 10, 30))>
     """
     return _apply("TO_TIMESTAMP", "toTimestamp", timestamp_str, *present(format))
 
@@ -176,8 +182,8 @@ def to_timestamp(timestamp_str: Text, format: Text | None = None) -> Expression[
 def to_timestamp_ltz(*args: Any) -> Expression[Any]:
     """Of a number with a precision, or of text with a format and zone.
 
-        >>> next(orders.select(date_format(to_timestamp_ltz(60, 0), "HH:mm")).execute().collect())
-        <Row('00:01')>
+    >>> next(orders.select(date_format(to_timestamp_ltz(60, 0), "HH:mm")).execute().collect())
+    <Row('00:01')>
     """
     return _apply("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ", *args)
 
@@ -187,9 +193,9 @@ def temporal_overlaps(
 ) -> Expression[Any]:
     """Whether two spans of time meet; each is given by its beginning, and its end or length.
 
-        >>> day = lit("2026-03-05").to_date
-        >>> next(orders.select(temporal_overlaps(day, lit(2).days, day, lit(1).days)).execute().collect())
-        <Row(True)>
+    >>> day = lit("2026-03-05").to_date
+    >>> next(orders.select(temporal_overlaps(day, lit(2).days, day, lit(1).days)).execute().collect())
+    <Row(True)>
     """
     args = (left_time_point, left_temporal, right_time_point, right_temporal)
     return _apply("OVERLAPS", "temporalOverlaps", *args)
@@ -198,8 +204,8 @@ def temporal_overlaps(
 def date_format(timestamp: Any, format: Any) -> Expression[Any]:
     """A time as text, by a pattern of Java's.
 
-        >>> next(clicks.select(date_format(col("at"), "HH:mm")).execute().collect())
-        <Row('00:20')>
+    >>> next(clicks.select(date_format(col("at"), "HH:mm")).execute().collect())
+    <Row('00:20')>
     """
     return _apply("DATE_FORMAT", "dateFormat", timestamp, format)
 
@@ -207,9 +213,9 @@ def date_format(timestamp: Any, format: Any) -> Expression[Any]:
 def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2: Any) -> Expression[Any]:
     """How many units lie between two points in time.
 
-        >>> minutes = timestamp_diff(TimePointUnit.MINUTE, col("at"), lit("1970-01-01 01:00:00").to_timestamp)
-        >>> next(clicks.select(minutes).execute().collect())
-        <Row(40)>
+    >>> minutes = timestamp_diff(TimePointUnit.MINUTE, col("at"), lit("1970-01-01 01:00:00").to_timestamp)
+    >>> next(clicks.select(minutes).execute().collect())
+    <Row(40)>
     """
     return _apply("TIMESTAMPDIFF", "timestampDiff", nodes.Var(time_point_unit.name), time_point1, time_point2)
 
@@ -217,8 +223,8 @@ def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2
 def convert_tz(date_str: Text, tz_from: Text, tz_to: Text) -> Expression[Any]:
     """A text's time in another zone.
 
-        >>> next(orders.select(convert_tz("2026-03-05 10:30:00", "UTC", "Asia/Shanghai")).execute().collect())
-        <Row('2026-03-05 18:30:00')>
+    >>> next(orders.select(convert_tz("2026-03-05 10:30:00", "UTC", "Asia/Shanghai")).execute().collect())
+    <Row('2026-03-05 18:30:00')>
     """
     return _apply("CONVERT_TZ", "convertTz", date_str, tz_from, tz_to)
 
@@ -226,8 +232,8 @@ def convert_tz(date_str: Text, tz_from: Text, tz_to: Text) -> Expression[Any]:
 def from_unixtime(unixtime: Any, format: Any = None) -> Expression[Any]:
     """Seconds since 1970 as text, in the session's zone.
 
-        >>> next(orders.select(from_unixtime(60)).execute().collect())
-        <Row('1970-01-01 00:01:00')>
+    >>> next(orders.select(from_unixtime(60)).execute().collect())
+    <Row('1970-01-01 00:01:00')>
     """
     return _apply("FROM_UNIXTIME", "fromUnixtime", unixtime, *present(format))
 
@@ -235,8 +241,8 @@ def from_unixtime(unixtime: Any, format: Any = None) -> Expression[Any]:
 def unix_timestamp(date_str: Text | None = None, format: Text | None = None) -> Expression[Any]:
     """Seconds since 1970.
 
-        >>> next(orders.select(unix_timestamp("1970-01-01 00:01:00")).execute().collect())
-        <Row(60)>
+    >>> next(orders.select(unix_timestamp("1970-01-01 00:01:00")).execute().collect())
+    <Row(60)>
     """
     return _apply("UNIX_TIMESTAMP", "unixTimestamp", *present(date_str, format))
 
@@ -244,8 +250,8 @@ def unix_timestamp(date_str: Text | None = None, format: Text | None = None) -> 
 def array(head: Any, *tail: Any) -> Expression[Any]:
     """An array of values of one type.
 
-        >>> next(orders.select(array(1, 2)).execute().collect())
-        <Row([1, 2])>
+    >>> next(orders.select(array(1, 2)).execute().collect())
+    <Row([1, 2])>
     """
     return _apply("ARRAY", "array", head, *tail)
 
@@ -253,8 +259,8 @@ def array(head: Any, *tail: Any) -> Expression[Any]:
 def row(head: Any, *tail: Any) -> Expression[Any]:
     """A row of values.
 
-        >>> next(orders.select(row("a", 1)).execute().collect())
-        <Row(<Row('a', 1)>)>
+    >>> next(orders.select(row("a", 1)).execute().collect())
+    <Row(<Row('a', 1)>)>
     """
     return _apply("ROW", "row", head, *tail)
 
@@ -262,8 +268,8 @@ def row(head: Any, *tail: Any) -> Expression[Any]:
 def map_(key: Any, value: Any, *tail: Any) -> Expression[Any]:
     """Keys and values in turn.
 
-        >>> next(orders.select(map_("a", 1, "b", 2)).execute().collect())
-        <Row({'a': 1, 'b': 2})>
+    >>> next(orders.select(map_("a", 1, "b", 2)).execute().collect())
+    <Row({'a': 1, 'b': 2})>
     """
     return _apply("MAP", "map", key, value, *tail)
 
@@ -271,8 +277,8 @@ def map_(key: Any, value: Any, *tail: Any) -> Expression[Any]:
 def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
     """A map of keys and values in arrays.
 
-        >>> next(orders.select(map_from_arrays(array("a", "b"), array(1, 2))).execute().collect())
-        <Row({'a': 1, 'b': 2})>
+    >>> next(orders.select(map_from_arrays(array("a", "b"), array(1, 2))).execute().collect())
+    <Row({'a': 1, 'b': 2})>
     """
     return _apply("MAP_FROM_ARRAYS", "MAP_FROM_ARRAYS", key, value)
 
@@ -280,8 +286,8 @@ def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
 def descriptor(*column_names: str) -> Expression[Any]:
     """Names of columns, as an argument of a table function.
 
-        >>> str(descriptor("at"))
-        'DESCRIPTOR(at)'
+    >>> str(descriptor("at"))
+    'DESCRIPTOR(at)'
     """
     return Expression(nodes.Descriptor(tuple(map(nodes.Identifier, column_names))))
 
@@ -289,8 +295,8 @@ def descriptor(*column_names: str) -> Expression[Any]:
 def object_of(class_name: str, *args: Any) -> Expression[Any]:
     """A row with these names and values in turn; the name of the class is not used.
 
-        >>> next(orders.select(object_of("Point", "x", 1)).execute().collect())
-        <Row(<Row(1)>)>
+    >>> next(orders.select(object_of("Point", "x", 1)).execute().collect())
+    <Row(<Row(1)>)>
     """
     return _apply("OBJECT_OF", "OBJECT_OF", class_name, *args)
 
@@ -298,9 +304,9 @@ def object_of(class_name: str, *args: Any) -> Expression[Any]:
 def row_interval(rows: int) -> Expression[Any]:
     """A number of rows: the size of a window.
 
-        >>> window = Over.order_by(col("at")).preceding(row_interval(1)).alias("w")
-        >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
-        [<Row(1)>, <Row(3)>, <Row(5)>, <Row(7)>]
+    >>> window = Over.order_by(col("at")).preceding(row_interval(1)).alias("w")
+    >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+    [<Row(1)>, <Row(3)>, <Row(5)>, <Row(7)>]
     """
     return Expression(nodes.RowCount(rows))
 
@@ -308,8 +314,8 @@ def row_interval(rows: int) -> Expression[Any]:
 def pi() -> Expression[float]:
     """The circle's number.
 
-        >>> next(orders.select(pi().round(2)).execute().collect())
-        <Row(3.14)>
+    >>> next(orders.select(pi().round(2)).execute().collect())
+    <Row(3.14)>
     """
     return _apply("PI", "pi")
 
@@ -317,8 +323,8 @@ def pi() -> Expression[float]:
 def e() -> Expression[float]:
     """Euler's number.
 
-        >>> next(orders.select(e().round(2)).execute().collect())
-        <Row(2.72)>
+    >>> next(orders.select(e().round(2)).execute().collect())
+    <Row(2.72)>
     """
     return _apply("E", "e")
 
@@ -326,8 +332,8 @@ def e() -> Expression[float]:
 def rand(seed: int | Expression[int] | None = None) -> Expression[float]:
     """Random numbers from 0 to 1.
 
-        >>> next(orders.select(rand(1) < 1).execute().collect())
-        <Row(True)>
+    >>> next(orders.select(rand(1) < 1).execute().collect())
+    <Row(True)>
     """
     return _apply("RAND", "rand", *present(seed))
 
@@ -335,8 +341,8 @@ def rand(seed: int | Expression[int] | None = None) -> Expression[float]:
 def rand_integer(bound: int | Expression[int], seed: int | Expression[int] | None = None) -> Expression[Any]:
     """Random whole numbers from 0 to below ``bound``.
 
-        >>> next(orders.select(rand_integer(10, 1) < 10).execute().collect())
-        <Row(True)>
+    >>> next(orders.select(rand_integer(10, 1) < 10).execute().collect())
+    <Row(True)>
     """
     return _apply("RAND_INTEGER", "randInteger", *present(seed), bound)
 
@@ -344,8 +350,8 @@ def rand_integer(bound: int | Expression[int], seed: int | Expression[int] | Non
 def atan2(y: Any, x: Any) -> Expression[float]:
     """The angle of the point (second argument, first argument), in radians.
 
-        >>> next(orders.select(atan2(0.0, 1.0)).execute().collect())
-        <Row(0.0)>
+    >>> next(orders.select(atan2(0.0, 1.0)).execute().collect())
+    <Row(0.0)>
     """
     return _apply("ATAN2", "atan2", y, x)
 
@@ -353,8 +359,8 @@ def atan2(y: Any, x: Any) -> Expression[float]:
 def negative(v: Any) -> Expression[Any]:
     """The number with the other sign.
 
-        >>> next(orders.select(negative(col("amount"))).execute().collect())
-        <Row(-1)>
+    >>> next(orders.select(negative(col("amount"))).execute().collect())
+    <Row(-1)>
     """
     return Expression(nodes.Neg(node_of(v)))
 
@@ -362,8 +368,8 @@ def negative(v: Any) -> Expression[Any]:
 def concat(first: Text, *others: Text) -> Expression[str]:
     """NULL if one of them is.
 
-        >>> next(orders.select(concat(col("name"), "!")).execute().collect())
-        <Row('Ann!')>
+    >>> next(orders.select(concat(col("name"), "!")).execute().collect())
+    <Row('Ann!')>
     """
     return _apply("CONCAT", "concat", first, *others)
 
@@ -371,8 +377,8 @@ def concat(first: Text, *others: Text) -> Expression[str]:
 def concat_ws(separator: Text, first: Text, *others: Text) -> Expression[str]:
     """With a separator between, NULLs left out.
 
-        >>> next(orders.select(concat_ws("-", col("name"), col("product"))).execute().collect())
-        <Row('Ann-ink')>
+    >>> next(orders.select(concat_ws("-", col("name"), col("product"))).execute().collect())
+    <Row('Ann-ink')>
     """
     return _apply("CONCAT_WS", "concat_ws", separator, first, *others)
 
@@ -380,8 +386,8 @@ def concat_ws(separator: Text, first: Text, *others: Text) -> Expression[str]:
 def uuid() -> Expression[str]:
     """A random UUID, as text.
 
-        >>> next(orders.select(uuid().char_length).execute().collect())
-        <Row(36)>
+    >>> next(orders.select(uuid().char_length).execute().collect())
+    <Row(36)>
     """
     return _apply("UUID", "uuid")
 
@@ -389,8 +395,8 @@ def uuid() -> Expression[str]:
 def null_of(data_type: DataType) -> Expression[Any]:
     """NULL of a type.
 
-        >>> next(orders.select(null_of(DataTypes.INT())).execute().collect())
-        <Row(None)>
+    >>> next(orders.select(null_of(DataTypes.INT())).execute().collect())
+    <Row(None)>
     """
     return Expression(nodes.Constant(None, data_type))
 
@@ -398,8 +404,8 @@ def null_of(data_type: DataType) -> Expression[Any]:
 def log(v: Any, base: Any = None) -> Expression[float]:
     """The logarithm: natural, or to a base.
 
-        >>> next(orders.select(log(lit(8), 2)).execute().collect())
-        <Row(3.0)>
+    >>> next(orders.select(log(lit(8), 2)).execute().collect())
+    <Row(3.0)>
     """
     return lit(v).log(base)
 
@@ -407,8 +413,8 @@ def log(v: Any, base: Any = None) -> Expression[float]:
 def source_watermark() -> Expression[Any]:
     """The watermark that the source itself gives, for ``Schema.Builder.watermark``.
 
-        >>> schema = Schema.new_builder().column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)")
-        >>> schema = schema.watermark("rowtime", source_watermark()).build()
+    >>> schema = Schema.new_builder().column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)")
+    >>> schema = schema.watermark("rowtime", source_watermark()).build()
     """
     return _apply("SOURCE_WATERMARK", "SOURCE_WATERMARK")
 
@@ -416,8 +422,8 @@ def source_watermark() -> Expression[Any]:
 def if_then_else(condition: Condition, if_true: Any, if_false: Any) -> Expression[Any]:
     """The second argument where the condition holds, else the third.
 
-        >>> list(orders.select(if_then_else(col("amount") > 1, "many", "one")).execute().collect())
-        [<Row('one')>, <Row('many')>, <Row('many')>]
+    >>> list(orders.select(if_then_else(col("amount") > 1, "many", "one")).execute().collect())
+    [<Row('one')>, <Row('many')>, <Row('many')>]
     """
     return lit(condition).then(if_true, if_false)
 
@@ -425,8 +431,8 @@ def if_then_else(condition: Condition, if_true: Any, if_false: Any) -> Expressio
 def coalesce(*args: Any) -> Expression[Any]:
     """The first value that is not NULL.
 
-        >>> next(orders.select(coalesce(null_of(DataTypes.INT()), 2)).execute().collect())
-        <Row(2)>
+    >>> next(orders.select(coalesce(null_of(DataTypes.INT()), 2)).execute().collect())
+    <Row(2)>
     """
     return _apply("COALESCE", "COALESCE", *args)
 
@@ -434,8 +440,8 @@ def coalesce(*args: Any) -> Expression[Any]:
 def with_all_columns() -> Expression[Any]:
     """All columns, as ``*`` in SQL.
 
-        >>> orders.select(with_all_columns()).get_schema().get_field_names()
-        ['name', 'product', 'amount']
+    >>> orders.select(with_all_columns()).get_schema().get_field_names()
+    ['name', 'product', 'amount']
     """
     return col("*")
 
@@ -443,8 +449,8 @@ def with_all_columns() -> Expression[Any]:
 def with_columns(head: Any, *tails: Any) -> Expression[Any]:
     """Columns by name, position from 1, or ``range_``.
 
-        >>> orders.select(with_columns(range_(1, 2))).get_schema().get_field_names()
-        ['name', 'product']
+    >>> orders.select(with_columns(range_(1, 2))).get_schema().get_field_names()
+    ['name', 'product']
     """
     return Expression(nodes.Columns(tuple(map(node_of, (head, *tails)))))
 
@@ -452,8 +458,8 @@ def with_columns(head: Any, *tails: Any) -> Expression[Any]:
 def without_columns(head: Any, *tails: Any) -> Expression[Any]:
     """All columns but these.
 
-        >>> orders.select(without_columns(col("amount"))).get_schema().get_field_names()
-        ['name', 'product']
+    >>> orders.select(without_columns(col("amount"))).get_schema().get_field_names()
+    ['name', 'product']
     """
     return Expression(nodes.Columns(tuple(map(node_of, (head, *tails))), True))
 
@@ -461,8 +467,8 @@ def without_columns(head: Any, *tails: Any) -> Expression[Any]:
 def json(value: Any) -> Expression[Any]:
     """Text that is JSON already, inside ``json_object`` or ``json_array``.
 
-        >>> next(orders.select(json_object(JsonOnNull.NULL, "k", json("[1]"))).execute().collect())
-        <Row('{"k":[1]}')>
+    >>> next(orders.select(json_object(JsonOnNull.NULL, "k", json("[1]"))).execute().collect())
+    <Row('{"k":[1]}')>
     """
     return _apply("JSON", "JSON", value)
 
@@ -470,8 +476,8 @@ def json(value: Any) -> Expression[Any]:
 def json_string(value: Any) -> Expression[Any]:
     """A value as JSON.
 
-        >>> next(orders.select(json_string(array(1, 2))).execute().collect())
-        <Row('[1,2]')>
+    >>> next(orders.select(json_string(array(1, 2))).execute().collect())
+    <Row('[1,2]')>
     """
     return _apply("JSON_STRING", "JSON_STRING", value)
 
@@ -479,8 +485,8 @@ def json_string(value: Any) -> Expression[Any]:
 def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[Any]:
     """A JSON object of keys and values in turn.
 
-        >>> next(orders.select(json_object(JsonOnNull.NULL, "name", col("name"))).execute().collect())
-        <Row('{"name":"Ann"}')>
+    >>> next(orders.select(json_object(JsonOnNull.NULL, "name", col("name"))).execute().collect())
+    <Row('{"name":"Ann"}')>
     """
     if len(args) % 2:
         raise problem("json_object takes keys and values in turn")
@@ -492,9 +498,9 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
 def json_object_agg(on_null: JsonOnNull, key_expr: Text, value_expr: Any) -> Expression[Any]:
     """An aggregate: a JSON object of one key and value a row.
 
-        >>> totals = json_object_agg(JsonOnNull.NULL, col("product"), col("amount"))
-        >>> list(orders.filter(col("name") == "Ann").select(totals).execute().collect())
-        [<Row('{"ink":1,"pen":3}')>]
+    >>> totals = json_object_agg(JsonOnNull.NULL, col("product"), col("amount"))
+    >>> list(orders.filter(col("name") == "Ann").select(totals).execute().collect())
+    [<Row('{"ink":1,"pen":3}')>]
     """
     return Expression(nodes.JsonObjectAgg(nodes.JsonEntry(node_of(key_expr), node_of(value_expr)), on_null.name))
 
@@ -502,8 +508,8 @@ def json_object_agg(on_null: JsonOnNull, key_expr: Text, value_expr: Any) -> Exp
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[Any]:
     """A JSON array of values, as text.
 
-        >>> next(orders.select(json_array(JsonOnNull.NULL, 1, "a")).execute().collect())
-        <Row('[1,"a"]')>
+    >>> next(orders.select(json_array(JsonOnNull.NULL, 1, "a")).execute().collect())
+    <Row('[1,"a"]')>
     """
     return Expression(nodes.JsonArray(tuple(map(node_of, args)), on_null.name))
 
@@ -511,8 +517,8 @@ def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expressio
 def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[Any]:
     """An aggregate: a JSON array of one value a row.
 
-        >>> list(orders.select(json_array_agg(JsonOnNull.NULL, col("amount"))).execute().collect())
-        [<Row('[1,2,3]')>]
+    >>> list(orders.select(json_array_agg(JsonOnNull.NULL, col("amount"))).execute().collect())
+    [<Row('[1,2,3]')>]
     """
     return Expression(nodes.JsonArrayAgg(node_of(item_expr), on_null.name))
 
@@ -520,9 +526,9 @@ def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[Any]:
 def lag(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
     """The value some rows before in an over window.
 
-        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
-        >>> list(clicks.over_window(window).select(lag(col("n"), 1, 0).over(col("w"))).execute().collect())
-        [<Row(0)>, <Row(1)>, <Row(2)>, <Row(3)>]
+    >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+    >>> list(clicks.over_window(window).select(lag(col("n"), 1, 0).over(col("w"))).execute().collect())
+    [<Row(0)>, <Row(1)>, <Row(2)>, <Row(3)>]
     """
     return _apply("LAG", "lag", *present(expr, offset, default))
 
@@ -530,8 +536,8 @@ def lag(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
 def lead(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
     """The value some rows later in an over window.
 
-        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
-        >>> following = clicks.over_window(window).select(lead(col("n"), 1, 0).over(col("w")))
+    >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+    >>> following = clicks.over_window(window).select(lead(col("n"), 1, 0).over(col("w")))
     """
     return _apply("LEAD", "lead", *present(expr, offset, default))
 
@@ -555,8 +561,8 @@ def call(f: str | UserDefinedFunctionWrapper, *args: Any) -> Expression[Any]:
 def call_sql(sql_expression: str) -> Expression[Any]:
     """An expression written in SQL.
 
-        >>> next(orders.select(call_sql("amount * 2 + 1")).execute().collect())
-        <Row(3)>
+    >>> next(orders.select(call_sql("amount * 2 + 1")).execute().collect())
+    <Row(3)>
     """
     return Expression(nodes.SqlText(sql_expression))
 

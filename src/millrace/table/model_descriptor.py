@@ -1,7 +1,7 @@
-"""Under PyFlink's path: see ``millrace.table.descriptions.model_descriptor``."""
+"""Under PyFlink's path: see ``millrace.table.catalogs.descriptors``."""
 
 from __future__ import annotations
 
-from millrace.table.descriptions.model_descriptor import ModelDescriptor
+from millrace.table.catalogs.descriptors import ModelDescriptor
 
 __all__ = ["ModelDescriptor"]

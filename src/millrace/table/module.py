@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.functions.module``."""
+"""Under PyFlink's path: see ``millrace.table.functions.function_catalog``."""
 
-from millrace.table.functions.module import *  # noqa: F403
-from millrace.table.functions.module import __all__ as __all__
+from millrace.table.functions.function_catalog import HiveModule, Module, ModuleEntry
+
+__all__ = ["HiveModule", "Module", "ModuleEntry"]

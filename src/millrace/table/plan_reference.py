@@ -1,8 +1,8 @@
-"""Under PyFlink's path: see ``millrace.table.plans.plan_reference``."""
+"""Under PyFlink's path: see ``millrace.table.planner.compiled_plan``."""
 
 from __future__ import annotations
 
-from millrace.table.plans.plan_reference import (
+from millrace.table.planner.compiled_plan import (
     BytesContentPlanReference,
     FilePlanReference,
     JsonContentPlanReference,

@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.expression_methods.resolved_expression``."""
+"""Under PyFlink's path: see ``millrace.table.expression_methods.expression``."""
 
-from millrace.table.expression_methods.resolved_expression import *  # noqa: F403
-from millrace.table.expression_methods.resolved_expression import __all__ as __all__
+from millrace.table.expression_methods.expression import ResolvedExpression
+
+__all__ = ["ResolvedExpression"]

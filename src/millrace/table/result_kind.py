@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.sessions.result_kind``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_result``."""
 
-from millrace.table.sessions.result_kind import *  # noqa: F403
-from millrace.table.sessions.result_kind import __all__ as __all__
+from millrace.table.sessions.table_result import ResultKind
+
+__all__ = ["ResultKind"]

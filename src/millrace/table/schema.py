@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.descriptions.schema``."""
+"""Under PyFlink's path: see ``millrace.table.catalogs.schema``."""
 
-from millrace.table.descriptions.schema import *  # noqa: F403
-from millrace.table.descriptions.schema import __all__ as __all__
+from millrace.table.catalogs.schema import Schema
+
+__all__ = ["Schema"]

@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.settings.sql_dialect``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
 
-from millrace.table.settings.sql_dialect import *  # noqa: F403
-from millrace.table.settings.sql_dialect import __all__ as __all__
+from millrace.table.sessions.table_settings import SqlDialect
+
+__all__ = ["SqlDialect"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
-from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.plans.compiled_plan import CompiledPlan, compiled
-from millrace.table.plans.explaining import explain
-from millrace.table.sessions.results import settled
-from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.catalogs.descriptors import TableDescriptor
+from millrace.table.planner.compiled_plan import CompiledPlan, compiled
+from millrace.table.sessions.session import explain
+from millrace.table.sessions.table_result import settled
+from millrace.table.sessions.table_settings import ExplainDetail
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.table import Table
 from millrace.table.table_pipeline import TablePipeline
-from millrace.table.values.problems import problem
+from millrace.table.values.program_errors import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -25,13 +25,13 @@ __all__ = ["StatementSet"]
 class StatementSet:
     """Collects inserts and runs them as one job: what they have in common is computed once.
 
-        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
-        >>> statements = t_env.create_statement_set().add_insert("shown", orders.select(col("name")))
-        >>> statements.add_insert_sql("INSERT INTO shown VALUES ('Eve')").execute().wait()
-        +I[Ann]
-        +I[Bob]
-        +I[Ann]
-        +I[Eve]
+    >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+    >>> statements = t_env.create_statement_set().add_insert("shown", orders.select(col("name")))
+    >>> statements.add_insert_sql("INSERT INTO shown VALUES ('Eve')").execute().wait()
+    +I[Ann]
+    +I[Bob]
+    +I[Ann]
+    +I[Eve]
     """
 
     def __init__(self, session: Session) -> None:

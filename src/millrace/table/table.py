@@ -9,35 +9,43 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Filter, Rel, Sort
 from millrace.relational.rex import Ref
 from millrace.relational.rules.subqueries import unnest
+from millrace.table.catalogs.legacy_schema import TableSchema
 from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.catalogs.schemas import resolved_schema
-from millrace.table.descriptions.table_schema import TableSchema
-from millrace.table.expression_methods.base import _Rows, expression_of, expressions_of, node_of
+from millrace.table.catalogs.resolved_schema import resolved_schema
 from millrace.table.expression_methods.expression import Expression
+from millrace.table.expression_methods.expression_base import _Rows, expression_of, expressions_of, node_of
 from millrace.table.expression_methods.windows import GroupWindow, OverWindow
 from millrace.table.functions.udf import UserDefinedFunctionWrapper
-from millrace.table.plans.explaining import explain
-from millrace.table.queries.changelog_arguments import with_codes, without_codes
-from millrace.table.queries.column_changes import added, dropped, replaced_or_added, with_new_names
-from millrace.table.queries.group_windows import bound_window
-from millrace.table.queries.grouping import Grouping
-from millrace.table.queries.match import match
-from millrace.table.queries.old_names import instead
-from millrace.table.queries.over import over_select
-from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
-from millrace.table.queries.set_plans import combined, correlated, joined, lateral
-from millrace.table.sessions.resolved_tables import resolved_table
-from millrace.table.sessions.sink_plans import sink_plan
-from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.queries.grouping import Grouping, bound_window, match, over_select
+from millrace.table.queries.projection import (
+    Item,
+    added,
+    combined,
+    correlated,
+    dropped,
+    expand,
+    joined,
+    lateral,
+    mapped,
+    named,
+    project,
+    renamed,
+    replaced_or_added,
+    select,
+    with_codes,
+    with_new_names,
+    without_codes,
+)
+from millrace.table.sessions.session import explain, sink_plan
+from millrace.table.sessions.table_info import resolved_table
+from millrace.table.sessions.table_settings import ExplainDetail
 from millrace.table.sql import nodes
-from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind, bind_condition
-from millrace.table.sql.binding.queries.aggregates import sort_key
-from millrace.table.sql.binding.queries.grouped import has_aggregate
+from millrace.table.sql.binding.calls import sort_key
+from millrace.table.sql.binding.grouped import has_aggregate
+from millrace.table.sql.binding.scope import Block, bind, bind_condition
 from millrace.table.table_pipeline import TablePipeline
-from millrace.table.values.arrow_tables import arrow_of
-from millrace.table.values.pandas_frames import frame_of
-from millrace.table.values.problems import problem
+from millrace.table.values.arrow_tables import arrow_of, frame_of
+from millrace.table.values.program_errors import instead, problem
 from millrace.util.fallback import installed, older_method, takes_older_arguments
 
 if TYPE_CHECKING:
@@ -46,9 +54,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from millrace.table.catalogs.schemas import ResolvedSchema
-    from millrace.table.descriptions.schema import Schema
-    from millrace.table.descriptions.table_descriptor import TableDescriptor
+    from millrace.table.catalogs.descriptors import TableDescriptor
+    from millrace.table.catalogs.resolved_schema import ResolvedSchema
+    from millrace.table.catalogs.schema import Schema
     from millrace.table.sessions.table_result import TableResult
     from millrace.table.table_environment import TableEnvironment
 
@@ -116,8 +124,8 @@ class Table(_Query, _Rows):
     def select(self, *fields: Expression[Any]) -> Table:
         """Compute columns. With aggregates: one row over all rows.
 
-            >>> list(orders.select(col("name"), col("amount") + 1).execute().collect())
-            [<Row('Ann', 2)>, <Row('Bob', 3)>, <Row('Ann', 4)>]
+        >>> list(orders.select(col("name"), col("amount") + 1).execute().collect())
+        [<Row('Ann', 2)>, <Row('Bob', 3)>, <Row('Ann', 4)>]
         """
         columns = expressions_of(fields)
         if any(has_aggregate(column, self._block) for column in columns):
@@ -128,8 +136,8 @@ class Table(_Query, _Rows):
     def alias(self, field: str, *fields: str) -> Table:
         """Rename the first columns.
 
-            >>> orders.alias("who", "what", "pieces").get_schema().get_field_names()
-            ['who', 'what', 'pieces']
+        >>> orders.alias("who", "what", "pieces").get_schema().get_field_names()
+        ['who', 'what', 'pieces']
         """
         names = [_text(each) for each in (field, *fields)]
         if len(names) > len(self._plan.schema):
@@ -140,16 +148,16 @@ class Table(_Query, _Rows):
     def add_columns(self, *fields: Expression[Any]) -> Table:
         """Columns behind those that are there; their names are new.
 
-            >>> orders.add_columns((col("amount") * 2).alias("twice")).get_schema().get_field_names()
-            ['name', 'product', 'amount', 'twice']
+        >>> orders.add_columns((col("amount") * 2).alias("twice")).get_schema().get_field_names()
+        ['name', 'product', 'amount', 'twice']
         """
         return self._table(added(self._plan, expressions_of(fields), self._block))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
         """Columns in place of those with the same name, or behind.
 
-            >>> orders.add_or_replace_columns(lit("x").alias("name")).get_schema().get_field_names()
-            ['name', 'product', 'amount']
+        >>> orders.add_or_replace_columns(lit("x").alias("name")).get_schema().get_field_names()
+        ['name', 'product', 'amount']
         """
         return self._table(replaced_or_added(self._plan, expressions_of(fields), self._block))
 
@@ -160,26 +168,26 @@ class Table(_Query, _Rows):
     def drop_columns(self, *fields: Expression[Any]) -> Table:
         """Without these columns.
 
-            >>> orders.drop_columns(col("product")).get_schema().get_field_names()
-            ['name', 'amount']
+        >>> orders.drop_columns(col("product")).get_schema().get_field_names()
+        ['name', 'amount']
         """
         return self._table(dropped(self._plan, expressions_of(fields), self._block))
 
     def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The result of a scalar function as all columns. A function without arguments is given the whole row.
 
-            >>> both = udf(lambda row: Row(row[0], row[2] * 2), result_type="ROW<name STRING, twice BIGINT>")
-            >>> next(orders.map(both).execute().collect())
-            <Row('Ann', 2)>
+        >>> both = udf(lambda row: Row(row[0], row[2] * 2), result_type="ROW<name STRING, twice BIGINT>")
+        >>> next(orders.map(both).execute().collect())
+        <Row('Ann', 2)>
         """
         return self._table(mapped(self._plan, self._row_call(func), self._block))
 
     def flat_map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The rows that a table function makes of each row: columns ``f0``, ``f1``, ... unless ``alias`` names them.
 
-            >>> letters = udtf(lambda row: iter(row[1]), result_types=["STRING"])
-            >>> next(orders.flat_map(letters).execute().collect())
-            <Row('i')>
+        >>> letters = udtf(lambda row: iter(row[1]), result_types=["STRING"])
+        >>> next(orders.flat_map(letters).execute().collect())
+        <Row('i')>
         """
         node = self._row_call(func)
         produced = correlated(self._plan, node, False, self._block)
@@ -195,8 +203,8 @@ class Table(_Query, _Rows):
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which the condition is TRUE.
 
-            >>> list(orders.filter(col("amount") > 2).execute().collect())
-            [<Row('Ann', 'pen', 3)>]
+        >>> list(orders.filter(col("amount") > 2).execute().collect())
+        [<Row('Ann', 'pen', 3)>]
         """
         condition = bind_condition(expression_of(predicate), self._block.at("a condition"))
         return self._table(unnest(Filter(self._plan, condition)))
@@ -204,16 +212,16 @@ class Table(_Query, _Rows):
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``.
 
-            >>> list(orders.where(col("product") == "ink").execute().collect())
-            [<Row('Ann', 'ink', 1)>]
+        >>> list(orders.where(col("product") == "ink").execute().collect())
+        [<Row('Ann', 'ink', 1)>]
         """
         return self.filter(predicate)
 
     def distinct(self) -> Table:
         """Without equal rows.
 
-            >>> list(orders.select(col("name")).distinct().execute().collect())
-            [<Row('Ann')>, <Row('Bob')>]
+        >>> list(orders.select(col("name")).distinct().execute().collect())
+        [<Row('Ann')>, <Row('Bob')>]
         """
         every = expand([nodes.Star()], self._block)
         return self._table(Grouping(self._plan, self._block, tuple(every)).select([nodes.Star()]))
@@ -221,8 +229,8 @@ class Table(_Query, _Rows):
     def order_by(self, *fields: Expression[Any]) -> Table:
         """In order: ``order_by(col("a").desc)``. NULL counts as smallest.
 
-            >>> list(orders.order_by(col("amount").desc).fetch(1).execute().collect())
-            [<Row('Ann', 'pen', 3)>]
+        >>> list(orders.order_by(col("amount").desc).fetch(1).execute().collect())
+        [<Row('Ann', 'pen', 3)>]
         """
         keys = []
         for node in expressions_of(fields):
@@ -281,7 +289,7 @@ class Table(_Query, _Rows):
     def offset(self, offset: int) -> Table:
         """Without the first rows, behind ``order_by``.
 
-            >>> page = orders.order_by(col("amount")).offset(1).fetch(1)
+        >>> page = orders.order_by(col("amount")).offset(1).fetch(1)
         """
         plan = self._plan
         if isinstance(plan, Sort) and plan.fetch is None:
@@ -291,8 +299,8 @@ class Table(_Query, _Rows):
     def fetch(self, fetch: int) -> Table:
         """The first rows only.
 
-            >>> len(list(orders.fetch(1).execute().collect()))
-            1
+        >>> len(list(orders.fetch(1).execute().collect()))
+        1
         """
         plan = self._plan
         if fetch < 0:
@@ -304,8 +312,8 @@ class Table(_Query, _Rows):
     def limit(self, fetch: int, offset: int = 0) -> Table:
         """``offset(offset).fetch(fetch)``
 
-            >>> len(list(orders.limit(2).execute().collect()))
-            2
+        >>> len(list(orders.limit(2).execute().collect()))
+        2
         """
         return self.offset(offset).fetch(fetch)
 
@@ -314,20 +322,20 @@ class Table(_Query, _Rows):
     def join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
         """Pairs of rows for which the condition is TRUE; the sides have no name in common.
 
-            >>> prices = t_env.from_elements([("ink", 5), ("pen", 2)], ["what", "price"])
-            >>> joined = orders.join(prices, col("product") == col("what")).select(col("name"), col("price"))
-            >>> sorted(tuple(row) for row in joined.execute().collect())
-            [('Ann', 2), ('Ann', 5), ('Bob', 2)]
+        >>> prices = t_env.from_elements([("ink", 5), ("pen", 2)], ["what", "price"])
+        >>> joined = orders.join(prices, col("product") == col("what")).select(col("name"), col("price"))
+        >>> sorted(tuple(row) for row in joined.execute().collect())
+        [('Ann', 2), ('Ann', 5), ('Bob', 2)]
         """
         return self._join(right, "INNER", join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
         """The rows of this table with those of another that fit, or NULLs.
 
-            >>> prices = t_env.from_elements([("ink", 5)], ["what", "price"])
-            >>> joined = orders.left_outer_join(prices, col("product") == col("what"))
-            >>> sorted({(row[1], row[4] or 0) for row in joined.execute().collect()})
-            [('ink', 0), ('ink', 5), ('pen', 0)]
+        >>> prices = t_env.from_elements([("ink", 5)], ["what", "price"])
+        >>> joined = orders.left_outer_join(prices, col("product") == col("what"))
+        >>> sorted({(row[1], row[4] or 0) for row in joined.execute().collect()})
+        [('ink', 0), ('ink', 5), ('pen', 0)]
         """
         return self._join(right, "LEFT", join_predicate)
 
@@ -346,10 +354,10 @@ class Table(_Query, _Rows):
     ) -> Table:
         """Each row with the rows that a table function makes of it.
 
-            >>> letters = udtf(lambda word: iter(word), result_types=["STRING"])
-            >>> spelt = orders.filter(col("amount") == 1).join_lateral(letters(col("product")).alias("letter"))
-            >>> [row[3] for row in spelt.execute().collect()]
-            ['i', 'n', 'k']
+        >>> letters = udtf(lambda word: iter(word), result_types=["STRING"])
+        >>> spelt = orders.filter(col("amount") == 1).join_lateral(letters(col("product")).alias("letter"))
+        >>> [row[3] for row in spelt.execute().collect()]
+        ['i', 'n', 'k']
         """
         return self._lateral(table_function_call, False, join_predicate)
 
@@ -364,16 +372,16 @@ class Table(_Query, _Rows):
     def union(self, right: Table) -> Table:
         """The rows of both, without equal ones.
 
-            >>> len(list(orders.union(orders).execute().collect()))
-            3
+        >>> len(list(orders.union(orders).execute().collect()))
+        3
         """
         return self._combine("UNION", False, right)
 
     def union_all(self, right: Table) -> Table:
         """Rows of both, as often as they are there.
 
-            >>> len(list(orders.union_all(orders).execute().collect()))
-            6
+        >>> len(list(orders.union_all(orders).execute().collect()))
+        6
         """
         return self._combine("UNION", True, right)
 
@@ -415,9 +423,9 @@ class Table(_Query, _Rows):
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Rows with equal keys together; ``select`` or ``aggregate`` comes next.
 
-            >>> totals = orders.group_by(col("name")).select(col("name"), col("amount").sum.alias("total"))
-            >>> list(totals.execute().collect())
-            [<Row('Ann', 4)>, <Row('Bob', 2)>]
+        >>> totals = orders.group_by(col("name")).select(col("name"), col("amount").sum.alias("total"))
+        >>> list(totals.execute().collect())
+        [<Row('Ann', 4)>, <Row('Bob', 2)>]
         """
         keys = expand(expressions_of(fields), self._block)
         return GroupedTable(Grouping(self._plan, self._block, tuple(keys)), self._t_env)
@@ -425,9 +433,9 @@ class Table(_Query, _Rows):
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Rows of equal times together; ``group_by`` with the alias of the window comes next.
 
-            >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
-            >>> list(hours.group_by(col("w")).select(col("w").end, col("n").count).execute().collect())
-            [<Row(datetime.datetime(1970, 1, 1, 1, 0), 2)>, <Row(datetime.datetime(1970, 1, 1, 2, 0), 2)>]
+        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+        >>> list(hours.group_by(col("w")).select(col("w").end, col("n").count).execute().collect())
+        [<Row(datetime.datetime(1970, 1, 1, 1, 0), 2)>, <Row(datetime.datetime(1970, 1, 1, 2, 0), 2)>]
         """
         if not isinstance(window, GroupWindow):
             raise problem(
@@ -438,25 +446,25 @@ class Table(_Query, _Rows):
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
         """Windows around each row; ``select`` with ``over`` comes next.
 
-            >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
-            >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
-            [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+        >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+        [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
         """
         return OverWindowedTable(self, over_windows)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         """One aggregate over all rows; its fields are columns of the next ``select``.
 
-            >>> class Total(AggregateFunction):
-            ...     def create_accumulator(self):
-            ...         return [0]
-            ...     def accumulate(self, accumulator, row):
-            ...         accumulator[0] += row[2]
-            ...     def get_value(self, accumulator):
-            ...         return Row(accumulator[0])
-            >>> total = udaf(Total(), result_type="ROW<total BIGINT>", accumulator_type="ARRAY<BIGINT>")
-            >>> list(orders.aggregate(total).select(col("total")).execute().collect())
-            [<Row(6)>]
+        >>> class Total(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return [0]
+        ...     def accumulate(self, accumulator, row):
+        ...         accumulator[0] += row[2]
+        ...     def get_value(self, accumulator):
+        ...         return Row(accumulator[0])
+        >>> total = udaf(Total(), result_type="ROW<total BIGINT>", accumulator_type="ARRAY<BIGINT>")
+        >>> list(orders.aggregate(total).select(col("total")).execute().collect())
+        [<Row(6)>]
         """
         return AggregatedTable(Grouping(self._plan, self._block, ()), self._row_call(func), self._t_env)
 
@@ -479,25 +487,25 @@ class Table(_Query, _Rows):
     def execute(self) -> TableResult:
         """Run the query; the result is fetched with ``collect`` or ``print``.
 
-            >>> orders.select(col("name")).distinct().execute().print()
-            +----+--------------------------------+
-            | op |                           name |
-            +----+--------------------------------+
-            | +I |                            Ann |
-            | +I |                            Bob |
-            +----+--------------------------------+
-            2 rows in set
+        >>> orders.select(col("name")).distinct().execute().print()
+        +----+--------------------------------+
+        | op |                           name |
+        +----+--------------------------------+
+        | +I |                            Ann |
+        | +I |                            Bob |
+        +----+--------------------------------+
+        2 rows in set
         """
         return self._t_env._session.engine.execute([self._plan], self._t_env._session)
 
     def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
         """Write the rows into a table; the job is submitted, not awaited.
 
-            >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
-            >>> orders.select(col("name")).execute_insert("shown").wait()
-            +I[Ann]
-            +I[Bob]
-            +I[Ann]
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+        >>> orders.select(col("name")).execute_insert("shown").wait()
+        +I[Ann]
+        +I[Bob]
+        +I[Ann]
         """
         return self.insert_into(table_path_or_descriptor, overwrite).execute()
 
@@ -513,9 +521,9 @@ class Table(_Query, _Rows):
     def to_pandas(self) -> pd.DataFrame:
         """All rows; of a changing table what is left at the end.
 
-            >>> frame = orders.to_pandas()
-            >>> list(frame["amount"])
-            [1, 2, 3]
+        >>> frame = orders.to_pandas()
+        >>> list(frame["amount"])
+        [1, 2, 3]
         """
         result = self.execute()
         with result.collect():
@@ -553,7 +561,7 @@ class Table(_Query, _Rows):
         :param rows: how many are shown.
         :param seconds: after which the job is cancelled; None: as long as it runs.
         """
-        from millrace.notebook.live import watch_table
+        from millrace.notebook.previews import watch_table
 
         watch_table(self, rows, seconds)
 
@@ -566,8 +574,8 @@ class Table(_Query, _Rows):
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as text.
 
-            >>> print(orders.select(col("name")).explain().splitlines()[0])
-            == Abstract Syntax Tree ==
+        >>> print(orders.select(col("name")).explain().splitlines()[0])
+        == Abstract Syntax Tree ==
         """
         return explain([self._plan], self._t_env._session, extra_details)
 
@@ -578,8 +586,8 @@ class Table(_Query, _Rows):
     def get_schema(self) -> TableSchema:
         """The columns, in PyFlink's older form.
 
-            >>> orders.get_schema().get_field_names()
-            ['name', 'product', 'amount']
+        >>> orders.get_schema().get_field_names()
+        ['name', 'product', 'amount']
         """
         return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
@@ -592,12 +600,12 @@ class Table(_Query, _Rows):
     def print_schema(self) -> None:
         """Print the columns.
 
-            >>> orders.print_schema()
-            (
-              `name` STRING,
-              `product` STRING,
-              `amount` BIGINT
-            )
+        >>> orders.print_schema()
+        (
+          `name` STRING,
+          `product` STRING,
+          `amount` BIGINT
+        )
         """
         print(self.get_resolved_schema())
 
@@ -615,8 +623,8 @@ class _Unfinished:
 class GroupedTable(_Unfinished):
     """A table grouped by keys.
 
-        >>> list(orders.group_by(col("name")).select(col("name"), col("amount").sum).execute().collect())
-        [<Row('Ann', 4)>, <Row('Bob', 2)>]
+    >>> list(orders.group_by(col("name")).select(col("name"), col("amount").sum).execute().collect())
+    [<Row('Ann', 4)>, <Row('Bob', 2)>]
     """
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
@@ -640,9 +648,9 @@ class GroupedTable(_Unfinished):
 class GroupWindowedTable(_Unfinished):
     """A table with a group window.
 
-        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
-        >>> list(hours.group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
-        [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
+    >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w"))
+    >>> list(hours.group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
+    [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
     """
 
     def __init__(self, table: Table, window: GroupWindow) -> None:
@@ -665,9 +673,9 @@ class GroupWindowedTable(_Unfinished):
 class WindowGroupedTable(_Unfinished):
     """A table grouped by a window and keys.
 
-        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
-        >>> [row[1] for row in hours.select(col("w").rowtime, col("n").max).execute().collect()]
-        [2, 4]
+    >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
+    >>> [row[1] for row in hours.select(col("w").rowtime, col("n").max).execute().collect()]
+    [2, 4]
     """
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
@@ -687,9 +695,9 @@ class WindowGroupedTable(_Unfinished):
 class OverWindowedTable(_Unfinished):
     """A table with over windows.
 
-        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
-        >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
-        [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
+    >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+    >>> list(clicks.over_window(window).select(col("n").sum.over(col("w"))).execute().collect())
+    [<Row(1)>, <Row(3)>, <Row(6)>, <Row(10)>]
     """
 
     def __init__(self, table: Table, windows: tuple[OverWindow, ...]) -> None:

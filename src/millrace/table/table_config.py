@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.settings.table_config``."""
+"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
 
-from millrace.table.settings.table_config import *  # noqa: F403
-from millrace.table.settings.table_config import __all__ as __all__
+from millrace.table.sessions.table_settings import TableConfig
+
+__all__ = ["TableConfig"]

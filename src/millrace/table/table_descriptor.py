@@ -1,7 +1,7 @@
-"""Under PyFlink's path: see ``millrace.table.descriptions.table_descriptor``."""
+"""Under PyFlink's path: see ``millrace.table.catalogs.descriptors``."""
 
 from __future__ import annotations
 
-from millrace.table.descriptions.table_descriptor import FormatDescriptor, TableDescriptor
+from millrace.table.catalogs.descriptors import FormatDescriptor, TableDescriptor
 
 __all__ = ["FormatDescriptor", "TableDescriptor"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
-from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.plans.compiled_plan import CompiledPlan, compiled
-from millrace.table.plans.explaining import explain
-from millrace.table.sessions.results import settled
-from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.catalogs.objects import ObjectIdentifier
+from millrace.table.planner.compiled_plan import CompiledPlan, compiled
+from millrace.table.sessions.session import explain
+from millrace.table.sessions.table_result import settled
+from millrace.table.sessions.table_settings import ExplainDetail
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -21,11 +21,11 @@ __all__ = ["TablePipeline"]
 class TablePipeline:
     """A query into a table: execute it, or add it to a statement set.
 
-        >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
-        >>> orders.select(col("name")).insert_into("shown").execute().wait()
-        +I[Ann]
-        +I[Bob]
-        +I[Ann]
+    >>> _ = t_env.execute_sql("CREATE TABLE shown (name STRING) WITH ('connector' = 'print')")
+    >>> orders.select(col("name")).insert_into("shown").execute().wait()
+    +I[Ann]
+    +I[Bob]
+    +I[Ann]
     """
 
     def __init__(self, plan: Sink, session: Session) -> None:

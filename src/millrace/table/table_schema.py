@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.descriptions.table_schema``."""
+"""Under PyFlink's path: see ``millrace.table.catalogs.legacy_schema``."""
 
-from millrace.table.descriptions.table_schema import *  # noqa: F403
-from millrace.table.descriptions.table_schema import __all__ as __all__
+from millrace.table.catalogs.legacy_schema import TableSchema
+
+__all__ = ["TableSchema"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.types import Row, RowKind
+from millrace.relational.type_table import from_arrow_type
 from millrace.relational.types import (
     ArrayType,
     AtomicType,
@@ -40,16 +41,16 @@ from millrace.relational.types import (
     YearMonthIntervalType,
     ZonedTimestampType,
 )
-from millrace.table.values.arrow_types import create_arrow_schema, from_arrow_type, to_arrow_type
+from millrace.table.values.arrow_tables import create_arrow_schema, to_arrow_type
 from millrace.table.values.data_types import DataTypes
-from millrace.table.values.inference import ARRAY_TYPES as _array_type_mappings
-from millrace.table.values.inference import SIGNED_CODES as _array_signed_int_typecode_ctype_mappings
-from millrace.table.values.inference import UNSIGNED_CODES as _array_unsigned_int_typecode_ctype_mappings
-from millrace.table.values.inference import infer_row as _infer_schema
-from millrace.table.values.inference import infer_schema_from_data as _infer_schema_from_data
-from millrace.table.values.inference import infer_type as _infer_type
-from millrace.table.values.inference import merge_type as _merge_type
-from millrace.table.values.verifier import type_verifier as _create_type_verifier
+from millrace.table.values.elements import ARRAY_TYPES as _array_type_mappings
+from millrace.table.values.elements import SIGNED_CODES as _array_signed_int_typecode_ctype_mappings
+from millrace.table.values.elements import UNSIGNED_CODES as _array_unsigned_int_typecode_ctype_mappings
+from millrace.table.values.elements import infer_row as _infer_schema
+from millrace.table.values.elements import infer_schema_from_data as _infer_schema_from_data
+from millrace.table.values.elements import infer_type as _infer_type
+from millrace.table.values.elements import merge_type as _merge_type
+from millrace.table.values.elements import type_verifier as _create_type_verifier
 
 __all__ = [
     "DataTypes",

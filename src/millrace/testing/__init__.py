@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.runtime.elements import Status
 from millrace.testing.conformance import (
     Check,
     ConformanceError,
@@ -10,23 +11,23 @@ from millrace.testing.conformance import (
     checkpoint_storage_checks,
     state_backend_checks,
 )
-from millrace.testing.harness import OperatorHarness
-from millrace.testing.interval_join import interval_join_harness
+from millrace.testing.harness import OperatorHarness, interval_join_harness
 from millrace.testing.ledger import Ledger, LedgerEntry, LedgerSink, read_ledger
 from millrace.testing.local import LocalRun, run_locally
-from millrace.testing.records import Record, Status, Watermark
+from millrace.testing.operators import Snapshot
 from millrace.testing.script import (
     Element,
     EndInput,
     EpochEnd,
     ProcessingTime,
+    Record,
     SliceEnd,
     StatusStep,
     Step,
+    Watermark,
     WatermarkStep,
     steps,
 )
-from millrace.testing.snapshot import Snapshot
 from millrace.testing.timelines import Timeline, TimelineError, timeline
 from millrace.testing.variants import Outcome, check_variants, run_script
 

@@ -10,14 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from millrace.runtime.coordination.flowing import flowing
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
-from millrace.runtime.storage import TaskId
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck, flowing
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import TaskId, dumps
 from millrace.runtime.tasks.flow import LATE_NANOSECONDS, FlowTask, Frame, destination
+from millrace.runtime.tasks.flow_inbox import MOST_ELEMENTS
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.runtime.tasks.inbox import MOST_ELEMENTS
 from millrace.testing.local import LocalEngine
 
 LOOKS = 0.01

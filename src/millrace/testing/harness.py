@@ -1,4 +1,4 @@
-"""``OperatorHarness``: one operator under test, driven by hand.
+"""``OperatorHarness``: one operator under test, driven by hand, and harnesses of interval joins.
 
     harness = OperatorHarness.for_function(MyKeyedProcess(), key_selector=lambda value: value[0])
     with harness:
@@ -19,44 +19,36 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from millrace.common.functions import AggregateFunction, KeySelector, ReduceFunction
-from millrace.common.functions.adapt import as_key_selector
+from millrace.common.functions import AggregateFunction, KeySelector, ProcessJoinFunction, ReduceFunction
+from millrace.common.functions.callables import as_key_selector
 from millrace.common.output_tag import OutputTag
 from millrace.common.state import MapStateDescriptor
-from millrace.common.time import TimeSpan
+from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.state_backend import HashMapStateBackend, StateBackend
-from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
-from millrace.runtime.bases.base import Operator, OperatorContext, ReadingLimits, ReadingOperator
-from millrace.runtime.context.context import OperatorRuntimeContext
-from millrace.runtime.context.global_aggregate import merged
-from millrace.runtime.context.measures import Measures
+from millrace.metrics.report import CounterSnapshot, MetricSnapshot
+from millrace.runtime.bases.epoch_protocol import SourceOrder, SourceReport, parts_of
+from millrace.runtime.bases.operator import Operator, OperatorContext, ReadingLimits, ReadingOperator
+from millrace.runtime.bases.runtime_context import Measures, OperatorRuntimeContext, merged
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.exchange.codec import decode
 from millrace.runtime.exchange.partitioners import PartitioningError, each
-from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
-from millrace.runtime.operators.making import make_operator
-from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
-from millrace.runtime.protocol.results import parts_of
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.iteration import CloseWithOperator
+from millrace.runtime.operators.one_input_operators import make_operator
+from millrace.runtime.operators.sinks import CollectOperator, PrintOperator, SinkOperator
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.ttl_tables import TtlTable
 from millrace.runtime.tasks.member import OperatorDeltas
 from millrace.runtime.tasks.wiring import Gate
-from millrace.runtime.windows.strategy import CONTENTS
-from millrace.runtime.windows.window import WindowOperatorBase
-from millrace.testing.operators import Testable, choice_for
-from millrace.testing.records import Captured, Item, Record, records
-from millrace.testing.snapshot import Snapshot
-from millrace.testing.versions import Versions
-from millrace.testing.windows import window_spec
+from millrace.runtime.windows.slicing import CONTENTS
+from millrace.runtime.windows.window_operator import WindowOperatorBase
+from millrace.testing.operators import Snapshot, Testable, Versions, choice_for, window_spec
+from millrace.testing.script import Captured, Item, Record, records
 from millrace.util.by_value import pickled_by_value
-
-__all__ = ["OperatorHarness"]
 
 Selector = KeySelector | Callable[[Any], Any]
 
@@ -292,13 +284,13 @@ class OperatorHarness:
     def process_elements(self, elements: Iterable[tuple[Any, int | None]], input: int = 0) -> None:
         """(value, timestamp) pairs, all in one chunk.
 
-            >>> class Twice(ProcessFunction):
-            ...     def process_element(self, value, ctx):
-            ...         yield value * 2
-            >>> with OperatorHarness.for_function(Twice()) as harness:
-            ...     harness.process_elements([(1, 0), (2, 10)])
-            ...     print([record.value for record in harness.output])
-            [2, 4]
+        >>> class Twice(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value * 2
+        >>> with OperatorHarness.for_function(Twice()) as harness:
+        ...     harness.process_elements([(1, 0), (2, 10)])
+        ...     print([record.value for record in harness.output])
+        [2, 4]
         """
         self._begin()
         pairs = list(elements)
@@ -317,18 +309,18 @@ class OperatorHarness:
     def process_watermark(self, timestamp: int, input: int = 0, channel: int = 0) -> None:
         """A watermark (ms) of one channel; the operator sees the minimum over all channels of all inputs.
 
-            >>> class Wait(KeyedProcessFunction):
-            ...     def process_element(self, value, ctx):
-            ...         ctx.timer_service().register_event_time_timer(1000)
-            ...     def on_timer(self, timestamp, ctx):
-            ...         yield timestamp
-            >>> with OperatorHarness.for_function(Wait(), key_selector=lambda word: word) as harness:
-            ...     harness.process_element("a", 0)
-            ...     print(harness.num_event_time_timers())
-            ...     harness.process_watermark(1000)
-            ...     print(harness.values)
-            1
-            [1000]
+        >>> class Wait(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(1000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield timestamp
+        >>> with OperatorHarness.for_function(Wait(), key_selector=lambda word: word) as harness:
+        ...     harness.process_element("a", 0)
+        ...     print(harness.num_event_time_timers())
+        ...     harness.process_watermark(1000)
+        ...     print(harness.values)
+        1
+        [1000]
         """
         self._begin()
         self._gate.mark(self._channel(input, channel), timestamp)
@@ -463,14 +455,14 @@ class OperatorHarness:
     def side_output(self, tag: OutputTag | str) -> list[Record]:
         """The elements of a side output.
 
-            >>> odd = OutputTag("odd", Types.INT())
-            >>> class Split(ProcessFunction):
-            ...     def process_element(self, value, ctx):
-            ...         yield (odd, value) if value % 2 else value
-            >>> with OperatorHarness.for_function(Split()) as harness:
-            ...     harness.process_element(1, 0)
-            ...     print([record.value for record in harness.side_output(odd)])
-            [1]
+        >>> odd = OutputTag("odd", Types.INT())
+        >>> class Split(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield (odd, value) if value % 2 else value
+        >>> with OperatorHarness.for_function(Split()) as harness:
+        ...     harness.process_element(1, 0)
+        ...     print([record.value for record in harness.side_output(odd)])
+        [1]
         """
         return list(self._captured.sides.get(tag if isinstance(tag, str) else tag.tag_id, ()))
 
@@ -563,13 +555,13 @@ class OperatorHarness:
     def metrics(self) -> dict[str, MetricSnapshot]:
         """The operator's own metrics by name, with their groups before them: ``"my_group.my_counter"``.
 
-            >>> class Counted(MapFunction):
-            ...     def open(self, runtime_context):
-            ...         runtime_context.get_metrics_group().counter("seen").inc()
-            ...     def map(self, value):
-            ...         return value
-            >>> with OperatorHarness.for_function(Counted()) as harness:
-            ...     counters = harness.metrics
+        >>> class Counted(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         runtime_context.get_metrics_group().counter("seen").inc()
+        ...     def map(self, value):
+        ...         return value
+        >>> with OperatorHarness.for_function(Counted()) as harness:
+        ...     counters = harness.metrics
         """
         return self._measures.metrics.snapshot()
 
@@ -583,16 +575,16 @@ class OperatorHarness:
     def accumulators(self) -> dict[str, Any]:
         """Accumulator -> its value in this subtask.
 
-            >>> class Counted(MapFunction):
-            ...     def open(self, runtime_context):
-            ...         self.seen = runtime_context.get_int_counter("seen")
-            ...     def map(self, value):
-            ...         self.seen.add(1)
-            ...         return value
-            >>> with OperatorHarness.for_function(Counted()) as harness:
-            ...     harness.process_element("a", 0)
-            ...     print(harness.accumulators())
-            {'seen': 1}
+        >>> class Counted(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_int_counter("seen")
+        ...     def map(self, value):
+        ...         self.seen.add(1)
+        ...         return value
+        >>> with OperatorHarness.for_function(Counted()) as harness:
+        ...     harness.process_element("a", 0)
+        ...     print(harness.accumulators())
+        {'seen': 1}
         """
         return {name: accumulator.get_local_value() for name, accumulator in self._measures.accumulators.items()}
 
@@ -673,3 +665,39 @@ def _own(selector: Selector) -> Selector:
 
 def _address(key: Any, namespace: Any) -> Any:
     return key if namespace is _NO_NAMESPACE else Scoped(key, namespace)
+
+
+def interval_join_harness(
+    function: ProcessJoinFunction,
+    lower_bound: TimeSpan,
+    upper_bound: TimeSpan,
+    key_selector: Selector,
+    key_selector2: Selector | None = None,
+    *,
+    left_late_tag: OutputTag | None = None,
+    right_late_tag: OutputTag | None = None,
+    **settings: Any,
+) -> OperatorHarness:
+    """A harness round the operator in which ``interval_join().between(...)`` with these bounds would run ``function``.
+
+    Input 0 is the left stream, input 1 the right one; both bounds are inclusive. Without ``key_selector2`` both inputs
+    use ``key_selector``. ``settings`` are those of ``OperatorHarness``.
+
+        >>> class Pair(ProcessJoinFunction):
+        ...     def process_element(self, left, right, ctx):
+        ...         yield left, right
+        >>> with interval_join_harness(Pair(), Time.seconds(-1), Time.seconds(1), lambda n: n) as harness:
+        ...     harness.process_element(7, 1000, 0)
+        ...     harness.process_element(7, 1500, 1)
+        ...     print(harness.output)
+        [Record(value=(7, 7), timestamp=1500)]
+    """
+    tags = [None if tag is None else tag.tag_id for tag in (left_late_tag, right_late_tag)]
+    spec = specs.IntervalJoin(to_millis(lower_bound), to_millis(upper_bound), function, *tags)
+    payload = pickled_by_value(spec)
+    return OperatorHarness(
+        lambda: make_operator(pickle.loads(payload), final=False),
+        inputs=2,
+        key_selectors=[key_selector, key_selector2 or key_selector],
+        **settings,
+    )

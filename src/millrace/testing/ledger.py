@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from millrace.common.sink import Committer, NamedSink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
+from millrace.connectors.sink_base import epoch_of_name, owner_of, prepared_name
 from millrace.util.by_value import pickled_by_value
 
 __all__ = ["Ledger", "LedgerEntry", "LedgerSink", "read_ledger"]
@@ -27,8 +27,8 @@ _SHOWN = 10
 class LedgerEntry:
     """One transaction: what one subtask wrote in one epoch.
 
-        >>> LedgerEntry("a", epoch=1, subtask=0, records=(1, 2)).records
-        (1, 2)
+    >>> LedgerEntry("a", epoch=1, subtask=0, records=(1, 2)).records
+    (1, 2)
     """
 
     name: str
@@ -41,10 +41,10 @@ class LedgerEntry:
 class Ledger:
     """What a ``LedgerSink`` has committed so far, by epoch and subtask.
 
-        >>> sink = env.from_collection([1, 2]).sink_to(LedgerSink("ledger"))
-        >>> result = env.execute()
-        >>> sorted(read_ledger("ledger").records)
-        [1, 2]
+    >>> sink = env.from_collection([1, 2]).sink_to(LedgerSink("ledger"))
+    >>> result = env.execute()
+    >>> sorted(read_ledger("ledger").records)
+    [1, 2]
     """
 
     entries: tuple[LedgerEntry, ...]
@@ -98,8 +98,8 @@ def _some(records: Sequence[Any]) -> str:
 def read_ledger(directory: str | os.PathLike[str]) -> Ledger:
     """What is committed in a directory, be it while a job runs; nothing if the directory is not there.
 
-        >>> read_ledger("empty").records
-        []
+    >>> read_ledger("empty").records
+    []
     """
     place = Path(directory)
     entries = []

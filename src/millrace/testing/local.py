@@ -1,26 +1,29 @@
-"""Runs a whole program in this process, without Spark: the same tasks, exchanges and coordinator, epoch by epoch."""
+"""Runs a whole program in this process, without Spark: the same tasks, exchanges and coordinator, epoch by epoch.
+
+``FinishedJob`` is the client of a job that has run to its end here.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import pickle
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from millrace.common.jobs import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck, parts_of
 from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.job_metrics import LeftOut
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
-from millrace.runtime.protocol.results import parts_of
-from millrace.runtime.storage import MemoryStorage, SnapshotFiles, StateStorage
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import MemoryStorage, SnapshotFiles, StateStorage, dumps
 from millrace.runtime.tasks.worker import TaskCache, run_task
 
 if TYPE_CHECKING:
@@ -32,9 +35,9 @@ if TYPE_CHECKING:
 class LocalRun:
     """What a program did.
 
-        >>> sink = env.from_collection([1, 2]).print()
-        >>> run_locally(env).printed
-        ['1', '2']
+    >>> sink = env.from_collection([1, 2]).print()
+    >>> run_locally(env).printed
+    ['1', '2']
     """
 
     printed: list[str] = field(default_factory=list)
@@ -137,7 +140,7 @@ class LocalEngine:
 def job_of(program: StreamExecutionEnvironment | DataStream) -> JobGraph:
     """The job that a program has described, which the environment forgets; given a stream, it collects the elements."""
     from millrace.datastream.data_stream import DataStream
-    from millrace.runtime.jobs import specs
+    from millrace.runtime.operators import specs
 
     if isinstance(program, DataStream):
         env = program.get_execution_environment()
@@ -206,3 +209,34 @@ def run_job(
     run.metrics = engine.coordinator.report()
     run.left_out = engine.coordinator.metrics.left_out()
     return run
+
+
+class FinishedJob:
+    """What programs and table results ask of a job."""
+
+    def __init__(self, run: LocalRun) -> None:
+        self._run = run
+        self._id = JobID.generate()
+
+    def get_job_id(self) -> JobID:
+        return self._id
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        return CompletableFuture.of(JobStatus.FINISHED)
+
+    def collected(self) -> Iterator[Any]:
+        return iter(self._run.collected)
+
+    def discard(self) -> None:
+        """There is nothing to stop."""
+
+    def cancel(self) -> CompletableFuture[None]:
+        return CompletableFuture.of(None)
+
+    def wait(self) -> JobExecutionResult:
+        return JobExecutionResult(self._id, 0, self._run.accumulators, self._run.metrics)
+
+    def get_job_execution_result(self) -> Future[JobExecutionResult]:
+        done: Future[JobExecutionResult] = Future()
+        done.set_result(self.wait())
+        return done

@@ -1,14 +1,25 @@
-"""What a job would do with a function: the choice that ``DataStream`` makes by the method that was called."""
+"""The operator that a job would run for a function or a window, and its state as it would lie in checkpoints.
+
+The choice is the one that ``DataStream`` makes by the method that was called. ``Versions`` keeps the state version by
+version, as a task and its storage would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from millrace.common.time import to_millis
-from millrace.connectors.function import SinkFunctionSink
+from millrace.common.functions import AggregateFunction, AllWindowFunction, KeySelector, ReduceFunction, WindowFunction
+from millrace.common.output_tag import OutputTag
+from millrace.common.time import TimeSpan, to_millis
+from millrace.common.window import Evictor, Trigger, WindowAssigner
+from millrace.connectors.sink_function import SinkFunctionSink
 from millrace.datastream import functions as f
-from millrace.datastream.keyed_adapters import (
+from millrace.datastream.function_adapters import (
     CoFlatMap,
     CoMap,
     KeyedCoFlatMap,
@@ -17,7 +28,18 @@ from millrace.datastream.keyed_adapters import (
     KeyedFlatMap,
     KeyedMap,
 )
-from millrace.runtime.jobs import specs
+from millrace.datastream.job_settings import state_plan
+from millrace.datastream.state_backend import StateBackend
+from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
+from millrace.runtime.operators import specs
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.disk.plan import OnDisk
+from millrace.runtime.state.state_time import StateTime
+from millrace.runtime.state.working import InMemory, StatePlan
+from millrace.runtime.storage import NO_PAST, MemoryStorage, dumps, whole_at
+from millrace.runtime.tasks.member import OperatorDeltas
+
+# Operators of functions
 
 Testable = f.Function | f.AsyncFunctionDescriptor
 """What says all that a job needs to know."""
@@ -96,3 +118,142 @@ def choice_for(function: Testable, keyed: bool) -> Choice:
         raise TypeError(f"{name} {needs}")
     names = ", ".join(sorted({kind.__name__ for kind in (*UNKEYED, *KEYED)}))
     raise TypeError(f"no operator takes a {name}; known are: {names}")
+
+
+# Operators of windows
+
+
+def window_spec(
+    assigner: WindowAssigner[Any, Any],
+    function: Any = None,
+    *,
+    reduce: Callable[[Any, Any], Any] | ReduceFunction | None = None,
+    aggregate: AggregateFunction | None = None,
+    trigger: Trigger[Any, Any] | None = None,
+    evictor: Evictor[Any, Any] | None = None,
+    allowed_lateness: int | TimeSpan = 0,
+    late_tag: OutputTag | None = None,
+    key_selector: KeySelector | Callable[[Any], Any] | None = None,
+) -> specs.Window:
+    """What a job would do with these windows; without ``key_selector`` they are those of ``window_all``.
+
+    Made by the public methods, so it raises what they raise.
+    """
+    if reduce is not None and aggregate is not None:
+        raise TypeError("windows are reduced or aggregated: give reduce or aggregate, not both")
+    stream = StreamExecutionEnvironment().from_collection([0])
+    windows: Any = stream.window_all(assigner) if key_selector is None else stream.key_by(key_selector).window(assigner)
+    if trigger is not None:
+        windows.trigger(trigger)
+    if evictor is not None:
+        windows.evictor(evictor)
+    if late_tag is not None:
+        windows.side_output_late_data(late_tag)
+    windows.allowed_lateness(allowed_lateness)
+    if reduce is not None:
+        result = windows.reduce(reduce, function)
+    elif aggregate is not None:
+        result = windows.aggregate(aggregate, function)
+    elif isinstance(function, (WindowFunction, AllWindowFunction)):
+        result = windows.apply(function)
+    else:
+        result = windows.process(function)
+    spec = result._node("window").spec
+    assert isinstance(spec, specs.Window)
+    return spec
+
+
+# State
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State between two epochs, whole or as a change. Held as bytes, so nothing is shared with the operator.
+
+    >>> Snapshot.of([], epoch=3, processing_time=0, whole=True).epoch
+    3
+    """
+
+    payload: bytes = field(repr=False)
+    epoch: int
+    """the epoch that comes next"""
+    processing_time: int
+    whole: bool
+    """whether it is all state, rather than changes"""
+
+    @staticmethod
+    def of(pieces: Iterable[OperatorDeltas], epoch: int, processing_time: int, whole: bool) -> Snapshot:
+        """Raises what pickle raises for state that cannot be stored."""
+        return Snapshot(dumps(list(pieces)), epoch, processing_time, whole)
+
+    def pieces(self) -> list[OperatorDeltas]:
+        """A new copy of the state, to be taken over piece by piece."""
+        pieces: list[OperatorDeltas] = pickle.loads(self.payload)
+        return pieces
+
+
+JOB, TASK, UID = "harness", (0, 0), "operator"
+
+
+class Versions:
+    """
+    :param backend: None for state in memory.
+    :param small: gives the state of the operator but for its keyed state.
+    """
+
+    def __init__(self, backend: StateBackend | None, small: Callable[[], OperatorDeltas]) -> None:
+        plan: StatePlan = InMemory() if backend is None else state_plan(backend)
+        if isinstance(plan, OnDisk):
+            self._directory = tempfile.TemporaryDirectory(prefix="millrace-harness-")
+            plan = OnDisk((self._directory.name,))
+        self._working = plan.state_of(JOB, TASK, lambda: {UID: small()})
+        self._storage = MemoryStorage()
+        self._past = NO_PAST
+        self._rests = False
+        """whether an epoch has ended and the next one has not begun"""
+
+    def keyed(self, time: StateTime) -> KeyedStateBackend:
+        """The operator's keyed state."""
+        return self._working.backend(UID, time)
+
+    def finish(self, delta: OperatorDeltas) -> None:
+        """An epoch has ended and counts."""
+        version = self._past.versions[-1] + 1
+        self._storage.write_delta(TASK, version, self._past, {UID: delta})
+        self._past = self._past.then(version)
+        self._working.finish(version, {UID: delta})
+        self._rests = True
+
+    def begin(self) -> None:
+        """The next epoch begins, if it has not."""
+        if self._rests:
+            self._rests = False
+            assert self._working.goes_on(), "nobody else is there"
+
+    @contextmanager
+    def firing(self) -> Iterator[None]:
+        """Timers fire: between epochs, if no epoch has begun."""
+        if not self._rests:
+            yield
+            return
+        with self._working.firing() as same:
+            assert same, "nobody else is there"
+            yield
+
+    def changes(self, pieces: Sequence[OperatorDeltas], whole: bool) -> Iterator[OperatorDeltas]:
+        """What the operator has to take over of a version: the only one if it is a whole state, else the next one."""
+        is_new = self._past == NO_PAST
+        version = self._past.versions[-1] + 1
+        if whole:
+            self._storage.write_full(TASK, version, [{UID: piece} for piece in pieces])
+            self._past = whole_at(version)
+        else:
+            self._storage.write_delta(TASK, version, self._past, {UID: pieces[0]})
+            self._past = self._past.then(version)
+        if is_new:
+            yield from (piece[UID] for _, piece in self._working.load(TASK, self._past, self._storage))
+        else:
+            yield from pieces
+
+    def close(self) -> None:
+        self._working.close()

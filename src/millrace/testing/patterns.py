@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.cep import DynamicPatternStream, EventComparator, Pattern, PatternProcessFunction
 from millrace.common.output_tag import OutputTag
-from millrace.runtime.jobs import specs
-from millrace.runtime.operators.making import make_operator
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.one_input_operators import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
 from millrace.util.by_value import pickled_by_value
 
@@ -34,9 +34,7 @@ def pattern_harness(
     tag = None if late_tag is None else late_tag.tag_id
     payload = pickled_by_value(specs.MatchPattern(pattern.describe(), function, event_time, compare, tag))
     selector = key_selector if key_selector is not None else lambda value: 0
-    return OperatorHarness(
-        lambda: make_operator(pickle.loads(payload), batch), key_selectors=[selector], **settings
-    )
+    return OperatorHarness(lambda: make_operator(pickle.loads(payload), batch), key_selectors=[selector], **settings)
 
 
 def dynamic_pattern_harness(

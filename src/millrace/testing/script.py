@@ -1,30 +1,69 @@
-"""Scripts: what happens to an operator, step by step, independent of how an engine groups it."""
+"""What goes into an operator under test, step by step (independent of how an engine groups it), and what comes out.
+
+Records are in a form that assertions can compare.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from millrace.runtime.elements import Status
+from millrace.runtime.elements import Chunk, Status
 
-__all__ = [
-    "Element",
-    "EndInput",
-    "EpochEnd",
-    "ProcessingTime",
-    "SliceEnd",
-    "StatusStep",
-    "Step",
-    "WatermarkStep",
-    "steps",
-]
+
+class Record(NamedTuple):
+    """An element, with its timestamp (ms) or None.
+
+    >>> Record("a", 1000).timestamp
+    1000
+    """
+
+    value: Any
+    timestamp: int | None = None
+
+
+class Watermark(NamedTuple):
+    """A watermark (ms).
+
+    >>> Watermark(1000)
+    Watermark(timestamp=1000)
+    """
+
+    timestamp: int
+
+
+Item = Record | Watermark | Status
+
+
+class Captured:
+    """The ``Output`` of the operator under test: keeps everything in order."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.sides: dict[str, list[Record]] = {}
+
+    def emit(self, chunk: Chunk) -> None:
+        self.items.extend(records(chunk))
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None:
+        self.sides.setdefault(tag, []).extend(records(chunk))
+
+    def mark(self, mark: int | Status) -> None:
+        self.items.append(mark if isinstance(mark, Status) else Watermark(mark))
+
+
+def records(chunk: Chunk) -> list[Record]:
+    """The elements of a chunk one by one."""
+    if chunk.timestamps is None:
+        return [Record(value) for value in chunk.values]
+    return [Record(value, timestamp) for value, timestamp in zip(chunk.values, chunk.timestamps)]
 
 
 class Element(NamedTuple):
     """An element arrives.
 
-        >>> Element("a", timestamp=1000)
-        Element(value='a', timestamp=1000, input=0)
+    >>> Element("a", timestamp=1000)
+    Element(value='a', timestamp=1000, input=0)
     """
 
     value: Any
@@ -35,8 +74,8 @@ class Element(NamedTuple):
 class WatermarkStep(NamedTuple):
     """A watermark (ms) arrives.
 
-        >>> WatermarkStep(1000)
-        WatermarkStep(timestamp=1000, input=0)
+    >>> WatermarkStep(1000)
+    WatermarkStep(timestamp=1000, input=0)
     """
 
     timestamp: int
@@ -46,8 +85,8 @@ class WatermarkStep(NamedTuple):
 class StatusStep(NamedTuple):
     """An input becomes idle or active.
 
-        >>> StatusStep(Status.IDLE)
-        StatusStep(status=<Status.IDLE: 'IDLE'>, input=0)
+    >>> StatusStep(Status.IDLE)
+    StatusStep(status=<Status.IDLE: 'IDLE'>, input=0)
     """
 
     status: Status
@@ -57,8 +96,8 @@ class StatusStep(NamedTuple):
 class ProcessingTime(NamedTuple):
     """The clock (ms) moves on.
 
-        >>> ProcessingTime(5000)
-        ProcessingTime(now=5000)
+    >>> ProcessingTime(5000)
+    ProcessingTime(now=5000)
     """
 
     now: int
@@ -67,24 +106,24 @@ class ProcessingTime(NamedTuple):
 class SliceEnd(NamedTuple):
     """A slice of an epoch ends here in every variant.
 
-        >>> SliceEnd() == SliceEnd()
-        True
+    >>> SliceEnd() == SliceEnd()
+    True
     """
 
 
 class EpochEnd(NamedTuple):
     """An epoch ends here in every variant.
 
-        >>> EpochEnd() == EpochEnd()
-        True
+    >>> EpochEnd() == EpochEnd()
+    True
     """
 
 
 class EndInput(NamedTuple):
     """Bounded input ends, with MAX_WATERMARK.
 
-        >>> EndInput() == EndInput()
-        True
+    >>> EndInput() == EndInput()
+    True
     """
 
 
@@ -94,8 +133,8 @@ Step = Element | WatermarkStep | StatusStep | ProcessingTime | SliceEnd | EpochE
 def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:
     """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each.
 
-        >>> steps([("a", 1000)], watermark_lag=10)
-        [Element(value='a', timestamp=1000, input=0), WatermarkStep(timestamp=990, input=0), EndInput()]
+    >>> steps([("a", 1000)], watermark_lag=10)
+    [Element(value='a', timestamp=1000, input=0), WatermarkStep(timestamp=990, input=0), EndInput()]
     """
     script: list[Step] = []
     for value, timestamp in values:

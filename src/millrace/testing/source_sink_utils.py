@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millrace.common.sink import Committer, Sink
-from millrace.connectors.tables.printing import LinesSink
+from millrace.connectors.tables.print_table import LinesSink
 from millrace.relational.rows import Rows
 from millrace.relational.sources import ALL_KINDS, TableContext, TableFactory, TableSink
 from millrace.table.sessions.factories import register_factory

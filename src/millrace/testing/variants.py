@@ -14,20 +14,21 @@ from itertools import chain
 from typing import Any
 
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot
+from millrace.metrics.report import CounterSnapshot, DistributionSnapshot
 from millrace.testing.harness import OperatorHarness
-from millrace.testing.records import Item, Record
+from millrace.testing.operators import Snapshot
 from millrace.testing.script import (
     Element,
     EndInput,
     EpochEnd,
+    Item,
     ProcessingTime,
+    Record,
     SliceEnd,
     StatusStep,
     Step,
     WatermarkStep,
 )
-from millrace.testing.snapshot import Snapshot
 
 __all__ = ["Outcome", "check_variants", "run_script"]
 
@@ -42,11 +43,11 @@ Group = list[Element] | Step
 class Outcome:
     """Everything that a run put out.
 
-        >>> class Twice(ProcessFunction):
-        ...     def process_element(self, value, ctx):
-        ...         yield value * 2
-        >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
-        [2, 4]
+    >>> class Twice(ProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         yield value * 2
+    >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
+    [2, 4]
     """
 
     items: list[Item] = field(default_factory=list)
@@ -170,11 +171,11 @@ def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run
 def run_script(make_harness: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
     """Run a script in one go: as few chunks and epochs as it allows.
 
-        >>> class Twice(ProcessFunction):
-        ...     def process_element(self, value, ctx):
-        ...         yield value * 2
-        >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
-        [2, 4]
+    >>> class Twice(ProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         yield value * 2
+    >>> run_script(lambda: OperatorHarness.for_function(Twice()), steps([(1, 0), (2, 10)])).values
+    [2, 4]
     """
     outcome = Outcome()
     with make_harness() as harness:
@@ -214,9 +215,7 @@ def _random_splits(make: Callable[[], OperatorHarness], script: Sequence[Step], 
     return outcome
 
 
-def _random_slices(
-    make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random
-) -> Outcome:
+def _random_slices(make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random) -> Outcome:
     """In an epoch that is as long as the script allows."""
     outcome = Outcome()
     with make() as harness:

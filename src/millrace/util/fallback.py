@@ -1,6 +1,8 @@
-"""What today's classes ask about names, arguments and texts that they don't know.
+"""What today's classes ask about names, arguments and texts that they don't know; and base classes that programs of
+PyFlink also put around an object that another class has made.
 
-Today's API knows nothing of older ones. A room that does installs itself; without one everything is refused as ever.
+Today's API knows nothing of older ones. ``millrace.legacy`` installs itself when a program uses an older name; without
+it everything unknown is refused.
 """
 
 from __future__ import annotations
@@ -12,18 +14,7 @@ from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from millrace.util.similar import did_you_mean
-
-__all__ = [
-    "Fallback",
-    "HasOlderNames",
-    "OlderStatics",
-    "install",
-    "installed",
-    "older_expressions",
-    "older_method",
-    "remove",
-]
+from millrace.util.names import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 """The function that a decorator is put on."""
@@ -124,3 +115,39 @@ class OlderStatics(type):
             if found is None:
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
             return partial(found, cls)
+
+
+# Bases around other objects
+
+
+class Adopting:
+    """Base of such a base class: called with an instance of itself, it gives one that does what that one does.
+
+    PyFlink has classes around objects of Java: ``Catalog(jvm.GenericInMemoryCatalog("c"))``.
+    """
+
+    if not TYPE_CHECKING:  # there it would make every such object an Any
+
+        def __new__(cls, *args: Any, **keywords: Any) -> Any:
+            if Adopting in cls.__bases__ and args:
+                return _adopted(cls, *args, **keywords)
+            if (args or keywords) and cls.__init__ is object.__init__:
+                raise TypeError(f"{cls.__name__}() takes no arguments")
+            return super().__new__(cls)
+
+
+def _adopted(cls: type[Adopting], made: Any) -> Any:
+    if not isinstance(made, cls):
+        raise TypeError(f"{cls.__name__}() takes nothing, or another {cls.__name__}, not {made!r}")
+    return object.__new__(type(cls.__name__, (_Wrapper, cls), {"_made": made}))
+
+
+class _Wrapper:
+    """Asks another object for everything."""
+
+    def __init__(self, made: Any) -> None: ...
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_made":
+            return object.__getattribute__(self, name)
+        return getattr(object.__getattribute__(self, "_made"), name)

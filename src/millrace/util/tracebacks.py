@@ -1,15 +1,23 @@
-"""Tracebacks as authors of programs want them: their own lines, without those of the machinery."""
+"""Stacks and tracebacks: where in the user's program an operator was made, errors with the program's own lines but
+without those of Millrace, and what the threads of this process do, at one moment or sampled over a while. No other
+process is stopped or looked into for that.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import length_hint
+from pathlib import Path
 from types import FrameType, TracebackType
-
-__all__ = ["below_millrace", "raised_by_millrace", "shorten_uncaught", "user_traceback"]
+from typing import Generic, NamedTuple, TypeVar
 
 VARIABLE = "MILLRACE_TRACEBACK"
 """``full`` in the environment: errors show all frames."""
@@ -111,3 +119,173 @@ def _library(frame: FrameType) -> bool:
 def _library_file(filename: str) -> bool:
     installed = f"{os.sep}site-packages{os.sep}" in filename and not filename.startswith(_PACKAGE)
     return installed or filename.startswith(("<frozen", os.path.dirname(os.__file__) + os.sep))
+
+
+# The line that made an operator
+
+
+def user_origin() -> str:
+    """file:line of the nearest caller outside Millrace."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_PACKAGE):
+            return f"{filename}:{frame.f_lineno}"
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return "<unknown>"
+
+
+# What threads do
+
+L = TypeVar("L")
+"""What a thread is labelled with."""
+
+
+class ThreadStack(NamedTuple):
+    """A thread at one moment."""
+
+    name: str
+    text: str
+    """name, state and stack, a line a frame, the last call first"""
+
+
+class Thread(NamedTuple, Generic[L]):
+    """A thread that is sampled."""
+
+    label: L
+    native_id: int
+
+
+class Sample(NamedTuple, Generic[L]):
+    """A stack of a thread, the first call first."""
+
+    label: L
+    on_cpu: bool
+    frames: tuple[str, ...]
+
+
+def stacks() -> list[ThreadStack]:
+    """All threads of Python in this process, the caller's included."""
+    names = {thread.ident: thread for thread in threading.enumerate()}
+    found = []
+    for ident, frame in list(sys._current_frames().items()):
+        thread = names.get(ident)
+        name = f"thread {ident}" if thread is None else thread.name
+        kind = " daemon" if thread is not None and thread.daemon else ""
+        native = "" if thread is None else f" nid={thread.native_id}"
+        lines = [f'"{name}" Id={ident}{native}{kind}']
+        lines += [f"\tat {describe(at, line)}" for at, line in traceback.walk_stack(frame)]
+        found.append(ThreadStack(name, "\n".join(lines) + "\n"))
+    return found
+
+
+def stack(thread: int) -> str:
+    """The stack of the thread of this process with this identifier; empty if there is none."""
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return ""
+    return "".join(f"\tat {describe(at, line)}\n" for at, line in traceback.walk_stack(frame))
+
+
+def describe(frame: FrameType, line: int) -> str:
+    """A frame in one line: ``module.function:line``."""
+    code = frame.f_code
+    name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
+    module = frame.f_globals.get("__name__") or Path(code.co_filename).name
+    return f"{module}.{name}:{line}"
+
+
+def sample(
+    threads: Callable[[], Mapping[int, Thread[L]]], seconds: float, hertz: int, leave_out: Callable[[str], bool]
+) -> Counter[Sample[L]]:
+    """How often which stack was seen.
+
+    :param threads: asked each time: identifier of each thread that is of interest.
+    :param leave_out: modules whose frames at the bottom of a stack say nothing.
+    """
+    found: Counter[Sample[L]] = Counter()
+    used: dict[int, int] = {}
+    pause = 1 / hertz
+    until = time.monotonic() + seconds
+    while True:
+        watched = threads()
+        frames = sys._current_frames() if watched else {}
+        for ident, thread in watched.items():
+            frame = frames.get(ident)
+            before = used.get(thread.native_id)
+            now = used[thread.native_id] = processor_ns(thread.native_id)
+            if frame is not None and before is not None:
+                # What it has used since the last look says whether it worked or waited.
+                on_cpu = now < 0 or now - before >= pause * 1e9 / 2
+                found[Sample(thread.label, on_cpu, _calls(frame, leave_out))] += 1
+        del frames
+        left = until - time.monotonic()
+        if left <= 0:
+            return found
+        time.sleep(min(pause, left))
+
+
+def _calls(frame: FrameType, leave_out: Callable[[str], bool]) -> tuple[str, ...]:
+    calls = [(at, line) for at, line in traceback.walk_stack(frame)][::-1]
+    begin = 0
+    while begin < len(calls) - 1 and leave_out(calls[begin][0].f_globals.get("__name__") or ""):
+        begin += 1
+    return tuple(describe(at, line) for at, line in calls[begin:])
+
+
+_ITERATORS: tuple[type, ...] = tuple(map(type, (iter([]), iter(()), iter(range(0)), iter({}), iter(deque()))))
+_SIZED: tuple[type, ...] = (list, dict, set, deque)
+
+
+def place_in(thread: int, ours: Callable[[str], bool]) -> int:
+    """A number that is another one when a thread of this process has come further, within those of its calls that lead
+    to a call of other modules, which may take long. Where a loop of theirs is, tell its iterators and what it has
+    gathered.
+
+    :param thread: its identifier.
+    :param ours: whether a module is one of those.
+    """
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return 0
+    calls = [at for at, _ in traceback.walk_stack(frame)][::-1]
+    del frame
+    names = [call.f_globals.get("__name__") or "" for call in calls]
+    begin = next((number for number, name in enumerate(names) if ours(name)), len(names))
+    end = next((number for number in range(begin, len(names)) if not ours(names[number])), len(names))
+    return hash(tuple((id(call), call.f_lasti, _sizes(call)) for call in calls[begin:end]))
+
+
+def _sizes(call: FrameType) -> tuple[tuple[str, int], ...]:
+    """How far the loops of a call are, by its variables."""
+    found = []
+    for name, value in list(call.f_locals.items()):
+        kind = type(value)
+        if kind in _SIZED:
+            found.append((name, len(value)))
+        elif kind in _ITERATORS:
+            found.append((name, length_hint(value)))
+        elif kind is int:
+            found.append((name, value))
+        else:
+            found += [(name, length_hint(own)) for own in _attributes(value) if type(own) in _ITERATORS]
+    return tuple(found)
+
+
+def _attributes(value: object) -> list[object]:
+    """Of an object of Millrace, without a call of anything."""
+    if not type(value).__module__.startswith("millrace."):
+        return []
+    with contextlib.suppress(TypeError, RuntimeError):
+        return list(vars(value).values())
+    return []
+
+
+def processor_ns(native_id: int) -> int:
+    """Processor time of a thread of this process in ns; -1: the system does not tell, or it has ended."""
+    try:
+        return int(Path(f"/proc/self/task/{native_id}/schedstat").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return -1

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cdc.definition import change_kinds as kinds
-from millrace.cdc.definition.model import Behavior
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import parse_pipeline, read_pipeline
+from millrace.cdc import pipeline_file
+from millrace.cdc.pipeline_file import Behavior, parse_pipeline, read_pipeline
+from millrace.cdc.yaml_tree import PipelineError
 
 WHOLE = r"""
 source:
@@ -66,14 +65,14 @@ def test_a_whole_file() -> None:
     assert (route.source_table, route.sink_table, route.replace_symbol) == (r"app.\.*", "ods.<>", "<>")
     assert [(each.name, each.classpath) for each in found.functions] == [("plus", "mine.plus")]
     assert found.accepted == {
-        kinds.CREATE_TABLE, kinds.ADD_COLUMN, kinds.RENAME_COLUMN,
+        pipeline_file.CREATE_TABLE, pipeline_file.ADD_COLUMN, pipeline_file.RENAME_COLUMN,
     }  # fmt: skip
 
 
 def test_what_a_file_need_not_say() -> None:
     found = parse_pipeline(SMALL)
     assert (found.name, found.parallelism, found.behavior) == ("Flink CDC Pipeline Job", 1, Behavior.LENIENT)
-    assert set(kinds.ALL) - found.accepted == {kinds.DROP_TABLE, kinds.TRUNCATE_TABLE}
+    assert set(pipeline_file.ALL) - found.accepted == {pipeline_file.DROP_TABLE, pipeline_file.TRUNCATE_TABLE}
 
 
 @pytest.mark.parametrize(
@@ -81,14 +80,22 @@ def test_what_a_file_need_not_say() -> None:
     [
         ("evolve", "", set()),
         ("lenient", "  exclude.schema.changes: []\n", set()),
-        ("evolve", "  exclude.schema.changes: [drop]\n", {kinds.DROP_TABLE, kinds.DROP_COLUMN}),
-        ("evolve", "  exclude.schema.changes: table\n", {kinds.CREATE_TABLE, kinds.DROP_TABLE, kinds.TRUNCATE_TABLE}),
-        ("evolve", "  include.schema.changes: [create.table.event]\n", set(kinds.ALL) - {kinds.CREATE_TABLE}),
+        ("evolve", "  exclude.schema.changes: [drop]\n", {pipeline_file.DROP_TABLE, pipeline_file.DROP_COLUMN}),
+        (
+            "evolve",
+            "  exclude.schema.changes: table\n",
+            {pipeline_file.CREATE_TABLE, pipeline_file.DROP_TABLE, pipeline_file.TRUNCATE_TABLE},
+        ),
+        (
+            "evolve",
+            "  include.schema.changes: [create.table.event]\n",
+            set(pipeline_file.ALL) - {pipeline_file.CREATE_TABLE},
+        ),
     ],
 )
 def test_kinds_of_changes(behavior: str, changes: str, left_out: set[str]) -> None:
     text = f"source: {{type: values}}\nsink:\n  type: print\n{changes}pipeline: {{schema.change.behavior: {behavior}}}"
-    assert set(kinds.ALL) - parse_pipeline(text).accepted == left_out
+    assert set(pipeline_file.ALL) - parse_pipeline(text).accepted == left_out
 
 
 @pytest.mark.parametrize(

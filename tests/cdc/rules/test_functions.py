@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cdc.running import run
 
-from millrace.cdc.definition.problems import PipelineError
+from millrace.cdc.yaml_tree import PipelineError
 
 MODULE = '''
 from decimal import Decimal

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.rules.routing import Router, router
-from millrace.cdc.rules.selectors import Selector, selector, table_id
-from millrace.connectors.cdc.schema import TableId
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.cdc.table_selection import Router, Selector, router, selector, table_id
+from millrace.cdc.yaml_tree import PipelineError
+from millrace.connectors.cdc.events import TableId
 
 HEAD = "source: {type: values}\nsink: {type: print}\n"
 BLOCK = parse_pipeline(HEAD).source.block

@@ -6,8 +6,8 @@ import pytest
 from tests.cdc.running import run
 
 from millrace.cdc.composer import compose
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import parse_pipeline
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.cdc.yaml_tree import PipelineError
 from millrace.runtime.coordination.coordinator import JobFailedError
 
 SOURCE = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cdc.schemas.merging import merged, widest
-from millrace.connectors.cdc.schema import Column, TableSchema
-from millrace.table.sql.parser import parse_type
+from millrace.cdc.schema_evolution import merged, widest
+from millrace.connectors.cdc.events import Column, TableSchema
+from millrace.table.sql.grammar.parser import parse_type
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from millrace.cdc.operators.elements import Batch
-from millrace.cdc.sinks.change_text import ChangeTexts
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
-from millrace.formats.tables.registry import format_factory
-from millrace.relational.fields import Field
-from millrace.relational.formats import FormatContext
+from millrace.cdc.change_text import ChangeTexts
+from millrace.cdc.elements import Batch
+from millrace.connectors.cdc.events import Column, TableId, TableSchema
+from millrace.formats.tables.format_options import format_factory
+from millrace.relational.rex import Field
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+from millrace.relational.sources import FormatContext
 from millrace.relational.values import to_arrow, to_python
-from millrace.table.sql.parser import parse_type
+from millrace.table.sql.grammar.parser import parse_type
 
 COLUMNS = {"id": "INT NOT NULL", "n": "DECIMAL(12, 3)", "t": "STRING", "at": "TIMESTAMP(6)", "ok": "BOOLEAN",
            "d": "DOUBLE", "b": "BYTES", "l": "ARRAY<INT>"}  # fmt: skip

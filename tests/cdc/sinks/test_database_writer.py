@@ -11,16 +11,15 @@ import pyarrow as pa
 import pytest
 from tests.cdc.running import Running, run
 
-from millrace.cdc.operators.elements import Batch
-from millrace.cdc.sinks.database_writer import DatabaseSink, Writing
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
-from millrace.connectors.jdbc.sink import Database
-from millrace.connectors.jdbc.url import parse
-from millrace.connectors.stores.buffered import Buffering
+from millrace.cdc.database_sink import DatabaseSink, Writing
+from millrace.cdc.elements import Batch
+from millrace.connectors.cdc.events import Column, TableId, TableSchema
+from millrace.connectors.jdbc.jdbc_database import Database, parse_url
+from millrace.connectors.stores import Buffering
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import BigIntType
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 
 EVENTS = """
 source:
@@ -173,7 +172,7 @@ def test_rows_are_written_within_an_epoch_when_they_have_waited(tmp_path: Path) 
         schema = TableSchema((Column("id", BigIntType()),), ("id",))
         return Batch(TableId("", "a", name), schema, Rows(record_batch([pa.array([number])], 1)))
 
-    database = Database(*parse(f"jdbc:sqlite:{tmp_path / 'x'}"))
+    database = Database(*parse_url(f"jdbc:sqlite:{tmp_path / 'x'}"))
     sink, clock = DatabaseSink(Writing(database, lambda table: table.table, Buffering(interval=2.0))), Clock()
     writer = sink.create_writer(WriterContext(0, 1, 1, clock))
     writer.write(batch("t", 1), ElementContext())

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cdc.running import run
 
-from millrace.cdc.definition.problems import PipelineError
+from millrace.cdc.yaml_tree import PipelineError
 
 PIPELINE = """
 source:

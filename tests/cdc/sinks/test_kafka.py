@@ -7,14 +7,13 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.operators.elements import Batch, SinkChange
-from millrace.cdc.sinks.kafka import ChangeSerializer, KafkaPipelineSink
-from millrace.connectors.cdc.events import TruncateTableEvent
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
-from millrace.connectors.kafka.record import ProducerRecord
+from millrace.cdc.elements import Batch, SinkChange
+from millrace.cdc.kafka_sink import ChangeSerializer, KafkaPipelineSink
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.connectors.cdc.events import Column, TableId, TableSchema, TruncateTableEvent
+from millrace.connectors.kafka.kafka_records import ProducerRecord
 from millrace.relational.rows import INSERT, Rows, record_batch
-from millrace.table.sql.parser import parse_type
+from millrace.table.sql.grammar.parser import parse_type
 
 SCHEMA = TableSchema((Column("id", parse_type("INT NOT NULL")), Column("s", parse_type("STRING"))), ("id", "s"))
 TABLE = TableId("", "app", "orders")

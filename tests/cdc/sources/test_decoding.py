@@ -9,11 +9,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.cdc.operators.elements import Batch
-from millrace.cdc.sources.decoding import BatchDecoder
+from millrace.cdc.database_sources import BatchDecoder
+from millrace.cdc.elements import Batch
 from millrace.connectors.cdc.changes import Change, Relation
-from millrace.connectors.cdc.events import TruncateTableEvent
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
+from millrace.connectors.cdc.events import Column, TableId, TableSchema, TruncateTableEvent
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.relational.types import IntType
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from millrace.cdc.composer import compose
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.sources.mysql import MySqlPipelineSource
-from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.schema import TableId
-from millrace.connectors.cdc.startup import StartupOptions
+from millrace.cdc.database_sources import MySqlPipelineSource
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.cdc.yaml_tree import PipelineError
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.events import TableId
+from millrace.connectors.cdc.mysql.mysql_database import MySqlDatabase
 
 NEEDED = {"hostname": "db", "username": "u", "password": "p", "tables": r"shop.\.*, app.t"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from millrace.cdc.composer import compose
-from millrace.cdc.definition.problems import PipelineError
-from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.sources.postgres import PostgresPipelineSource
-from millrace.connectors.cdc.postgres.database import PostgresDatabase
-from millrace.connectors.cdc.startup import StartupMode
+from millrace.cdc.database_sources import PostgresPipelineSource
+from millrace.cdc.pipeline_file import parse_pipeline
+from millrace.cdc.yaml_tree import PipelineError
+from millrace.connectors.cdc.database import StartupMode
+from millrace.connectors.cdc.postgres.postgres_database import PostgresDatabase
 
 NEEDED = {"hostname": "db", "username": "u", "password": "p", "tables": r"shop.app.\.*", "slot.name": "s"}
 

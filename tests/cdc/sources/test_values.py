@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.cdc.running import run
 
-from millrace.cdc.definition.problems import PipelineError
+from millrace.cdc.yaml_tree import PipelineError
 
 HEAD = "source:\n  type: values\n  events:\n"
 CREATE = "    - {table: a.t, create: {columns: {id: INT, s: STRING}, primary-key: [id]}}\n"

@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import LocalFileSystem
 
-from millrace.checkpoint.files import alive
-from millrace.checkpoint.files.alive import Heartbeat, is_left_alone, living_driver
-from millrace.checkpoint.files.folder import RemoteFolder, open_folder
+from millrace.checkpoint import shared_folder
+from millrace.checkpoint.folder import RemoteFolder, open_folder
+from millrace.checkpoint.shared_folder import Heartbeat, is_left_alone, living_driver
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drivers on other machines that seem to be dead are waited for only shortly."""
-    monkeypatch.setattr(alive, "CONFIRM_SECONDS", 0.05)
+    monkeypatch.setattr(shared_folder, "CONFIRM_SECONDS", 0.05)
 
 
 DRIVE = """
 import sys
-from millrace.checkpoint.files.alive import Heartbeat
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.shared_folder import Heartbeat
+from millrace.checkpoint.folder import open_folder
 Heartbeat(open_folder(sys.argv[1])).start()
 print("driving", flush=True)
 sys.stdin.read()
@@ -62,7 +62,7 @@ def test_a_killed_driver_is_dead_at_once(tmp_path: Path) -> None:
 def test_a_number_that_was_given_again_is_another_process(tmp_path: Path) -> None:
     folder = open_folder(str(tmp_path))
     Heartbeat(folder).start()
-    path = tmp_path / alive.DRIVER
+    path = tmp_path / shared_folder.DRIVER
     known = json.loads(path.read_text())
     path.write_text(json.dumps({**known, "started": (known["started"] or 0) + 1}))
     assert living_driver(folder) is None or known["started"] is None
@@ -72,13 +72,13 @@ def test_a_number_that_was_given_again_is_another_process(tmp_path: Path) -> Non
 def test_others_are_judged_by_what_they_say(tmp_path: Path, silent: int, lives: bool) -> None:
     folder = open_folder(str(tmp_path))
     Heartbeat(folder).start()
-    path = tmp_path / alive.DRIVER
+    path = tmp_path / shared_folder.DRIVER
     known = json.loads(path.read_text())
     path.write_text(json.dumps({**known, "machine": "another", "process": 1}))
     os.utime(path, (known["beat"] - silent, known["beat"] - silent))
     assert (living_driver(folder) is not None) == lives
     assert is_left_alone(folder) != lives
-    assert [each.name for each in tmp_path.iterdir()] == [alive.DRIVER]
+    assert [each.name for each in tmp_path.iterdir()] == [shared_folder.DRIVER]
 
 
 HOURS = 5 * 3600
@@ -91,7 +91,7 @@ def test_clocks_that_are_hours_off_take_no_driver_for_dead(
 ) -> None:
     """Nor a dead one for alive: the clock of the store counts, whoever wrote what."""
     folder = open_folder(str(tmp_path))
-    path = tmp_path / alive.DRIVER
+    path = tmp_path / shared_folder.DRIVER
     now = time.time()
     driver = {"machine": "another", "host": "h", "process": 1, "started": None, "beat": now + off}
     path.write_text(json.dumps(driver))
@@ -106,7 +106,7 @@ def test_where_the_store_says_no_time_the_clocks_count(tmp_path: Path, monkeypat
     folder = open_folder(str(tmp_path))
     monkeypatch.setattr(folder, "age", lambda path: None)
     driver = {"machine": "another", "host": "h", "process": 1, "started": None, "beat": time.time() - 90}
-    (tmp_path / alive.DRIVER).write_text(json.dumps(driver))
+    (tmp_path / shared_folder.DRIVER).write_text(json.dumps(driver))
     assert is_left_alone(folder)
 
 
@@ -122,5 +122,5 @@ def test_the_age_of_a_file_far_away(tmp_path: Path) -> None:
 
 
 def test_what_is_no_such_file_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / alive.DRIVER).write_text("{}")
+    (tmp_path / shared_folder.DRIVER).write_text("{}")
     assert living_driver(open_folder(str(tmp_path))) is None

@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow.fs as fs
 import pytest
 
-from millrace.checkpoint.files import aside
-from millrace.checkpoint.files.folder import Folder, LocalFolder, RemoteFolder
-from millrace.util.processes import this_machine
+from millrace.checkpoint import folder as aside
+from millrace.checkpoint.folder import Folder, LocalFolder, RemoteFolder
+from millrace.util.system import this_machine
 
 HALF = """
 import os, sys
-from millrace.checkpoint.files.folder import LocalFolder
+from millrace.checkpoint.folder import LocalFolder
 def pieces():
     yield b"half"
     os._exit(9)

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import LocalFileSystem
 
-from millrace.checkpoint import home
-from millrace.checkpoint.files import alive
-from millrace.checkpoint.files.alive import is_left_alone, living_driver
-from millrace.checkpoint.files.folder import Folder, RemoteFolder, open_folder
+from millrace.checkpoint import directory, shared_folder
+from millrace.checkpoint.folder import Folder, RemoteFolder, open_folder
+from millrace.checkpoint.shared_folder import is_left_alone, living_driver
 from millrace.runtime.state.disk import job_folder
 
 DAY = 86_400
@@ -27,7 +26,7 @@ ELSEWHERE = "0123abcd"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alive, "CONFIRM_SECONDS", 0.5)
+    monkeypatch.setattr(shared_folder, "CONFIRM_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def driven_elsewhere(job: Path) -> Iterator[None]:
         nonlocal beats
         beats += 1
         said = {"machine": ELSEWHERE, "host": "h", "process": 1, "started": None, "beat": float(beats)}
-        folder.write(alive.DRIVER, [json.dumps(said).encode()])
+        folder.write(shared_folder.DRIVER, [json.dumps(said).encode()])
 
     def run() -> None:
         while not over.wait(0.1):
@@ -96,12 +95,12 @@ def test_a_job_that_is_driven_elsewhere_stays(tmp_path: Path, whose: str, jump: 
                 store_jumps(tmp_path, seconds)
             assert not is_left_alone(folder)
             assert living_driver(folder) is not None
-            home._sweep(str(own))
+            directory._sweep(str(own))
             assert all(file.exists() for file in files)
     (own / "now").touch()
     silent = (own / "now").stat().st_mtime - 90
-    os.utime(job / alive.DRIVER, (silent, silent))
-    home._sweep(str(own))
+    os.utime(job / shared_folder.DRIVER, (silent, silent))
+    directory._sweep(str(own))
     assert not job.exists()
 
 

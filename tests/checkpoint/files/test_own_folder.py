@@ -9,9 +9,9 @@ import pytest
 from tests.testing.conformance import storages
 from tests.testing.conformance.storages import MEMORY, SqliteFiles
 
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.files.own_folder import OwnFolder
+from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.restore import snapshot_path
+from millrace.checkpoint.stored_file import OwnFolder
 from millrace.common.files.file_systems import absolute
 
 URI = f"plugin://{storages.__name__}:MemoryFiles/place"

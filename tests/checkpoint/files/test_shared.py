@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from millrace.checkpoint.files import shared
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.files.shared import FirstWrite, NotSharedError, SharedFolder, first_write, offer
+from millrace.checkpoint import shared_folder
+from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.shared_folder import FirstWrite, NotSharedError, SharedFolder, first_write, offer
 
 TASK = """
 import sys
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.files.shared import first_write
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.shared_folder import first_write
 write = first_write(open_folder(sys.argv[1]), sys.argv[2])
 print(write.host, write.process, write.path, write.size, sep="\\n")
 """
@@ -23,7 +23,7 @@ print(write.host, write.process, write.path, write.size, sep="\\n")
 
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_done", {})
+    monkeypatch.setattr(shared_folder, "_done", {})
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_one_folder_is_fine(folder: Folder) -> None:
     driver = SharedFolder(folder)
     driver.check([here, None, there, here])
     driver.check([here, there])
-    assert folder.files() == [shared.TOKEN], "nothing is left of it"
+    assert folder.files() == [shared_folder.TOKEN], "nothing is left of it"
 
 
 def test_a_folder_without_the_token_is_refused_by_the_task(folder: Folder, elsewhere: Folder) -> None:
@@ -73,7 +73,7 @@ def test_the_token_of_another_job_is_not_enough(folder: Folder, elsewhere: Folde
 
 def test_what_the_driver_does_not_see_is_refused_by_the_driver(folder: Folder, elsewhere: Folder) -> None:
     token = offer(folder)
-    elsewhere.write(shared.TOKEN, [token.encode()])  # a copy, or a mount that does not write through
+    elsewhere.write(shared_folder.TOKEN, [token.encode()])  # a copy, or a mount that does not write through
     write = first_write(elsewhere, token)
     with pytest.raises(NotSharedError, match=r"driver is not the same directory on .*seen/.* is missing here"):
         SharedFolder(folder).check([write])
@@ -89,4 +89,4 @@ def test_what_is_cut_short_is_refused(folder: Folder) -> None:
 def test_a_process_remembers_some_jobs(folder: Folder) -> None:
     for _ in range(40):
         first_write(folder, offer(folder))
-    assert len(shared._done) == shared._JOBS
+    assert len(shared_folder._done) == shared_folder._JOBS

@@ -7,8 +7,8 @@ import zlib
 from pathlib import Path
 
 from millrace.checkpoint.directory import state_files
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.savepoints.metadata import (
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import (
     CHECKPOINT,
     CHECKSUM,
     METADATA,
@@ -17,9 +17,8 @@ from millrace.checkpoint.savepoints.metadata import (
     read_metadata,
     write_metadata,
 )
-from millrace.runtime.coordination.chains import TaskChain, TaskFiles
-from millrace.runtime.coordination.snapshot import JobSnapshot
-from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination.snapshot import JobSnapshot, TaskChain, TaskFiles
 
 
 def chain_of(*acks: tuple[int, int, int | None, int | None]) -> TaskChain:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checkpoint.stored_classes import Order, Plain
 
-from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.savepoints import state_files
-from millrace.checkpoint.savepoints.state_file import StateFile
-from millrace.checkpoint.savepoints.state_files import (
+from millrace.checkpoint import state_files
+from millrace.checkpoint.classes import EvolutionError
+from millrace.checkpoint.folder import CorruptFileError, Folder, MissingFileError, open_folder
+from millrace.checkpoint.metadata import StateFile
+from millrace.checkpoint.state_files import (
     check_states,
     iter_states,
     main_classes,
@@ -29,7 +29,6 @@ from millrace.checkpoint.savepoints.state_files import (
     read_states,
     write_states,
 )
-from millrace.checkpoint.values.evolution import EvolutionError
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import (
     ListStateDescriptor,
@@ -37,7 +36,7 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.exchange.keygroups import group_range, key_group
+from millrace.runtime.exchange.keys import group_range, key_group
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, KeyedStateBackend
 from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
@@ -284,9 +283,7 @@ def test_a_short_file_is_named(folder: Folder, tmp_path: Path) -> None:
 
 
 @given(place=st.integers(0), bit=st.integers(0, 7))
-def test_any_change_of_a_file_is_found(
-    tmp_path_factory: pytest.TempPathFactory, place: int, bit: int
-) -> None:
+def test_any_change_of_a_file_is_found(tmp_path_factory: pytest.TempPathFactory, place: int, bit: int) -> None:
     root = tmp_path_factory.mktemp("savepoint")
     folder = open_folder(str(root))
     file = one_file(folder)

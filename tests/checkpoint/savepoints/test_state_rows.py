@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.checkpoint.sameness import same
 from tests.checkpoint.stored_classes import Pair, Point
 
-from millrace.checkpoint.savepoints.state_rows import (
+from millrace.checkpoint.state_rows import (
     explode,
     explode_operator_state,
     groups_of,
@@ -21,7 +21,7 @@ from millrace.checkpoint.savepoints.state_rows import (
     of_key_groups,
 )
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
-from millrace.runtime.exchange.keygroups import key_group
+from millrace.runtime.exchange.keys import key_group
 from millrace.runtime.state.address import Scoped, key_of
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable

@@ -27,7 +27,7 @@ from tests.runtime.windows.windowing import (
     scripts,
 )
 
-from millrace.checkpoint.savepoints.window_forms import WindowFormError, check_windows, convert_windows
+from millrace.checkpoint.window_forms import WindowFormError, check_windows, convert_windows
 from millrace.common.time import Time
 from millrace.datastream.window import (
     CountTrigger,
@@ -39,15 +39,14 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from millrace.runtime.bases.ahead import event_time_of
+from millrace.runtime.bases.operator import event_time_of
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.restoring.saved import EarlierState
 from millrace.runtime.windows import aligned_window
-from millrace.runtime.windows.choice import window_operator
-from millrace.runtime.windows.description import describe_windows
-from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
+from millrace.runtime.windows.choice import describe_windows, window_operator
+from millrace.runtime.windows.slicing import CONTENTS, WindowStrategy
 from millrace.testing import Element, EndInput, OperatorHarness, ProcessingTime, Record, Step
-from millrace.testing.windows import window_spec
+from millrace.testing.operators import window_spec
 
 ms = Time.milliseconds
 
@@ -100,9 +99,7 @@ class Program:
 
     def _harness(self, now: int = 0) -> OperatorHarness:
         kind = window_operator(self.strategy, batch=False)
-        return OperatorHarness(
-            lambda: kind(self.strategy, self.function), key_selectors=[key_of], processing_time=now
-        )
+        return OperatorHarness(lambda: kind(self.strategy, self.function), key_selectors=[key_of], processing_time=now)
 
     def _play(self, harness: OperatorHarness, script: Sequence[Step]) -> list[Seen]:
         seen = []

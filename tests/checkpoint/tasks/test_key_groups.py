@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.tasks.key_groups import key_groups
-from millrace.runtime.exchange.keygroups import UnstableKeyError, key_group
+from millrace.checkpoint.sections import key_groups
+from millrace.runtime.exchange.keys import UnstableKeyError, key_group
 
 INTEGERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-300, 300), st.integers(0, 63).map(lambda n: 2**n))
 ANYTHING = st.one_of(INTEGERS, st.integers(), st.text(), st.floats(), st.booleans(), st.none(), st.binary())

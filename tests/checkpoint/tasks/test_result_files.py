@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from millrace.checkpoint.files.folder import Folder, open_folder
-from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError, TaskResults
-from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.task_storage import JobResults, ResultsLostError, TaskResults
+from millrace.runtime.coordination.checkpoints import AtOnce
 
 
 @pytest.fixture(params=["local", "remote"])

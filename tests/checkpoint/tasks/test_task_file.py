@@ -9,12 +9,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.files.stored_file import LocalFile
-from millrace.checkpoint.tasks.storage import FolderStorage
-from millrace.checkpoint.tasks.task_file import KEYED, REST, TaskFile, task_file
-from millrace.runtime.exchange.keygroups import key_group
-from millrace.runtime.versions import NO_PAST
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.task_file import KEYED_SECTIONS, REST, TaskFile, task_file
+from millrace.checkpoint.task_storage import FolderStorage
+from millrace.runtime.exchange.keys import key_group
+from millrace.runtime.storage import NO_PAST
 
 MAX = 128
 
@@ -31,8 +31,8 @@ def test_a_whole_state_is_divided_by_key_group(tmp_path: Path) -> None:
     wanted = range(32, 48)
     with LocalFile(str(path)) as stored:
         file = TaskFile(str(path), stored)
-        assert [section.first for section in file.sections if section.holds == KEYED] == sorted(
-            section.first for section in file.sections if section.holds == KEYED
+        assert [section.first for section in file.sections if section.holds == KEYED_SECTIONS] == sorted(
+            section.first for section in file.sections if section.holds == KEYED_SECTIONS
         )
         found: dict[int, str] = {}
         for section, (some, *_) in file.read(lambda section: section.may_hold(wanted)):

@@ -43,8 +43,8 @@ from tests.checkpoint.stored_classes import (
     Word,
 )
 
-from millrace.checkpoint.values.columns import check, decode, encode
-from millrace.checkpoint.values.pickles import encode_pickles
+from millrace.checkpoint.columns import check, decode, encode
+from millrace.checkpoint.pickles import encode_pickles
 from millrace.common.time import Instant
 from millrace.common.types import Row, RowKind, row_of
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow

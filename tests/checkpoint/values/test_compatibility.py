@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint.values.compatibility import adapter, compare_types, describe_type, type_text
+from millrace.checkpoint.compatibility import adapter, compare_types, describe_type, type_text
 from millrace.common.typeinfo import ExternalTypeInfo, LocalTimeTypeInfo, TypeInformation, Types
 from millrace.common.types import Row, RowKind
 

@@ -11,9 +11,8 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from millrace.checkpoint.values.classes import find_class
-from millrace.checkpoint.values.columns import check, check_keys, classes_of, decode, encode
-from millrace.checkpoint.values.evolution import EvolutionError
+from millrace.checkpoint.classes import EvolutionError, find_class
+from millrace.checkpoint.columns import check, check_keys, classes_of, decode, encode
 
 MODULE = "a_module_that_changes"
 HEAD = """
@@ -208,9 +207,7 @@ def test_upgrade_state_that_fails(program: Program, wrap: Wrap, unwrap: Wrap) ->
 
 @pytest.mark.parametrize(("wrap", "unwrap"), WRAPPED)
 @pytest.mark.parametrize(("before", "now"), [(0, 1), (2, 1), (2, 0)])
-def test_another_version_needs_upgrade_state(
-    program: Program, wrap: Wrap, unwrap: Wrap, before: int, now: int
-) -> None:
+def test_another_version_needs_upgrade_state(program: Program, wrap: Wrap, unwrap: Wrap, before: int, now: int) -> None:
     versions = {0: "", 1: "    state_version: ClassVar[int] = 1\n", 2: "    state_version: ClassVar[int] = 2\n"}
     saved = Saved([wrap(program(OLD + versions[before]).Order(1))])
     program(OLD + versions[now])
@@ -367,9 +364,7 @@ def test_functions_refer_to_classes_of_the_main_module_by_name(program: Program)
     assert saved.read({"__main__:Order": new})[0]() is new
 
 
-def test_a_class_of_the_main_module_is_found_on_the_driver(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_of_the_main_module_is_found_on_the_driver(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     cls = _of_main(program, OLD)
     saved = Saved([cls(1), {1}])
     monkeypatch.setattr(sys.modules["__main__"], "Order", cls, raising=False)

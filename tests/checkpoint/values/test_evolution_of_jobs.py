@@ -10,7 +10,7 @@ import pytest
 from tests.checkpoint import evolving
 from tests.checkpoint.jobs import SavedJob, collecting
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, Types
 from millrace.datastream import (
     CheckpointedFunction,

@@ -18,17 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.values.columns import INERT, decode, encode
-from millrace.checkpoint.values.inert import FROM_ARGS, InertError, inert_loads
-from millrace.checkpoint.values.pickled_object import PickledObject
-from millrace.checkpoint.values.pickles import encode_pickles
+from millrace.checkpoint.columns import INERT, decode, encode
+from millrace.checkpoint.inert import FROM_ARGS, InertError, PickledObject, inert_loads
+from millrace.checkpoint.pickles import encode_pickles
 from millrace.common.time import Instant
 from millrace.common.types import Row, RowKind
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
-from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.tables import ABSENT
+from millrace.runtime.storage import dumps
 
 
 @dataclass
@@ -201,7 +200,7 @@ def test_damaged_pickles_only_raise_inert_errors(noise: bytes, random: Any) -> N
 
 def test_every_instruction_that_honest_pickles_have_is_known() -> None:
     """Of the newest protocol; ``pickletools`` knows which there are. Those left out Millrace never writes."""
-    from millrace.checkpoint.values import inert
+    from millrace.checkpoint import inert
 
     known = inert._PUSH | inert._NOTHING | {*inert._CONSTANTS, *inert._FRESH, *inert._WIDTHS, *inert._STEPS}
     left_out = {code.name for code in pickletools.opcodes if code.proto >= 2} - known

@@ -6,14 +6,14 @@ import importlib.util
 
 import pytest
 
-from millrace.checkpoint.values.classes import find_class
-from millrace.checkpoint.values.inert import inert_loads
-from millrace.checkpoint.values.moved import _MODULES, present_module
-from millrace.checkpoint.values.pickles import _Reader
-from millrace.common.jobs.job_id import JobID
-from millrace.common.window.evictor import TimestampedValue
+from millrace.checkpoint.classes import find_class
+from millrace.checkpoint.inert import inert_loads
+from millrace.checkpoint.moved import _MODULES, present_module
+from millrace.checkpoint.pickles import _Reader
+from millrace.common.jobs import JobID
+from millrace.common.window.evictors import TimestampedValue
 from millrace.common.window.windows import TimeWindow
-from millrace.runtime.context.context import OperatorRuntimeContext
+from millrace.runtime.bases.runtime_context import OperatorRuntimeContext
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.state.tables import ABSENT
 

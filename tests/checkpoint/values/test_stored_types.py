@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.checkpoint.stored_classes import Colour, Order, Pair
 
-from millrace.checkpoint.values.columns import encode
-from millrace.checkpoint.values.compatibility import describe_type
-from millrace.checkpoint.values.stored_types import compare_stored
+from millrace.checkpoint.columns import encode
+from millrace.checkpoint.compare import compare_stored
+from millrace.checkpoint.compatibility import describe_type
 from millrace.common.time import Instant
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.types import Row

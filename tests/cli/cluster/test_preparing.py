@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cli.cluster.preparing import Wanted, wanted
-from millrace.cluster.standalone.hosts import Host, MasterLine
-from millrace.cluster.standalone.layout import Hosts
+from millrace.cli.cluster.lifecycle import Wanted, wanted
+from millrace.cluster.processes.spark_layout import Host, Hosts, MasterLine
 
 HERE = Host("localhost")
 
@@ -56,9 +55,7 @@ def test_a_master_in_the_files_counts_less_than_a_number_of_workers(conf: Path) 
 
 
 @pytest.mark.parametrize("ours", [False, True])
-def test_workers_of_somebody_elses_folder_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: bool
-) -> None:
+def test_workers_of_somebody_elses_folder_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
     for variable in ("FLINK_CONF_DIR", "MILLRACE_CONF_DIR"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "conf").mkdir()

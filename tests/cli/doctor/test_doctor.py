@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from millrace.cli.doctor import clusters, command, installation, machine
-from millrace.cli.doctor.finding import Finding, Verdict, bad, good, note
+from millrace.cli import doctor_checks, setup_verbs
+from millrace.cli.doctor_findings import Finding, Verdict, bad, good, note
 from millrace.cli.main import main
 
 
@@ -38,7 +38,7 @@ def test_on_this_machine() -> None:
 
 def test_problems_are_counted_and_their_cures_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [good("A", "a"), note("B", "b", "do b"), bad("C", "c", "do c")]
-    monkeypatch.setattr(command, "findings", lambda: iter(found))
+    monkeypatch.setattr(setup_verbs, "findings", lambda: iter(found))
     result = CliRunner().invoke(main, ["doctor"])
     assert result.exit_code == 1
     assert result.output.splitlines() == [
@@ -53,7 +53,7 @@ def test_problems_are_counted_and_their_cures_shown(monkeypatch: pytest.MonkeyPa
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = only(installation.java())
+    found = only(doctor_checks.java())
     assert found.verdict is Verdict.BAD and "apt-get install openjdk-17" in found.cure
 
 
@@ -73,20 +73,20 @@ def test_another_python_for_workers(
         other.write_text(f"#!/bin/sh\n{program}\n")
         other.chmod(0o755)
     monkeypatch.setenv("PYSPARK_PYTHON", str(other))
-    found = list(installation.python())[1]
+    found = list(doctor_checks.python())[1]
     assert found.verdict is Verdict.BAD and told in found.text
     assert found.cure == f"export PYSPARK_PYTHON={sys.executable}"
 
 
 def test_the_same_python_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    assert [each.verdict for each in installation.python()] == [Verdict.GOOD, Verdict.GOOD]
+    assert [each.verdict for each in doctor_checks.python()] == [Verdict.GOOD, Verdict.GOOD]
 
 
 def test_the_placeholder_of_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
     there = [SimpleNamespace(metadata={"Name": name}) for name in ("pandas", "millrace")]
     monkeypatch.setattr(metadata, "distributions", lambda: there)
-    found = list(installation.distribution())[-1]
+    found = list(doctor_checks.distribution())[-1]
     assert found.verdict is Verdict.NOTE and "placeholder" in found.text
     assert found.cure.startswith("pip uninstall millrace;")
 
@@ -101,7 +101,7 @@ def test_packages_and_extras(monkeypatch: pytest.MonkeyPatch) -> None:
         "tzdata; sys_platform == 'beos'",
     ]
     monkeypatch.setattr(metadata, "requires", lambda name: needs)
-    core, there, missing = installation.packages()
+    core, there, missing = doctor_checks.packages()
     version = metadata.version("click")
     assert (core.verdict, core.text) == (Verdict.BAD, f"click {version} is not >=99; no-such-package is missing")
     assert (there.verdict, there.text) == (Verdict.GOOD, "sql")
@@ -110,15 +110,15 @@ def test_packages_and_extras(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_packages_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "requires", lambda name: ["click>=8"])
-    found = only(installation.packages())
+    found = only(doctor_checks.packages())
     assert (found.verdict, found.text) == (Verdict.GOOD, f"click {metadata.version('click')}")
-    assert installation._problem(Requirement("click>=8")) == ""
+    assert doctor_checks._problem(Requirement("click>=8")) == ""
 
 
 def test_little_memory_and_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_memory", lambda: 1 << 30)
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 20))
-    assert [each.verdict for each in machine.resources()] == [Verdict.NOTE, Verdict.NOTE]
+    monkeypatch.setattr(doctor_checks, "_memory", lambda: 1 << 30)
+    monkeypatch.setattr(doctor_checks.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 20))
+    assert [each.verdict for each in doctor_checks.resources()] == [Verdict.NOTE, Verdict.NOTE]
 
 
 def test_a_run_folder_that_others_can_write_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_run_folder_that_others_can_write_to(monkeypatch: pytest.MonkeyPatch, 
     folder.mkdir()
     os.chmod(folder, 0o777)
     monkeypatch.setenv("MILLRACE_RUN_DIR", str(folder))
-    found = only(machine.folders())
+    found = only(doctor_checks.folders())
     assert found.verdict is Verdict.BAD and "MILLRACE_RUN_DIR" in found.cure
 
 
@@ -136,25 +136,25 @@ def test_a_name_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "gethostbyname", unknown)
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
-    found = only(machine.names())
+    found = only(doctor_checks.names())
     assert found.verdict is Verdict.BAD and "SPARK_LOCAL_IP=127.0.0.1" in found.cure
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    assert only(machine.names()).verdict is Verdict.GOOD
+    assert only(doctor_checks.names()).verdict is Verdict.GOOD
 
 
 def test_sockets_that_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(self: socket.socket, address: Any) -> None:
         raise PermissionError("no")
 
-    assert only(machine.ports()).verdict is Verdict.GOOD
-    monkeypatch.setattr(machine.socket, "socket", type("Refused", (socket.socket,), {"bind": refused}))
-    assert only(machine.ports()).verdict is Verdict.BAD
+    assert only(doctor_checks.ports()).verdict is Verdict.GOOD
+    monkeypatch.setattr(doctor_checks.socket, "socket", type("Refused", (socket.socket,), {"bind": refused}))
+    assert only(doctor_checks.ports()).verdict is Verdict.BAD
 
 
 def configured(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> list[Finding]:
     (folder / "flink-conf.yaml").write_text(text)
     monkeypatch.setenv("MILLRACE_CONF_DIR", str(folder))
-    return list(clusters.configuration())
+    return list(doctor_checks.configuration())
 
 
 def test_a_key_that_nothing_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

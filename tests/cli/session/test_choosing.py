@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cli.options import ProgramOptions
-from millrace.cli.session import choosing
-from millrace.cli.targets import Target
-from millrace.cluster.places import descriptions, run_folder
-from millrace.cluster.places.run_folder import SESSION, Entry, this_process
-from millrace.cluster.places.session_facts import (
-    SessionFacts,
-    facts_of,
-    read_facts,
-    spark_part,
-    versions,
-    why_not,
-    write_facts,
-)
+from millrace.cli.cluster import submitting
+from millrace.cli.options import ProgramOptions, Target
+from millrace.cluster import run_folder
+from millrace.cluster import run_folder as descriptions
+from millrace.cluster.job_folder import SessionFacts, facts_of, read_facts, spark_part, versions, why_not, write_facts
+from millrace.cluster.run_folder import SESSION, Entry, this_process
 
 HERE = {"Python": "3.11 in /venv", "pyspark": "4.3.0"}
 FACTS = SessionFacts(HERE, {"spark.driver.memory": "2g"}, 60.0, 0)
@@ -88,7 +80,7 @@ def program(**options: object) -> ProgramOptions:
 
 
 def test_a_program_without_wishes_runs_on_it(session: str) -> None:
-    found = choosing.session_for(program(), Target())
+    found = submitting.session_for(program(), Target())
     assert found is not None and found.folder == session
     assert read_facts(session).began == 7
 
@@ -106,22 +98,20 @@ def test_a_program_without_wishes_runs_on_it(session: str) -> None:
 def test_one_that_asks_for_a_spark_of_its_own_does_not(
     session: str, options: dict[str, object], target: Target, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert choosing.session_for(program(**options), target) is None
+    assert submitting.session_for(program(**options), target) is None
     assert capsys.readouterr().err == ""
 
 
-def test_a_line_says_why_not(
-    session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_says_why_not(session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     wishes = program(properties=(("spark.sql.shuffle.partitions", "3"),))
-    assert choosing.session_for(wishes, Target()) is None
+    assert submitting.session_for(wishes, Target()) is None
     assert capsys.readouterr().err == "not on the session: it has other settings: spark.sql.shuffle.partitions\n"
     monkeypatch.setattr(descriptions, "describe_engine", lambda _: None)
-    assert choosing.session_for(program(), Target()) is None
+    assert submitting.session_for(program(), Target()) is None
     assert capsys.readouterr().err == "not on the session: its Spark is not there\n"
 
 
 def test_where_none_runs_nothing_is_said(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     run_folder.withdraw(session)
-    assert choosing.session_for(program(), Target()) is None
+    assert submitting.session_for(program(), Target()) is None
     assert capsys.readouterr().err == ""

@@ -11,10 +11,9 @@ from tests.cluster.sql.fake_job import FakeJob
 from tests.cluster.sql.shop import SHOP
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.console import Console
-from millrace.cli.sql.embedded import Embedded
-from millrace.cluster.sql.jobs import SqlJobs
-from millrace.cluster.sql.session import SqlSession
+from millrace.cli.sql.executor import Embedded
+from millrace.cli.sql.results import Console
+from millrace.cluster.gateway.sql_session import SqlJobs, SqlSession
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field

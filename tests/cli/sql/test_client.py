@@ -9,9 +9,9 @@ import pytest
 from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.commands import QuitError
-from millrace.cli.sql.console import Console
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cli.sql.executor import QuitError
+from millrace.cli.sql.results import Console
+from millrace.common.jobs import JobStatus
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.nodes import Field

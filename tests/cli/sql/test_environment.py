@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from millrace.cli.main import main
 from millrace.cli.sql.environment import EnvironmentFileError, environment_script
 from millrace.table.sql import statements as s
-from millrace.table.sql.parser import parse_script
+from millrace.table.sql.grammar.parser import parse_script
 
 # An example of a book: a sink of CSV and a function in Python.
 PURE_SQL = """

@@ -12,10 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from millrace.cli.sql import arrow_stream
-from millrace.cli.sql.arrow_stream import ROWS
+from millrace.cli.sql import formats
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.formats import formatted
+from millrace.cli.sql.formats import ROWS, formatted
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
@@ -59,7 +58,12 @@ def test_csv() -> None:
 def test_json() -> None:
     first, second = map(json.loads, formatted(result([]), "json", "UTC", streaming=False))
     assert first == {
-        "n": 1, "text": 'a "b", c\nd', "d": "1.50", "at": "2026-01-02 03:04:05.000", "x": 0.5, "list": [1, None],
+        "n": 1,
+        "text": 'a "b", c\nd',
+        "d": "1.50",
+        "at": "2026-01-02 03:04:05.000",
+        "x": 0.5,
+        "list": [1, None],
         "r": {"a": 7, "b": "2026-01-02"},
     }
     assert second == dict.fromkeys(names for names in first)
@@ -67,9 +71,9 @@ def test_json() -> None:
 
 @pytest.mark.parametrize("rows", [ROWS, 1])
 def test_arrow(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(arrow_stream, "ROWS", rows)
+    monkeypatch.setattr(formats, "ROWS", rows)
     closed: list[bool] = []
-    parts = list(arrow_stream.arrow_parts(result(closed), "UTC", streaming=True))
+    parts = list(formats.arrow_parts(result(closed), "UTC", streaming=True))
     assert len(parts) == (1 if rows == ROWS else 3)
     table = pa.ipc.open_stream(b"".join(parts)).read_all()
     assert table.schema.names == ["op", "n", "text", "d", "at", "x", "list", "r"]
@@ -80,7 +84,7 @@ def test_arrow(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 
 
 def test_arrow_without_rows() -> None:
-    (whole,) = arrow_stream.arrow_parts(TableResult(COLUMNS, iter(())), "UTC", streaming=False)
+    (whole,) = formats.arrow_parts(TableResult(COLUMNS, iter(())), "UTC", streaming=False)
     assert pa.ipc.open_stream(whole).read_all().num_rows == 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.cli.sql.pages import Pages
+from millrace.cli.sql.screen import Pages
 
 ROWS = list(range(10))
 

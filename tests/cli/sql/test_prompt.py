@@ -17,10 +17,9 @@ from prompt_toolkit.output import DummyOutput
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.prompt import SqlCompleter, interact, is_whole, prompt_session
-from millrace.cluster.sql.completion import Completions
-from millrace.cluster.sql.jobs import SqlJob
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cluster.gateway.sql_completion import Completions
+from millrace.cluster.gateway.sql_session import SqlJob
+from millrace.common.jobs import CompletableFuture, JobStatus
 
 QUIT = "quit\r"
 

@@ -15,14 +15,13 @@ from tests.cluster.sql_client.conftest import URL, session, transport
 
 from millrace.cli.main import main
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.console import Console
-from millrace.cli.sql.embedded import Embedded
+from millrace.cli.sql.executor import Embedded
 from millrace.cli.sql.remote import Remote
+from millrace.cli.sql.results import Console
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.sql.jobs import SqlJobs
-from millrace.cluster.sql.session import SqlSession
-from millrace.cluster.sql_client.session import RemoteSession
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cluster.gateway.sql_session import SqlJobs, SqlSession
+from millrace.cluster.sql_client import RemoteSession
+from millrace.common.jobs import JobStatus
 from millrace.common.types import Row, RowKind
 
 __all__ = ["engine", "gateway", "session", "transport"]

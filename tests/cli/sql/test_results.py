@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from millrace.cli.sql.results import streamed, whole
-from millrace.cli.sql.settings import ClientSettings
+from millrace.cli.sql.results import ClientSettings, streamed, whole
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.nodes import Field

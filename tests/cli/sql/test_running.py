@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from millrace.cli.sql.running import Worker
-from millrace.table.values.problems import problem
+from millrace.cli.sql.executor import Worker
+from millrace.table.values.program_errors import problem
 
 
 def test_results_and_errors_come_back() -> None:

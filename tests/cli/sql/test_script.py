@@ -10,8 +10,8 @@ import pytest
 from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.script import Script, run_scripts
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cli.sql.start import Script, run_scripts
+from millrace.common.jobs import JobStatus
 from millrace.runtime.failure import Failure, JobFailedError
 
 INSERT = "INSERT INTO t VALUES (1);"

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.savepoints.metadata import (
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import (
     CHECKPOINT,
     METADATA,
     SAVEPOINT,
     Metadata,
     SavedOperator,
+    StateFile,
     write_metadata,
 )
-from millrace.checkpoint.savepoints.state_file import StateFile
 from millrace.cli.main import main
 
 

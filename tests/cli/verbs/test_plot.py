@@ -9,11 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.cluster.documents import NOW, id_of, job
 
+from millrace.cli import job_lookup
 from millrace.cli.main import main
-from millrace.cli.verbs import finding
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.remote.elsewhere import UnknownJobError
+from millrace.cluster.control import UnknownJobError
+from millrace.cluster.documents import EpochDocument, JobDocument
 
 JOB = id_of("orders")
 EPOCHS = tuple(EpochDocument(each, NOW + each * 100, 90, 5, None) for each in range(3))
@@ -31,7 +30,7 @@ class Jobs:
 
 
 def plot(monkeypatch: pytest.MonkeyPatch, jobs: Any, *words: str) -> Result:
-    monkeypatch.setattr(finding, "jobs_at", lambda *_: jobs)
+    monkeypatch.setattr(job_lookup, "jobs_at", lambda *_: jobs)
     return CliRunner().invoke(main, ["plot", *words])
 
 

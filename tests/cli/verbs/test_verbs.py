@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from millrace.cli import job_lookup
+from millrace.cli.command_line import OF_VERBS
+from millrace.cli.job_verbs import heading, line
 from millrace.cli.main import main
-from millrace.cli.texts.refused import OF_VERBS
-from millrace.cli.verbs import finding
-from millrace.cli.verbs.list import heading, line
-from millrace.cluster.places import run_folder
-from millrace.cluster.places.run_folder import CLUSTER, FOREGROUND, Entry, Found, this_process
-from millrace.cluster.remote.elsewhere import ElsewhereError, JobLine
+from millrace.cluster import run_folder
+from millrace.cluster.control import ElsewhereError, JobLine
+from millrace.cluster.run_folder import CLUSTER, FOREGROUND, Entry, Found, this_process
 
 ID = "5e20cb6b0f357591171dfcca2eea09de"
 HINT = "\n\nUse the help option (-h or --help) to get help on the command.\n"
@@ -62,7 +62,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    monkeypatch.setattr(finding, "jobs_at", lambda *_: made)
+    monkeypatch.setattr(job_lookup, "jobs_at", lambda *_: made)
     return made
 
 
@@ -226,8 +226,10 @@ def test_what_the_verbs_do_and_say(fake: Fake, words: tuple[str, ...], asked: li
             ("savepoint", ID, "-dispos", "/sp"),
             "Unrecognized option: -dispos (is --dispose meant? -d takes its value behind a space)",
         ),
-        (("stop", "-t", "kubernetes-session", ID), "-t kubernetes-session: nearest: --master k8s://HOST:PORT with -D "
-         "spark.kubernetes..."),
+        (
+            ("stop", "-t", "kubernetes-session", ID),
+            "-t kubernetes-session: nearest: --master k8s://HOST:PORT with -D spark.kubernetes...",
+        ),
         *(
             (
                 (verb, "xyz"),
@@ -302,7 +304,7 @@ def test_failures_are_told_on_standard_error(fake: Fake, words: tuple[str, ...],
 
 def test_nothing_runs() -> None:
     with pytest.raises(ElsewhereError, match="nothing runs: no cluster"):
-        finding.jobs_at(None)
+        job_lookup.jobs_at(None)
 
 
 def test_several_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -311,16 +313,16 @@ def test_several_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     cluster = Entry(CLUSTER, this_process(), "http://localhost:8081")
     found = [Found("/run/run-1", entry), Found("/run/cluster", cluster)]
     having = {"/run/run-1": Fake(job("a", "RUNNING")), "/run/cluster": Fake()}
-    monkeypatch.setattr(finding, "_found", lambda: found)
-    monkeypatch.setattr(finding, "jobs_of", lambda each: having[each.folder])
+    monkeypatch.setattr(job_lookup, "_found", lambda: found)
+    monkeypatch.setattr(job_lookup, "jobs_of", lambda each: having[each.folder])
     listed = r"several run, say which one:\n  -m run-1  process \d+ \(job.py\)\n  -m localhost:8081  http"
     with pytest.raises(ElsewhereError, match=listed):
-        finding.jobs_at(None)
-    assert finding.jobs_at(None, (), ID) is having["/run/run-1"]
-    assert finding.jobs_at("127.0.0.1:8081") is having["/run/cluster"]
-    assert finding.jobs_at("run-1") is having["/run/run-1"]
-    assert finding.jobs_at(None, ("rest.port=8081",)) is having["/run/cluster"]
-    other: Any = finding.jobs_at("elsewhere:8081")
+        job_lookup.jobs_at(None)
+    assert job_lookup.jobs_at(None, (), ID) is having["/run/run-1"]
+    assert job_lookup.jobs_at("127.0.0.1:8081") is having["/run/cluster"]
+    assert job_lookup.jobs_at("run-1") is having["/run/run-1"]
+    assert job_lookup.jobs_at(None, ("rest.port=8081",)) is having["/run/cluster"]
+    other: Any = job_lookup.jobs_at("elsewhere:8081")
     assert other.url == "http://elsewhere:8081"
 
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 from tests.cluster.documents import job
 
+from millrace.cli import job_lookup
 from millrace.cli.main import main
-from millrace.cli.verbs import finding, waiting
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.remote.elsewhere import ElsewhereError
+from millrace.cluster.control import ElsewhereError
+from millrace.cluster.documents import JobDocument
 
 ID = "5e20cb6b0f357591171dfcca2eea09de"
 LINE = "epoch 7 runs for 12 s: map (1/2), task 0 of stage 1, has been at a piece of 1 element for 3.0 s"
@@ -48,8 +48,8 @@ class Slow:
 @pytest.mark.parametrize("words", [("stop", ID), ("savepoint", ID), ("cancel", "-s", "/sp", ID)])
 def test_a_command_that_waits_says_what_the_job_is_at(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow()
-    monkeypatch.setattr(finding, "jobs_at", lambda *_: slow)
-    monkeypatch.setattr(waiting, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(job_lookup, "jobs_at", lambda *_: slow)
+    monkeypatch.setattr(job_lookup, "EVERY_SECONDS", 0.01)
     result = CliRunner().invoke(main, list(words))
     assert result.exit_code == 0
     assert "file:/sp/1" in result.stdout

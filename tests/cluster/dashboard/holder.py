@@ -10,10 +10,15 @@ from typing import Any
 
 from tests.cluster.dashboard import stories
 
-from millrace.cluster.documents.cluster import LogDocument, ProgramDocument, TaskManagerDocument
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
-from millrace.cluster.holder import Launch, LaunchError
+from millrace.cluster.control import Launch, LaunchError
+from millrace.cluster.documents import (
+    FrameDocument,
+    JobDocument,
+    LogDocument,
+    ProgramDocument,
+    TaskManagerDocument,
+    ThreadDocument,
+)
 
 GIB = 1 << 30
 LOGS = {"orders.out": "counted de: 17\ncounted fr: 3\n" * 40, "orders.log": "INFO epoch 7 completed\n" * 100}

@@ -22,7 +22,7 @@ from tests.cluster.dashboard.gateway import Gateway
 from tests.cluster.dashboard.holder import Programs, StoryHolder
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 DEADLINE = 60.0
 

@@ -9,18 +9,19 @@ from typing import Any
 
 from tests.cluster.documents import id_of, job, metrics, vertex
 
-from millrace.cluster.documents.checkpoints import (
+from millrace.cluster.documents import (
+    AccumulatorDocument,
     CheckpointConfigDocument,
     CheckpointDocument,
     CheckpointsDocument,
+    EpochDocument,
+    ExceptionDocument,
+    HeavyKey,
+    JobDocument,
     RestoredDocument,
     TaskCheckpointDocument,
+    VertexDocument,
 )
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.exceptions import ExceptionDocument
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.numbers import AccumulatorDocument
-from millrace.cluster.documents.vertices import HeavyKey, VertexDocument
 
 HOUR = 3_600_000
 STACK = """Traceback (most recent call last):

@@ -6,7 +6,7 @@ import gzip
 import re
 from pathlib import Path
 
-from millrace.cluster.rest.web.settings import PAGES
+from millrace.cluster.rest.settings import PAGES
 
 LIMIT = 90_000
 """bytes, each file compressed as it travels"""

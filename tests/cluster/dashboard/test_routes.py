@@ -11,7 +11,7 @@ from tests.cluster.rest.client import Client
 
 from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 
 def client(**settings: Any) -> Client:

@@ -14,12 +14,12 @@ from tests.cluster.dashboard.holder import StoryHolder
 from tests.cluster.dashboard.serve import served, wait_for
 from tests.cluster.gateway.local_jobs import run_here
 
-from millrace.cli.hooks import hooks
-from millrace.cli.settings import RunSettings
-from millrace.cluster.gateway.app import make_gateway_app
+from millrace.cli.program import RunSettings
+from millrace.cli.program_jobs import hooks
 from millrace.cluster.gateway.gateway import Gateway
+from millrace.cluster.gateway.routes import make_gateway_app
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 __all__ = ["browser"]
 NUMBERS = "CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "

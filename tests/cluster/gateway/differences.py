@@ -12,13 +12,12 @@ from tests.flink.rest.compare import compare
 from tests.flink.rest.differences import Difference
 from tests.flink.rest.world import World
 
-from millrace.cli.hooks import hooks
-from millrace.cli.settings import RunSettings
-from millrace.cluster.gateway.app import make_gateway_app
+from millrace.cli.program import RunSettings
+from millrace.cli.program_jobs import hooks
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.rest.options import Binding
+from millrace.cluster.gateway.routes import make_gateway_app
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 
 SECONDS = 30
 

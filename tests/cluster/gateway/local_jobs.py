@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import CompletableFuture, JobStatus
 from millrace.relational.rows import Rows, concat
-from millrace.runtime.context.context import now_millis
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.clocks import now_millis
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.jobs import submit as submitting
 from millrace.spark.jobs.client import JobCancelledError, LocalJobClient
 from millrace.spark.jobs.listeners import JobStarted, get_listener

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError
+from millrace.cluster.gateway.operations import GatewayError, NoSuchSessionError
 
 DEADLINE = 30.0
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from tests.cluster.rest.client import Client
 
-from millrace.cluster.gateway.app import make_gateway_app
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.gateway.routes import make_gateway_app
+from millrace.cluster.rest.settings import RestSettings
 
 PAGE = Path(__file__).parents[3] / "docs" / "guide" / "sql-gateway.md"
 _EXAMPLE = re.compile(r"```bash\ncurl -s (?P<request>.*?)\n```\n\n```json\n(?P<answer>.*?)\n```", re.DOTALL)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from millrace.cluster.gateway.pages import LAST, MOST_ROWS, Page, Pages
-from millrace.cluster.gateway.problems import GatewayError
+from millrace.cluster.gateway.operations import LAST, MOST_ROWS, GatewayError, Page, Pages
 from millrace.common.types import Row
 from millrace.relational.nodes import Field
 from millrace.relational.rows import Rows

@@ -9,9 +9,9 @@ import pytest
 from tests.cluster.gateway.conftest import FakeEngine
 from tests.cluster.rest.client import Client
 
-from millrace.cluster.gateway.app import make_gateway_app
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.gateway.routes import make_gateway_app
+from millrace.cluster.rest.settings import RestSettings
 
 DEADLINE = 30.0
 UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef"

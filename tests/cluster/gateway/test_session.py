@@ -12,13 +12,18 @@ import pytest
 from tests.cluster.gateway.conftest import FakeEngine
 
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.gateway.operations import Operation, OperationStatus
-from millrace.cluster.gateway.problems import GatewayError, NoSuchOperationError, NoSuchSessionError
+from millrace.cluster.gateway.operations import (
+    GatewayError,
+    NoSuchOperationError,
+    NoSuchSessionError,
+    Operation,
+    OperationStatus,
+)
 from millrace.cluster.gateway.session import MOST_OPERATIONS, GatewaySession
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.common.types import Row
 from millrace.table.result_kind import ResultKind
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.text import SqlError
 
 DEADLINE = 30.0
 TABLES = ("CREATE TABLE t (n INT, s STRING) WITH ('connector' = 'datagen')",

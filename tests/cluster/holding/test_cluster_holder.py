@@ -11,14 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from millrace.cluster.documents.cluster import TaskManagerDocument
-from millrace.cluster.holding import cluster_holder
-from millrace.cluster.holding.cluster_holder import ClusterHolder
-from millrace.cluster.places import job_folder, sockets
-from millrace.cluster.places.descriptions import describe_engine
-from millrace.cluster.places.run_folder import read_entry
-from millrace.cluster.standalone.records import read_record
-from millrace.cluster.wire.asking import NotThereError, RefusedError, SilentError
+from millrace.cluster import job_folder, rpc
+from millrace.cluster.documents import TaskManagerDocument
+from millrace.cluster.processes import server
+from millrace.cluster.processes.server import ClusterHolder
+from millrace.cluster.processes.spark_daemons import read_record
+from millrace.cluster.rpc import NotThereError, RefusedError, SilentError
+from millrace.cluster.run_folder import describe_engine, read_entry
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def test_an_engine_that_fails_says_so(holder: ClusterHolder, monkeypatch: pytest
     def refuse(*_: object) -> None:
         raise RefusedError("Py4JException", "Method getProcessCpuLoad([]) does not exist")
 
-    monkeypatch.setattr(cluster_holder, "ask", refuse)
+    monkeypatch.setattr(server, "ask", refuse)
     with pytest.raises(RefusedError, match="getProcessCpuLoad"):
         holder.task_managers()
     assert not issubclass(RefusedError, NotThereError)
@@ -56,7 +55,7 @@ def test_an_engine_that_is_too_busy_has_those_that_it_had(
             return told.pop()
         raise SilentError("the engine has not answered 'task_managers' for 5 s")
 
-    monkeypatch.setattr(cluster_holder, "ask", answer)
+    monkeypatch.setattr(server, "ask", answer)
     assert [list(holder.task_managers()) for _ in range(3)] == [[manager("1")]] * 3
 
 
@@ -64,9 +63,9 @@ def test_an_engine_that_has_never_answered_is_an_error(tmp_path: Path, monkeypat
     """It listens, and says nothing."""
     folder = tmp_path / "c"
     job_folder.make_folders(str(folder))
-    monkeypatch.setattr(cluster_holder, "ENGINE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "ENGINE_SECONDS", 0.05)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as engine:
-        engine.bind(sockets.socket_path(str(folder), sockets.ENGINE))
+        engine.bind(rpc.socket_path(str(folder), rpc.ENGINE))
         engine.listen()
         with pytest.raises(SilentError, match=r"the engine has not answered 'task_managers' for 0.05 s"):
             ClusterHolder(str(folder), {}).task_managers()

@@ -9,10 +9,9 @@ import pytest
 from tests.cluster.documents import id_of, job
 from tests.cluster.processes.running import wait_for
 
-from millrace.cluster.history.archives import list_archives
-from millrace.cluster.holding import keeping
-from millrace.cluster.holding.keeping import Keeper
-from millrace.cluster.places import job_folder
+from millrace.cluster import job_folder, retention
+from millrace.cluster.history import list_archives
+from millrace.cluster.retention import ArchiveWriter
 
 
 @pytest.fixture
@@ -30,23 +29,23 @@ def ended(cluster: str, name: str) -> str:
 
 def test_each_is_written_once(cluster: str, tmp_path: Path) -> None:
     there = tmp_path / "archives"
-    one, keeper = ended(cluster, "one"), Keeper(cluster, str(there))
+    one, keeper = ended(cluster, "one"), ArchiveWriter(cluster, str(there))
     keeper.look()
     assert {each.id for each in list_archives(str(there))} == {one}
     os.unlink(there / f"{one}.json")  # a history server has deleted it: it does not come back
     other = ended(cluster, "other")
-    Keeper(cluster, str(there)).look()
+    ArchiveWriter(cluster, str(there)).look()
     assert {each.id for each in list_archives(str(there))} == {other}
 
 
 def test_a_place_that_is_not_there_is_tried_again(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(keeping, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(keeping, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(retention, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(retention, "PATIENCE_SECONDS", 0.01)
     there = tmp_path / "archives"
     there.touch()  # a file, where a folder should be
-    id, keeper = ended(cluster, "one"), Keeper(cluster, str(there))
+    id, keeper = ended(cluster, "one"), ArchiveWriter(cluster, str(there))
     keeper.start()
     try:
         wait_for(lambda: caplog.messages, "the warning")

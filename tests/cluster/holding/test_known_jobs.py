@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from tests.cluster.processes.running import Small, wait_for
 
+from millrace.cluster import job_folder
 from millrace.cluster.control import JobOverError
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.holding.cluster_holder import ClusterHolder
-from millrace.cluster.holding.other_controls import NotRunningError
-from millrace.cluster.places import job_folder
-from millrace.cluster.places.run_folder import CLUSTER, Entry, register, this_process
-from millrace.spark import recovery_file
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.processes.server import ClusterHolder, NotRunningError
+from millrace.cluster.run_folder import CLUSTER, Entry, register, this_process
+from millrace.spark import job_records
 
 
 def document(id: str, state: str, started: int = 1000, ended: int = -1) -> JobDocument:
@@ -93,12 +92,12 @@ def test_a_job_whose_process_died_after_its_end_has_ended_so(small: Small) -> No
     program = os.path.join(small.folder, "jobs", id)
     wait_for(lambda: "waiting" in small.output(id), "the program waits")
     job_folder.write_documents(program, [document(id, "RUNNING")])
-    recovery_file.use(os.path.join(program, "work", "jobs"))
+    job_records.use(os.path.join(program, "work", "jobs"))
     try:
-        recovery_file.begin_job(id, {})
-        recovery_file.record_end(id, "FINISHED")
+        job_records.begin_job(id, {})
+        job_records.record_end(id, "FINISHED")
     finally:
-        recovery_file.use(None)
+        job_records.use(None)
     os.kill(pid, signal.SIGKILL)
     small.outcome(id)
     assert [job.state for job in ClusterHolder(small.folder, {}).jobs()] == ["FINISHED"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from millrace.cluster.holding.cluster_holder import ClusterHolder
-from millrace.cluster.holding.logs import with_older
-from millrace.cluster.places import job_folder
+from millrace.cluster import job_folder
+from millrace.cluster.job_holders import with_older
+from millrace.cluster.processes.server import ClusterHolder
 
 
 def test_older_files_are_listed_and_read(tmp_path: Path) -> None:

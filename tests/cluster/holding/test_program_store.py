@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.holder import Launch, LaunchError, NoEntryError
-from millrace.cluster.holding.program_store import PYTHON_DRIVER, ClusterPrograms
-from millrace.cluster.places import job_folder
+from millrace.cluster import job_folder
+from millrace.cluster.control import Launch, LaunchError, NoEntryError
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.program_store import PYTHON_DRIVER, ClusterPrograms
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_savepoint_that_is_not_there_is_refused(programs: ClusterPrograms, tmp
 
 
 def test_a_savepoint_elsewhere_is_the_jobs_to_find(programs: ClusterPrograms, tmp_path: Path) -> None:
-    from millrace.cluster.holding.program_store import check_savepoint
+    from millrace.cluster.program_store import check_savepoint
 
     for path in (None, "s3://bucket/savepoint", "hdfs://name:1/savepoint", str(tmp_path), f"file://{tmp_path}"):
         check_savepoint(path)

@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cluster.documents import NOW, id_of, job, metrics, vertex
 
-from millrace.cluster.documents.checkpoints import CheckpointDocument, CheckpointsDocument
-from millrace.cluster.documents.codec import decode, encode
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.exceptions import ExceptionDocument
-from millrace.cluster.documents.vertices import HeavyKey
-from millrace.cluster.insights.finding import Finding
+from millrace.cluster.documents import (
+    CheckpointDocument,
+    CheckpointsDocument,
+    EpochDocument,
+    ExceptionDocument,
+    HeavyKey,
+)
+from millrace.cluster.durable_files import decode, encode
+from millrace.cluster.insights.readings import Finding
 from millrace.cluster.insights.rules import SEVERITIES, insights
 
 share = st.none() | st.floats(0, 1)

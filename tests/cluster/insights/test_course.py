@@ -5,19 +5,17 @@ from __future__ import annotations
 import pytest
 from tests.cluster.documents import NOW, id_of, job, metrics, vertex
 
-from millrace.cluster.documents.checkpoints import (
+from millrace.cluster.documents import (
     CheckpointConfigDocument,
     CheckpointDocument,
     CheckpointsDocument,
+    EpochDocument,
+    ExceptionDocument,
     TaskCheckpointDocument,
 )
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.exceptions import ExceptionDocument
-from millrace.cluster.insights.checkpoints import checkpoints
-from millrace.cluster.insights.epochs import overhead
-from millrace.cluster.insights.restarts import failures
+from millrace.cluster.insights.checkpoint_rules import checkpoints, failures, overhead
 from millrace.cluster.insights.rules import SEVERITIES, insights
-from millrace.cluster.insights.silence import everything_filtered, silent_sources
+from millrace.cluster.insights.watermark_rules import everything_filtered, silent_sources
 
 
 def epochs(count: int, duration: int, **phases: float) -> tuple[EpochDocument, ...]:

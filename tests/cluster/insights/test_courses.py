@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.cluster.documents import NOW, job
 
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.insights.courses import NoCourseError, courses, plotted
+from millrace.cluster.documents import EpochDocument
+from millrace.cluster.insights.readings import NoCourseError, courses, plotted
 from millrace.runtime.elements import MAX_WATERMARK
 
 EPOCHS = (

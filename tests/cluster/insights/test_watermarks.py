@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.cluster.documents import NOW, id_of, job, metrics, vertex
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.insights.finding import Finding
-from millrace.cluster.insights.watermarks import watermarks
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.insights.readings import Finding
+from millrace.cluster.insights.watermark_rules import watermarks
 
 WINDOWS = {"Window": "Window(TumblingEventTimeWindows(3600000, 0), EventTimeTrigger(), sum)"}
 

@@ -15,18 +15,26 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NoReturn
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
-from millrace.cluster.places import durable, job_folder, sockets
-from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription, become
-from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
-from millrace.cluster.processes import attaching, job_process
+from millrace.cluster import durable_files, job_folder, rpc
+from millrace.cluster.documents import FrameDocument, JobDocument, ThreadDocument
+from millrace.cluster.processes import engine as attaching
+from millrace.cluster.processes import job_process
 from millrace.cluster.processes.job_process import DRIVER_LOST, ProgramRun
-from millrace.cluster.processes.service import Service
-from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.wire.asking import converse
-from millrace.cluster.wire.serving import CallServer
-from millrace.spark import recovery_file
+from millrace.cluster.processes.services import Service
+from millrace.cluster.rpc import CallServer, converse
+from millrace.cluster.run_folder import (
+    CLUSTER,
+    ENGINE_FILE,
+    EngineDescription,
+    Entry,
+    Process,
+    become,
+    register,
+    this_process,
+    withdraw,
+)
+from millrace.cluster.socket_control import JobsHere
+from millrace.spark import job_records
 
 SAVEPOINT_SECONDS = 0.15
 CHECKPOINT_SECONDS = 0.1
@@ -71,13 +79,13 @@ class FakeJob:
     def _commit(self) -> None:
         lines = "".join(f"{number}\n" for number in range(1, self._count + 1))
         self._checkpoints += 1
-        durable.write_file(str(self._place), lines.encode())
+        durable_files.write_file(str(self._place), lines.encode())
         self._committed = self._count
 
     def _end(self, state: str) -> None:
         if not self._ended.is_set():
             self._enter(state)
-            recovery_file.record_end(self.id, state)
+            job_records.record_end(self.id, state)
             self._ended.set()
 
     def _enter(self, state: str) -> None:
@@ -95,7 +103,7 @@ class FakeJob:
     def cancel(self) -> None:
         if self._state in ("CANCELLING", "CANCELED"):
             return
-        recovery_file.record_cancelling(self.id)
+        job_records.record_cancelling(self.id)
         self._enter("CANCELLING")
         threading.Timer(0.1, self._end, ["CANCELED"]).start()
 
@@ -117,7 +125,7 @@ class FakeJob:
             self._commit()
             path = os.path.join(directory, f"savepoint-{self.id[:6]}-{time.time_ns()}")
             os.makedirs(directory, exist_ok=True)
-            assert durable.write_folder(path, {"_metadata": json.dumps({"count": self._count}).encode()})
+            assert durable_files.write_folder(path, {"_metadata": json.dumps({"count": self._count}).encode()})
         return path
 
     def checkpoint(self, full: bool) -> Future[int]:
@@ -168,11 +176,11 @@ def entry(run: ProgramRun, here: JobsHere) -> int:
         print(error, file=sys.stderr, flush=True)
         return 2
     cluster = Path(run.program).parents[1]
-    recovery_file.use(run.recovery)
-    lost = recovery_file.recoverable_job(recovery_file.begin_job(id, RESTARTS))
+    job_records.use(run.recovery)
+    lost = job_records.recoverable_job(job_records.begin_job(id, RESTARTS))
     with open(cluster / f"ran-{id}", "a") as file:
         file.write("goes on\n" if lost else "begins\n")
-    recovery_file.record_job(0, id, str(cluster / f"out-{id}"))
+    job_records.record_job(0, id, str(cluster / f"out-{id}"))
     job = FakeJob(id, run.submission.name, cluster / f"out-{id}", until)
     here._controls = lambda: [job]
     signal.signal(signal.SIGTERM, lambda *_: job.cancel())
@@ -209,7 +217,7 @@ def engine(folder: str) -> int:
     }
     if not become(folder, ENGINE_FILE, EngineDescription(this_process(), "fake", "local[1]", 1, None, None)):
         return 0
-    listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
+    listener = rpc.listen(rpc.socket_path(folder, rpc.ENGINE))
     CallServer(listener, calls, "engine", lambda number: leases.pop(number, None)).start()
     signal.sigwait([signal.SIGTERM])
     os.unlink(os.path.join(folder, ENGINE_FILE))
@@ -223,8 +231,8 @@ def server(folder: str) -> int:
 
 
 def supervisor(folder: str) -> int:
-    from millrace.cluster.places.descriptions import describe_engine, describe_server
     from millrace.cluster.processes.supervisor import Supervisor
+    from millrace.cluster.run_folder import describe_engine, describe_server
 
     job_process.attach_to_engine = attach
     register(folder, Entry(CLUSTER, this_process()))

@@ -12,7 +12,7 @@ from tests.cluster.killing.programs import Programs
 from tests.cluster.killing.world import OVER, World
 from tests.cluster.processes.running import wait_for
 
-from millrace.cluster.places import job_folder
+from millrace.cluster import job_folder
 
 
 class Operation:

@@ -15,8 +15,8 @@ from tests.cluster.killing.programs import Programs
 from tests.cluster.killing.world import OVER, SETTLED, World
 from tests.cluster.processes.running import wait_for
 
-from millrace.cluster.places import attempts, job_folder
-from millrace.util.processes import is_alive
+from millrace.cluster import job_folder, submissions
+from millrace.util.system import is_alive
 
 LIE_SECONDS = 5.0
 """How long the list may be behind: a look of the server, on a busy machine."""
@@ -136,7 +136,7 @@ class Watching:
             if state in OVER:
                 self._ended[job] = state
             program = os.path.join(self._world.folder, job_folder.JOBS, job)
-            if state == "RUNNING" and os.path.isdir(program) and not attempts.is_running(program):
+            if state == "RUNNING" and os.path.isdir(program) and not submissions.is_running(program):
                 since = self._untrue.setdefault(job, time.monotonic())
                 if time.monotonic() - since > LIE_SECONDS:
                     self._found.append(f"job {job[:6]} is shown as RUNNING and has had no process for {LIE_SECONDS} s")

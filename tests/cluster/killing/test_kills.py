@@ -18,7 +18,7 @@ from tests.cluster.processes.running import wait_for
 from tests.seeds import seed_of
 
 from millrace.cli.cluster.lifecycle import end_orphans
-from millrace.util.processes import is_alive
+from millrace.util.system import is_alive
 
 VICTIMS = ["supervisor", "server", "engine", "job"]
 LONGEST_SECONDS = 0.4

@@ -16,9 +16,9 @@ from tests.cluster.killing.world import World
 from tests.cluster.processes.running import wait_for
 from tests.seeds import seed_of
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.savepoints.metadata import read_metadata
-from millrace.cli.cluster.roles import command
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import read_metadata
+from millrace.cli.cluster.lifecycle import command
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

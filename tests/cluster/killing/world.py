@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 from tests.cluster.processes.running import ROOT, environment, wait_for
 
-from millrace.cluster.places import attempts, job_folder, run_folder
-from millrace.cluster.places.descriptions import describe_engine, describe_server
-from millrace.util.processes import is_alive
+from millrace.cluster import job_folder, run_folder, submissions
+from millrace.cluster.run_folder import describe_engine, describe_server
+from millrace.util.system import is_alive
 
 OVER = ("FINISHED", "CANCELED", "FAILED")
 SETTLED = ("RUNNING", *OVER)
@@ -103,7 +103,7 @@ class World:
 
     def driver(self, job: str) -> int | None:
         """The process of a job's program, if it lives."""
-        begun = attempts.attempts(os.path.join(self.folder, job_folder.JOBS, job))
+        begun = submissions.attempts(os.path.join(self.folder, job_folder.JOBS, job))
         return begun[-1].pid if begun and begun[-1].is_alive else None
 
     def processes(self) -> list[int]:

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from millrace.cluster.places import attempts
-from millrace.cluster.places.attempts import Outcome
+from millrace.cluster import submissions
+from millrace.cluster.submissions import Outcome
 
 
 def begun_in_child(program: str, attempt: int, hold: bool = False) -> tuple[bool, int]:
@@ -15,7 +15,7 @@ def begun_in_child(program: str, attempt: int, hold: bool = False) -> tuple[bool
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(write, b"1" if attempts.begin(program, attempt) else b"0")
+        os.write(write, b"1" if submissions.begin(program, attempt) else b"0")
         if hold:
             signal.pause()
         os._exit(0)
@@ -34,14 +34,14 @@ def end(pid: int) -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     program = str(tmp_path)
-    assert not attempts.is_running(program)
+    assert not submissions.is_running(program)
     first, pid = begun_in_child(program, 1, hold=True)
-    assert first and attempts.is_running(program)
+    assert first and submissions.is_running(program)
     assert begun_in_child(program, 1)[0] is False
     assert begun_in_child(program, 2)[0] is False
     end(pid)
-    assert not attempts.is_running(program)
-    assert [each.pid for each in attempts.attempts(program)] == [pid]
+    assert not submissions.is_running(program)
+    assert [each.pid for each in submissions.attempts(program)] == [pid]
 
 
 def test_the_same_attempt_happens_once(tmp_path: Path) -> None:
@@ -52,15 +52,15 @@ def test_the_same_attempt_happens_once(tmp_path: Path) -> None:
 
 
 def test_nothing_begins_after_the_end(tmp_path: Path) -> None:
-    attempts.write_outcome(str(tmp_path), Outcome(3, 5, "why"))
+    submissions.write_outcome(str(tmp_path), Outcome(3, 5, "why"))
     assert not begun_in_child(str(tmp_path), 1)[0]
-    assert attempts.read_outcome(str(tmp_path)) == Outcome(3, 5, "why")
+    assert submissions.read_outcome(str(tmp_path)) == Outcome(3, 5, "why")
 
 
 def test_a_line_that_was_cut_off_is_no_attempt(tmp_path: Path) -> None:
     begun_in_child(str(tmp_path), 1)
     with open(tmp_path / "attempts", "ab") as file:
         file.write(b'{"pid": 7, "sta')
-    assert len(attempts.attempts(str(tmp_path))) == 1
+    assert len(submissions.attempts(str(tmp_path))) == 1
     assert begun_in_child(str(tmp_path), 2)[0]
-    assert len(attempts.attempts(str(tmp_path))) == 2
+    assert len(submissions.attempts(str(tmp_path))) == 2

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.places.log_folder import place_logs
-from millrace.util.private_folder import NotPrivateError
+from millrace.cluster.job_folder import place_logs
+from millrace.util.folders import NotPrivateError
 
 
 @pytest.fixture

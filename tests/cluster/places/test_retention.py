@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from tests.cluster.documents import job
 
-from millrace.cluster.places import attempts, job_folder, retention
-from millrace.cluster.places.attempts import Outcome
-from millrace.cluster.places.retention import Limits, expire, limits
-from millrace.cluster.places.submissions import SubmittedProgram, new_id, submit, take_up
+from millrace.cluster import job_folder, retention, submissions
+from millrace.cluster.retention import Limits, expire, limits
+from millrace.cluster.submissions import Outcome, SubmittedProgram, new_id, submit, take_up
 
 NOW = 2_000_000_000.0
 HOUR = 3600.0
@@ -38,7 +37,7 @@ def ran(cluster: str, ago: float, *more: str, place: str = job_folder.DONE) -> s
         path = os.path.join(cluster, job_folder.ARCHIVE, f"{document.id}.json")
         os.utime(path, (NOW - ago, NOW - ago))
     if place == job_folder.DONE:
-        attempts.write_outcome(program, Outcome(0, int((NOW - ago) * 1000)))
+        submissions.write_outcome(program, Outcome(0, int((NOW - ago) * 1000)))
         os.rename(program, os.path.join(cluster, job_folder.DONE, id))
     for name in (f"{id}.log", f"{id}.out", f"{id}.out.1"):
         Path(cluster, job_folder.LOGS, name).touch()
@@ -104,7 +103,7 @@ def test_a_program_without_a_job_goes_too(cluster: str) -> None:
     submit(cluster, SubmittedProgram(id, "/"))
     program = take_up(cluster, id)
     assert program is not None
-    attempts.write_outcome(program, Outcome(0, int((NOW - HOUR + 10) * 1000)))
+    submissions.write_outcome(program, Outcome(0, int((NOW - HOUR + 10) * 1000)))
     os.rename(program, os.path.join(cluster, job_folder.DONE, id))
     expire(cluster, Limits(), NOW)
     assert job_folder.place_of(cluster, id) is not None

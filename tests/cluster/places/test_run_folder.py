@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.places import run_folder
-from millrace.cluster.places.run_folder import CLUSTER, FOREGROUND, Entry, Process, this_process
-from millrace.util.private_folder import NotPrivateError
+from millrace.cluster import run_folder
+from millrace.cluster.run_folder import CLUSTER, FOREGROUND, Entry, Process, this_process
+from millrace.util.folders import NotPrivateError
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.places import job_folder, submissions
-from millrace.cluster.places.submissions import SubmittedProgram
+from millrace.cluster import job_folder, submissions
+from millrace.cluster.submissions import SubmittedProgram
 
 
 @pytest.fixture

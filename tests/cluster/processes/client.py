@@ -6,7 +6,7 @@ import sys
 
 from tests.cluster.processes.small import install
 
-from millrace.cluster.places.submissions import SubmittedProgram, submit
+from millrace.cluster.submissions import SubmittedProgram, submit
 
 if __name__ == "__main__":
     folder, id = sys.argv[1:3]

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from millrace.cluster.places import attempts, job_folder, sockets, submissions
-from millrace.cluster.places.attempts import Outcome
-from millrace.cluster.places.submissions import SubmittedProgram
-from millrace.cluster.wire.asking import NotThereError, ask
+from millrace.cluster import job_folder, rpc, submissions
+from millrace.cluster import submissions as attempts
+from millrace.cluster.rpc import NotThereError, ask
+from millrace.cluster.submissions import Outcome, SubmittedProgram
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 60.0
@@ -80,7 +80,7 @@ class Small:
 
     @property
     def socket(self) -> str:
-        return sockets.socket_path(self.folder, sockets.SUPERVISOR)
+        return rpc.socket_path(self.folder, rpc.SUPERVISOR)
 
     def ask(self, call: str, **arguments: Any) -> Any:
         def asked() -> list[Any] | None:

@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from millrace.cluster.places import attempts, durable, job_folder, submissions
-from millrace.cluster.processes import supervisor, watched
+from millrace.cluster import durable_files, job_folder, submissions
+from millrace.cluster import submissions as attempts
+from millrace.cluster.processes import supervisor
+from millrace.cluster.processes import supervisor as watched
 from millrace.cluster.processes.job_process import ProgramRun
-from millrace.cluster.remote.control_service import JobsHere
+from millrace.cluster.socket_control import JobsHere
 
 IDLE = "SMALL_IDLE"
 """Environment variable: after how many seconds without a program it ends."""
@@ -35,8 +37,8 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "after a program is done": (supervisor, "move", True),
 }
 CLIENT_POINTS: dict[str, tuple[Any, str, bool]] = {
-    "before a file": (durable, "_write", False),
-    "after a file": (durable, "_write", True),
+    "before a file": (durable_files, "_write", False),
+    "after a file": (durable_files, "_write", True),
     "before the submission is there": (os, "rename", False),
     "after the submission is there": (os, "rename", True),
 }

@@ -16,13 +16,13 @@ from starlette.routing import Route
 from tests.cluster.dashboard.holder import StoryHolder
 from tests.cluster.dashboard.serve import served, wait_for
 
-from millrace.cluster.places import sockets
-from millrace.cluster.processes import forwarding
-from millrace.cluster.processes.forwarding import SQL, SqlForwarding
-from millrace.cluster.processes.service import ServiceOnDemand
+from millrace.cluster import rpc
+from millrace.cluster.processes import sql_forwarding
+from millrace.cluster.processes.services import ServiceOnDemand
+from millrace.cluster.processes.sql_forwarding import SQL, SqlForwarding
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.serving import make_server
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 HEADERS = {"Authorization": "Bearer secret"}
 
@@ -39,7 +39,7 @@ class Behind:
 
     def want(self) -> bool:
         self.wanted += 1
-        listening = sockets.listen(sockets.socket_path(str(self._folder), sockets.GATEWAY))
+        listening = rpc.listen(rpc.socket_path(str(self._folder), rpc.GATEWAY))
         threading.Thread(target=self.server.run, kwargs={"sockets": [listening]}, daemon=True).start()
         return True
 
@@ -78,7 +78,7 @@ def test_the_first_request_starts_it(address: str, behind: Behind) -> None:
 
 
 def test_one_that_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "START_SECONDS", 0.3)
+    monkeypatch.setattr(sql_forwarding, "START_SECONDS", 0.3)
     monkeypatch.setattr(SqlForwarding, "_want", lambda _: True)
     way = SqlForwarding("/none", RestSettings())
     with served(make_app(StoryHolder(), None, RestSettings(sql=SQL), way.answer)) as at:

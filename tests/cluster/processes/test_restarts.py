@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.processes.restarts import Restarts, Verdict
-from millrace.spark.recovery_file import begin_job, record_cancelling, record_end, record_job, use
+from millrace.cluster.processes.driver_restarts import Restarts, Verdict
+from millrace.spark.job_records import begin_job, record_cancelling, record_end, record_job, use
 
 DEATH = "the driver was killed"
 NO_CHECKPOINT = "job a has no durable checkpoint to go on from (see execution.checkpointing.dir)"
@@ -76,8 +76,10 @@ def test_several_jobs_wait_for_the_longest_delay_and_all_must_agree(path: str) -
 
 def test_no_restarts_are_wanted(path: str) -> None:
     job("a", {"restart-strategy.type": "none"})
-    assert Restarts(path).after(DEATH, 0).text.startswith(
-        "the driver was killed; not restarted: job a allows no restarts\n"
+    assert (
+        Restarts(path)
+        .after(DEATH, 0)
+        .text.startswith("the driver was killed; not restarted: job a allows no restarts\n")
     )
 
 

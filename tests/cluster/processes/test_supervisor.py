@@ -14,9 +14,9 @@ import pytest
 from tests.cluster.processes.running import SECONDS, Small, environment, wait_for
 from tests.cluster.processes.small import CLIENT_POINTS, IDLE, POINTS
 
-from millrace.cluster.places import attempts, job_folder, submissions
-from millrace.cluster.wire.asking import connect
-from millrace.cluster.wire.messages import receive, send
+from millrace.cluster import job_folder, submissions
+from millrace.cluster import submissions as attempts
+from millrace.cluster.rpc import connect, receive, send
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.directory import CheckpointPlan, JobHome
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.context.context import now_millis
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.coordination.restart_policies import FixedDelay, NoRestart
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.coordination.restart import FixedDelay, NoRestart
 from millrace.spark.jobs.runner import JobRunner
 from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 from millrace.testing.local import LocalEngine

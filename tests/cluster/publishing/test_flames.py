@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from millrace.cluster.documents.codec import encode
-from millrace.cluster.documents.threads import FrameDocument
-from millrace.cluster.publishing.flames import Flames, flame_graph
+from millrace.cluster.documents import FrameDocument
+from millrace.cluster.durable_files import encode
+from millrace.cluster.publishing import Flames, flame_graph
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.spark.owners.frames import Sampled, Sampling, Stacks, Told
+from millrace.spark.workers.frames import OwnerReport, Sampled, Sampling, Stacks
 
 SAMPLES = (
     Sampled((0, 0), True, ("run", "map"), 3),
@@ -47,9 +47,12 @@ class Runner:
         self.job = env.job_graph()
         self.asked: list[Any] = []
 
-    def look(self, request: Stacks | Sampling) -> list[Told]:
+    def look(self, request: Stacks | Sampling) -> list[OwnerReport]:
         self.asked.append(request)
-        return [Told("here", "driver", 1, samples=SAMPLES[:2]), Told("here", "driver", 2, samples=SAMPLES[2:])]
+        return [
+            OwnerReport("here", "driver", 1, samples=SAMPLES[:2]),
+            OwnerReport("here", "driver", 2, samples=SAMPLES[2:]),
+        ]
 
 
 def test_graphs_of_a_vertex_by_subtask_and_mode() -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from tests.cluster.publishing.played import PlayedJob, result_of, wait_for
 
+from millrace.cluster import publishing
 from millrace.cluster.control import JobOverError
-from millrace.cluster.documents.codec import decode, encode
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.publishing import LocalControl, control, published_jobs
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.durable_files import decode, encode
+from millrace.cluster.publishing import LocalControl, published_jobs
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
-from millrace.spark.jobs.checkpoint_requests import CheckpointError
+from millrace.spark.jobs.requests import CheckpointError
 
 COUNT = 40
 
@@ -46,8 +47,8 @@ def program(numbers: int = COUNT) -> StreamExecutionEnvironment:
 
 @pytest.fixture(autouse=True)
 def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "FRESH_SECONDS", 0.0)
-    monkeypatch.setattr(control, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "MOST_SECONDS", 0.0)
 
 
 def test_a_running_job_and_its_end(tmp_path: Path) -> None:

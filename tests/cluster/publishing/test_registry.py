@@ -8,17 +8,17 @@ import pytest
 from tests.cluster.publishing.played import PlayedJob
 from tests.cluster.publishing.test_job_documents import program
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.publishing import control, registry
-from millrace.cluster.publishing.registry import Registry
-from millrace.spark.jobs import known
+from millrace.cluster import publishing
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.publishing import Registry
+from millrace.spark.jobs import client as known
 from millrace.spark.jobs.client import LocalJobClient
 
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Registry:
     monkeypatch.setattr(known, "_watchers", [])
-    monkeypatch.setattr(registry, "ENDED", 2)
+    monkeypatch.setattr(publishing, "ENDED", 2)
     found = Registry()
     known.watch(found)
     return found
@@ -55,7 +55,7 @@ def test_what_goes_wrong_with_a_document_fails_no_job(
     def broken(client: LocalJobClient) -> JobDocument:
         raise LookupError("broken")
 
-    monkeypatch.setattr(control, "_describe", broken)
+    monkeypatch.setattr(publishing, "_describe", broken)
     job = PlayedJob(program(), tmp_path)
     job.start()
     assert job.to_end() is None

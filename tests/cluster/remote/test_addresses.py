@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cluster.remote.addresses import named_in
+from millrace.cluster.addresses import named_in
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import httpx
 import pytest
 from tests.cluster.remote.test_socket_control import ID, FakeControl
 
+from millrace.cluster.addresses import same_address
 from millrace.cluster.client import RemoteJobFailedError, RestJobClient
-from millrace.cluster.remote.addresses import same_address
-from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.remote.elsewhere import ElsewhereError, JobLine, UnknownJobError
-from millrace.cluster.remote.rest_jobs import RestJobs
+from millrace.cluster.control import ElsewhereError, JobLine, UnknownJobError
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
-from millrace.common.jobs.job_status import JobStatus
+from millrace.cluster.rest.settings import RestSettings
+from millrace.cluster.rest_jobs import RestJobs
+from millrace.cluster.socket_control import JobsHere
+from millrace.common.jobs import JobStatus
 
 
 class Through(httpx.BaseTransport):
@@ -38,7 +38,7 @@ class Through(httpx.BaseTransport):
 
 
 def served(control: FakeControl, token: str | None) -> RestJobs:
-    from millrace.cluster.holding.process_holder import ProcessHolder
+    from millrace.cluster.job_holders import ProcessHolder
 
     holder = ProcessHolder(JobsHere(lambda: [control]), {}, list, lambda: None)
     app = make_app(holder, None, RestSettings(token="secret"))

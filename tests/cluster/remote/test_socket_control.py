@@ -10,16 +10,11 @@ from typing import Any
 
 import pytest
 
-from millrace.cluster.control import JobOverError
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
-from millrace.cluster.places import sockets
-from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.remote.elsewhere import ElsewhereError, JobLine, UnknownJobError
-from millrace.cluster.remote.socket_control import JobFailedToAnswerError, SocketControl, read_documents
-from millrace.cluster.remote.socket_jobs import SocketJobs
-from millrace.cluster.wire.asking import NotThereError, ask
-from millrace.cluster.wire.serving import CallServer
+from millrace.cluster import rpc
+from millrace.cluster.control import ElsewhereError, JobLine, JobOverError, UnknownJobError
+from millrace.cluster.documents import FrameDocument, JobDocument, ThreadDocument
+from millrace.cluster.rpc import CallServer, NotThereError, ask
+from millrace.cluster.socket_control import JobFailedToAnswerError, JobsHere, SocketControl, SocketJobs, read_documents
 
 ID = "a" * 32
 
@@ -70,8 +65,8 @@ class FakeControl:
 def served(tmp_path: Path) -> Iterator[tuple[FakeControl, str]]:
     control = FakeControl()
     here = JobsHere(lambda: [control])
-    path = sockets.socket_path(str(tmp_path), sockets.CONTROL)
-    server = CallServer(sockets.listen(path), here.calls(), "test")
+    path = rpc.socket_path(str(tmp_path), rpc.CONTROL)
+    server = CallServer(rpc.listen(path), here.calls(), "test")
     server.start()
     yield control, path
     server.close()
@@ -118,7 +113,7 @@ def test_a_process_that_is_gone_is_not_waited_for(served: tuple[FakeControl, str
 
 def test_a_process_that_hangs_is_waited_for_in_vain(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
-    server = CallServer(sockets.listen(path), {"hang": lambda connection: time.sleep(5)}, "test")
+    server = CallServer(rpc.listen(path), {"hang": lambda connection: time.sleep(5)}, "test")
     server.start()
     with pytest.raises(NotThereError, match=r"the sleeper has not answered 'hang' for 0\.2 s"):
         ask(path, "the sleeper", "hang", 0.2)
@@ -128,10 +123,10 @@ def test_a_process_that_hangs_is_waited_for_in_vain(tmp_path: Path) -> None:
 def test_a_long_path_has_a_short_socket(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40)
     folder.mkdir(mode=0o700)
-    path = sockets.socket_path(str(folder), "s")
+    path = rpc.socket_path(str(folder), "s")
     assert len(path) < 100
-    assert path == sockets.socket_path(str(folder), "s") != sockets.socket_path(str(folder) + "x", "s")
-    sockets.listen(path).close()
+    assert path == rpc.socket_path(str(folder), "s") != rpc.socket_path(str(folder) + "x", "s")
+    rpc.listen(path).close()
 
 
 def test_the_jobs_of_a_program(served: tuple[FakeControl, str]) -> None:

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from tests.cluster.rest.samples import SampleHolder, SamplePrograms, sample_job
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 ADDRESS = "http://localhost:8081"
 

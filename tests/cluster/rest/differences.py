@@ -17,12 +17,10 @@ from tests.flink.rest.differences import Difference
 from tests.flink.rest.known import Known, explained
 from tests.flink.rest.world import World
 
-from millrace.cluster.history.archives import write_archive
-from millrace.cluster.history.holder import HistoryHolder
+from millrace.cluster.history import HistoryHolder, write_archive
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 
 OF_SAMPLES = (
     Known("samples have one shape of a graph", "*", "body*/ship_strategy"),

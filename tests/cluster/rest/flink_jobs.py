@@ -22,10 +22,9 @@ from tests.cluster.rest.samples import (
 )
 from tests.flink.rest.programs import RUN_SQL, STATES
 
-from millrace.cluster.documents.checkpoints import CheckpointConfigDocument, CheckpointDocument, CheckpointsDocument
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.holder import Launch
-from millrace.cluster.programs.folder import ProgramFolder
+from millrace.cluster.control import Launch
+from millrace.cluster.documents import CheckpointConfigDocument, CheckpointDocument, CheckpointsDocument, JobDocument
+from millrace.cluster.program_store import ProgramFolder
 
 CONFIG = CheckpointConfigDocument(interval=1000, storage="FileSystemCheckpointStorage")
 DEFAULT = "Cluster level default restart strategy"

@@ -7,28 +7,29 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
-from millrace.cluster.control import JobControl, JobOverError
-from millrace.cluster.documents.checkpoints import (
+from millrace.cluster.control import JobControl, JobHolder, JobOverError, Launch, LaunchError, ProgramStore
+from millrace.cluster.documents import (
+    AccumulatorDocument,
     CheckpointConfigDocument,
     CheckpointDocument,
     CheckpointsDocument,
-    RestoredDocument,
-    TaskCheckpointDocument,
-)
-from millrace.cluster.documents.cluster import LogDocument, ProgramDocument, TaskManagerDocument
-from millrace.cluster.documents.epochs import EpochDocument
-from millrace.cluster.documents.exceptions import ExceptionDocument
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.documents.numbers import AccumulatorDocument, MetricDocument
-from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
-from millrace.cluster.documents.vertices import (
+    EpochDocument,
+    ExceptionDocument,
+    FrameDocument,
     HeavyKey,
     InputDocument,
+    JobDocument,
+    LogDocument,
+    MetricDocument,
     OperatorDocument,
+    ProgramDocument,
+    RestoredDocument,
     SubtaskDocument,
+    TaskCheckpointDocument,
+    TaskManagerDocument,
+    ThreadDocument,
     VertexDocument,
 )
-from millrace.cluster.holder import JobHolder, Launch, LaunchError, ProgramStore
 
 NOW = 1_790_000_000_000
 """the moment that the samples are of"""

@@ -11,9 +11,8 @@ from tests.cluster.rest.client import Client, sample_client, sample_holder
 from tests.cluster.rest.samples import SampleHolder, SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.errors import RestError
-from millrace.cluster.rest.web.settings import RestSettings
-from millrace.cluster.rest.web.triggers import Triggers
+from millrace.cluster.rest.call import RestError, Triggers
+from millrace.cluster.rest.settings import RestSettings
 
 JOB, NO_JOB = f"/jobs/{job_id(1)}", f"/jobs/{job_id(77)}"
 TRIGGER = "a" * 32

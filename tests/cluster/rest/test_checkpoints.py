@@ -6,7 +6,7 @@ import pytest
 from tests.cluster.rest.client import sample_client
 from tests.cluster.rest.samples import NOW, SampleHolder, job_id, sample_job, vertex_id
 
-from millrace.cluster.documents.checkpoints import FOREVER, CheckpointsDocument
+from millrace.cluster.documents import FOREVER, CheckpointsDocument
 
 ALL = f"/jobs/{job_id(1)}/checkpoints"
 

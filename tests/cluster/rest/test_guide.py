@@ -15,9 +15,8 @@ from tests.cluster.rest.client import sample_holder
 from tests.cluster.rest.samples import SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "rest.md"
 EXAMPLES = re.findall(r"```sh\n(.*?)```\n\n```json\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)

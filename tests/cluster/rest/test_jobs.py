@@ -18,8 +18,8 @@ from tests.cluster.rest.samples import (
     vertex_id,
 )
 
-from millrace.cluster.documents.codec import decode, encode
-from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.durable_files import decode, encode
 
 RUNNING, FINISHED, FAILED, CANCELED, RESTARTING, BATCH = (job_id(number) for number in range(1, 7))
 VERTEX = vertex_id(2)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.cluster.rest.client import sample_client, sample_holder
 from tests.cluster.rest.samples import MANAGER, job_id, vertex_id
 
-from millrace.cluster.rest.answers.aggregation import aggregate, skew
-from millrace.cluster.rest.answers.statistics import percentile
+from millrace.cluster.rest.metrics import aggregate, skew
+from millrace.cluster.rest.statistics import percentile
 
 ONE = f"/jobs/{job_id(1)}/vertices/{vertex_id(2)}"
 UNKNOWN = job_id(77)

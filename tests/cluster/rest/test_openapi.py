@@ -14,7 +14,7 @@ from tests.cluster.rest.client import Client, sample_holder
 from tests.cluster.rest.samples import MANAGER, SamplePrograms, job_id, vertex_id
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 load_all_checks()
 _EXPECTED = [

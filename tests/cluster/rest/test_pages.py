@@ -10,7 +10,7 @@ from tests.cluster.rest.client import Client, sample_client, sample_holder
 from tests.cluster.rest.samples import MANAGER, SampleHolder, SamplePrograms
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from tests.cluster.rest.client import Client, sample_holder
 from tests.cluster.rest.samples import SamplePrograms, job_id
 
-from millrace.cluster.holder import Launch
-from millrace.cluster.programs.folder import ProgramFolder
+from millrace.cluster.control import Launch
+from millrace.cluster.program_store import ProgramFolder
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import RestSettings
 
 
 class Store(ProgramFolder):

@@ -10,9 +10,8 @@ import pytest
 from tests.cluster.rest.client import ADDRESS, Client, sample_holder
 from tests.cluster.rest.samples import MANAGER, SamplePrograms, job_id
 
-from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.routes.table import operations
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.app import make_app, operations
+from millrace.cluster.rest.settings import RestSettings
 
 TOKEN = "t0ken"
 JOB = f"/jobs/{job_id(1)}"

@@ -13,18 +13,18 @@ import pytest
 from tests.cluster.rest.client import sample_holder
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import (
+from millrace.cluster.rest.endpoints import new_token
+from millrace.cluster.rest.serving import NoPortError, RestServer
+from millrace.cluster.rest.settings import (
     PORTS,
     Binding,
+    RestSettings,
     UnsafeServerError,
     binding,
     is_loopback,
     parse_ports,
     rest_settings,
 )
-from millrace.cluster.rest.serving import NoPortError, RestServer
-from millrace.cluster.rest.web.settings import RestSettings
-from millrace.cluster.rest.web.tokens import new_token
 
 
 def app() -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.cluster.sql.shop import SHOP
 
-from millrace.cluster.sql.session import SqlSession
+from millrace.cluster.gateway.sql_session import SqlSession
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import CompletableFuture, JobStatus
 
 
 class FakeJob:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cluster.remote import handing_over
-from millrace.cluster.remote.handing_over import Cluster, NoClusterError
-from millrace.cluster.sql.clusters import asked_for, nearest
+from millrace.cluster import client
+from millrace.cluster.client import Cluster, NoClusterError
+from millrace.cluster.gateway.sql_session import asked_for, nearest
 
 ONE, TWO = Cluster("/one", "http://localhost:8081", "a"), Cluster("/two", "http://localhost:8082", "b")
 REMOTE, AT_TWO = {"execution.target": "remote"}, {"rest.port": "8082"}
@@ -34,7 +34,7 @@ def test_the_cluster(
     near: Cluster | str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(handing_over, "clusters", lambda: running)
+    monkeypatch.setattr(client, "clusters", lambda: running)
     for find, wanted in ((asked_for, asked), (nearest, near)):
         if isinstance(wanted, str):
             with pytest.raises(NoClusterError, match=wanted):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cluster.sql.completion import Completions
-from millrace.cluster.sql.session import SqlSession
+from millrace.cluster.gateway.sql_completion import Completions
+from millrace.cluster.gateway.sql_session import SqlSession
 
 
 def of(session: SqlSession, before: str, after: str = "") -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cluster.sql.typed import Path, typed
+from millrace.cluster.gateway.sql_completion import Path, typed
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from tests.cluster.gateway.conftest import engine, gateway
 from tests.cluster.sql_client.app_transport import AppTransport
 
-from millrace.cluster.gateway.app import make_gateway_app
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.rest.web.settings import RestSettings
-from millrace.cluster.sql_client.session import RemoteSession
+from millrace.cluster.gateway.routes import make_gateway_app
+from millrace.cluster.rest.settings import RestSettings
+from millrace.cluster.sql_client import RemoteSession
 
 __all__ = ["engine", "gateway"]
 

@@ -12,16 +12,16 @@ from tests.cluster.sql_client.app_transport import AppTransport
 from tests.cluster.sql_client.conftest import URL
 
 from millrace.cluster.gateway.gateway import Gateway
-from millrace.cluster.sql_client.errors import (
+from millrace.cluster.sql_client import (
     GatewayClientError,
     NotAllowedError,
     RefusedError,
+    RemoteSession,
     StatementEndedError,
     UnreachableError,
+    address_of,
     root_cause,
 )
-from millrace.cluster.sql_client.http import address_of
-from millrace.cluster.sql_client.session import RemoteSession
 from millrace.common.types import Row, RowKind
 
 DEADLINE = 30.0

@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.cluster.gateway.types import described
-from millrace.cluster.gateway.values import row_values
-from millrace.cluster.sql_client.types import type_of
-from millrace.cluster.sql_client.values import parsed, row_reader
+from millrace.cluster.gateway.bodies import described, row_values
+from millrace.cluster.sql_client import parsed, row_reader, type_of
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.table.types import DataTypes

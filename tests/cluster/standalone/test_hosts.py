@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.standalone.hosts import (
-    Host,
-    HostsError,
-    MasterLine,
-    parse_host,
-    read_masters,
-    read_workers,
-)
+from millrace.cluster.processes.spark_layout import Host, HostsError, MasterLine, parse_host, read_masters, read_workers
 
 
 def test_workers_are_lines(tmp_path: Path) -> None:

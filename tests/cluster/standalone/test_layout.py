@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cluster.standalone import layout as module
-from millrace.cluster.standalone.hosts import Host, MasterLine
-from millrace.cluster.standalone.layout import (
+from millrace.cluster.processes import spark_layout
+from millrace.cluster.processes.spark_layout import (
+    Host,
     Hosts,
     LayoutError,
+    MasterLine,
     find_hosts,
     forget_layout,
     plan,
@@ -93,9 +94,9 @@ def test_a_port_that_is_taken_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
         free.bind(("127.0.0.1", 0))
         ports = [taken.getsockname()[1], free.getsockname()[1]]
         free.close()
-        monkeypatch.setattr(module, "PORTS", ports)
+        monkeypatch.setattr(spark_layout, "PORTS", ports)
         assert plan(hosts("localhost"), {}).port == ports[1]
-        monkeypatch.setattr(module, "PORTS", ports[:1])
+        monkeypatch.setattr(spark_layout, "PORTS", ports[:1])
         with pytest.raises(LayoutError, match="is free for Spark's master"):
             plan(hosts("localhost"), {})
     monkeypatch.setenv("SPARK_MASTER_PORT", "17077")

@@ -16,15 +16,12 @@ import pytest
 from tests.cluster.processes.running import ROOT, wait_for
 from tests.cluster.standalone import fake_ssh
 
-from millrace.cluster.places.run_folder import end, process_of
-from millrace.cluster.processes.remote_service import RemoteService, end_remote
-from millrace.cluster.standalone import agent, ssh
-from millrace.cluster.standalone.agent import LOOK, START, STOP, Answer, Request
-from millrace.cluster.standalone.hosts import Host, HostsError
-from millrace.cluster.standalone.layout import Layout, folder_of, write_layout
-from millrace.cluster.standalone.orders import Logging, Order, orders
-from millrace.cluster.standalone.records import read_record, recorded, write_record
-from millrace.cluster.standalone.standing import standings
+from millrace.cluster.processes import remote_daemons, spark_daemons
+from millrace.cluster.processes.remote_daemons import LOOK, START, STOP, Answer, Request, daemon_statuses
+from millrace.cluster.processes.services import RemoteService, end_remote
+from millrace.cluster.processes.spark_daemons import Logging, Order, orders, read_record, recorded, write_record
+from millrace.cluster.processes.spark_layout import Host, HostsError, Layout, folder_of, write_layout
+from millrace.cluster.run_folder import end, process_of
 
 SECRET = "a-secret-of-the-cluster"
 CLUSTER = "0123abcd"
@@ -68,7 +65,7 @@ def an_order(host: str = "ann@node7") -> Order:
 
 
 def ask(host: str, request: Request, options: str = "", seconds: float = 60.0) -> Answer:
-    return ssh.RemoteCall(host, request, options, seconds).wait()
+    return remote_daemons.RemoteCall(host, request, options, seconds).wait()
 
 
 def test_the_command_line_asks_nobody_and_shows_no_secret(calls: Path) -> None:
@@ -78,7 +75,7 @@ def test_the_command_line_asks_nobody_and_shows_no_secret(calls: Path) -> None:
     assert words[:4] == ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
     assert words[-7:-3] == ["-p", "2222", "-o", "User Known=a b"]
     assert words[-3:-1] == ["--", "ann@node7"]
-    assert shlex.split(words[-1]) == [sys.executable, "-m", "millrace.cluster.standalone.agent"]
+    assert shlex.split(words[-1]) == [sys.executable, "-m", "millrace.cluster.processes.remote_daemons"]
     assert SECRET not in calls.read_text()
     with open(f"/proc/{answer.record.process.pid}/cmdline") as file:
         assert SECRET not in file.read()
@@ -115,36 +112,36 @@ def test_an_error_says_which_machine_and_why(calls: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../worker-1", "worker-1/x", "", "worker 1"])
 def test_names_lead_nowhere_else(calls: Path, name: str) -> None:
-    assert agent.answer(Request(LOOK, CLUSTER, name)).error == f"no such daemon: {name!r}"
-    assert agent.answer(Request(LOOK, "../x", "worker-1")).error
+    assert remote_daemons.answer(Request(LOOK, CLUSTER, name)).error == f"no such daemon: {name!r}"
+    assert remote_daemons.answer(Request(LOOK, "../x", "worker-1")).error
 
 
 def test_a_host_that_is_an_option_is_refused_once_more() -> None:
     with pytest.raises(HostsError):
-        ssh.command("-oProxyCommand=reboot")
+        remote_daemons.ssh_command("-oProxyCommand=reboot")
 
 
 def test_clusters_of_one_machine_are_told_apart(tmp_path: Path) -> None:
-    assert ssh.cluster_id(str(tmp_path / "a")) != ssh.cluster_id(str(tmp_path / "b"))
-    assert ssh.cluster_id(str(tmp_path / "a")) == ssh.cluster_id(str(tmp_path / "x" / ".." / "a"))
+    assert remote_daemons.cluster_id(str(tmp_path / "a")) != remote_daemons.cluster_id(str(tmp_path / "b"))
+    assert remote_daemons.cluster_id(str(tmp_path / "a")) == remote_daemons.cluster_id(str(tmp_path / "x" / ".." / "a"))
 
 
 def test_the_supervisor_starts_and_ends_it_without_waiting(calls: Path, tmp_path: Path) -> None:
     cluster = str(tmp_path / "cluster")
     os.mkdir(cluster, 0o700)
     write_layout(cluster, layout("node7"))
-    folder, id = folder_of(cluster), ssh.cluster_id(cluster)
+    folder, id = folder_of(cluster), remote_daemons.cluster_id(cluster)
     service = RemoteService(an_order("node7"), folder, id, "")
     service.look(0.0)
     assert service.pid is None  # it is under way
     wait_for(lambda: service.look(time.monotonic()) or service.pid, "the daemon")
     record = read_record(folder, "worker-1")
     assert record is not None and record.host == "node7" and record.process.is_alive
-    master, worker = standings(cluster)
+    master, worker = daemon_statuses(cluster)
     assert (master.text, worker.text) == ("not there", f"process {record.process.pid}")
     os.kill(record.process.pid, signal.SIGKILL)
     wait_for(lambda: not record.process.is_alive, "its end")
-    assert standings(cluster)[1].text == "not there"
+    assert daemon_statuses(cluster)[1].text == "not there"
     service.end(5.0)
     assert recorded(folder) == []
     assert end_remote(folder, "worker-1", id, "", 5.0) == ""
@@ -187,5 +184,5 @@ def test_a_process_with_the_number_of_a_dead_one_is_left_alone(tmp_path: Path) -
 def test_a_record_that_is_torn_counts_for_none(tmp_path: Path) -> None:
     (tmp_path / "master.process.json").write_text('{"process":')
     assert read_record(str(tmp_path), "master") is None
-    write_record(str(tmp_path), "master", agent.Record(process_of(os.getpid()), 1))
+    write_record(str(tmp_path), "master", spark_daemons.Record(process_of(os.getpid()), 1))
     assert recorded(str(tmp_path)) == ["master"]

@@ -10,7 +10,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from millrace.common.functions.adapt import (
+from millrace.common.functions.callables import (
     as_co_group,
     as_filter,
     as_flat_map,

@@ -26,9 +26,7 @@ def windows_of_elements(assigner: CountTumblingWindowAssigner | CountSlidingWind
 def naive(size: int, slide: int) -> list[list[CountWindow]]:
     """Window ``id`` holds the ``size`` elements from number ``id * slide`` on; the latest window first."""
     ids = range(ELEMENTS, -1, -1)
-    return [
-        [CountWindow(id) for id in ids if id * slide <= number < id * slide + size] for number in range(ELEMENTS)
-    ]
+    return [[CountWindow(id) for id in ids if id * slide <= number < id * slide + size] for number in range(ELEMENTS)]
 
 
 @given(st.integers(1, 12))

@@ -17,13 +17,17 @@ from tests.connectors.stores.store_tables import SECRET, StoreTables
 
 from millrace.common import Row, Types
 from millrace.common.sink import Sink
-from millrace.connectors.cassandra.connection import CassandraCluster
-from millrace.connectors.cassandra.streams import CassandraCommitter, CassandraStatement, CassandraWriteAheadSink
-from millrace.connectors.cassandra.tables import CassandraChanges, CassandraTable
-from millrace.connectors.stores.buffered import BufferedSink, Buffering, Retrying
+from millrace.connectors.cassandra.cassandra_streams import (
+    CassandraCluster,
+    CassandraCommitter,
+    CassandraStatement,
+    CassandraWriteAheadSink,
+)
+from millrace.connectors.cassandra.cassandra_table import CassandraChanges, CassandraTable
+from millrace.connectors.stores import BufferedSink, Buffering, Retrying
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.cassandra import CassandraSink, ClusterBuilder
-from millrace.relational.fields import Field
+from millrace.relational.rex import Field
 from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks

@@ -10,7 +10,7 @@ from tests.connectors.stores.store_tables import SECRET, StoreTables, silent_ser
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors import cassandra
 from millrace.datastream.connectors.cassandra import CassandraSink, ClusterBuilder, ConsistencyLevel
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
 from millrace.util.exceptions import TableException
 
 COLUMNS = "id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED"

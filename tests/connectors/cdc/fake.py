@@ -10,15 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.connectors.cdc.backfill import merged
-from millrace.connectors.cdc.changes import Change, ChunkRows, LogPart, Relation
-from millrace.connectors.cdc.chunks import Bounds, Chunk
-from millrace.connectors.cdc.database import CdcDatabase, LogReader, PositionLost
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
-from millrace.connectors.cdc.seen import Seen, UpTo
-from millrace.connectors.cdc.startup import StartupOptions
+from millrace.connectors.cdc.changes import Bounds, Change, Chunk, ChunkRows, LogPart, Relation, Seen, UpTo, backfilled
+from millrace.connectors.cdc.database import CdcDatabase, LogReader, PositionLost, StartupOptions
+from millrace.connectors.cdc.events import Column, TableId, TableSchema
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 
 Row = tuple[Any, ...]
@@ -210,7 +206,7 @@ class FakeDatabase(CdcDatabase):
                 between = [
                     change for made in server.log[low:] for change in made if change.relation.table == chunk.table
                 ]
-                rows = merged(rows, between, lambda row: row[0], inside)
+                rows = backfilled(rows, between, lambda row: row[0], inside)
                 seen = UpTo(len(server.log))
         columns = list(zip(*rows)) if rows else [(), ()]
         return ChunkRows(server.relations[chunk.table], columns, len(rows), seen)

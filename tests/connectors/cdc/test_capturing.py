@@ -13,14 +13,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.connectors.cdc.fake import SERVERS, FakeDatabase, FakeServer
 
-from millrace.connectors.cdc.changes import Change, ChunkRows
-from millrace.connectors.cdc.chunks import Chunk, Chunking
-from millrace.connectors.cdc.decoding import EventDecoder
-from millrace.connectors.cdc.events import DataChangeEvent, OperationType
-from millrace.connectors.cdc.schema import TableSchema
-from millrace.connectors.cdc.source import CdcSource
-from millrace.connectors.cdc.startup import StartupOptions
-from millrace.testing.connectors.readers import SourceJob
+from millrace.connectors.cdc.cdc_source import CdcSource
+from millrace.connectors.cdc.changes import Change, Chunk, Chunking, ChunkRows
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.deserializers import EventDecoder
+from millrace.connectors.cdc.events import DataChangeEvent, OperationType, TableSchema
+from millrace.testing.connectors.sources import SourceJob
 
 IDLE_SECONDS = 10.0
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -141,9 +139,7 @@ class Moving(FakeDatabase):
         ("behind both", 9, 1, [OperationType.UPDATE]),
     ],
 )
-def test_a_row_that_an_update_moves_to_another_chunk(
-    when: str, old: int, new: int, log: list[OperationType]
-) -> None:
+def test_a_row_that_an_update_moves_to_another_chunk(when: str, old: int, new: int, log: list[OperationType]) -> None:
     """Without a key the column that is cut by may change; the two chunks were read at different times."""
     name = uuid.uuid4().hex
     server = FakeServer(name, ["a"], (), 3)

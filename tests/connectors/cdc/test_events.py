@@ -14,18 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import RowKind
-from millrace.connectors.cdc.chunks import Bounds, Chunking, Cut
+from millrace.connectors.cdc.changes import Bounds, Chunking, Cut
+from millrace.connectors.cdc.debezium_json import JsonDebeziumDeserializationSchema, encoder
 from millrace.connectors.cdc.deserializers import RowDebeziumDeserializationSchema
 from millrace.connectors.cdc.events import (
+    Column,
     CreateTableEvent,
     DataChangeEvent,
     OperationType,
     RenameColumnEvent,
     SourceMetadata,
+    TableId,
+    TableSchema,
     changed,
 )
-from millrace.connectors.cdc.json import JsonDebeziumDeserializationSchema, encoder
-from millrace.connectors.cdc.schema import Column, TableId, TableSchema
 from millrace.relational import types as t
 
 TABLE = TableId("db", "public", "t")

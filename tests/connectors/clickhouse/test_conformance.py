@@ -12,10 +12,10 @@ from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
 
 from millrace.common.sink import Sink
-from millrace.connectors.clickhouse.changes import ClickHouseChanges
-from millrace.connectors.clickhouse.connection import ClickHouseTable
-from millrace.connectors.stores.buffered import BufferedSink, Buffering
-from millrace.relational.fields import Field
+from millrace.connectors.clickhouse.clickhouse_client import ClickHouseTable
+from millrace.connectors.clickhouse.clickhouse_rows import ClickHouseChanges
+from millrace.connectors.stores import BufferedSink, Buffering
+from millrace.relational.rex import Field
 from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks

@@ -8,9 +8,9 @@ import pytest
 from tests.connectors.clickhouse.conftest import Store
 from tests.connectors.stores.store_tables import SECRET, StoreTables
 
-from millrace.connectors.clickhouse.connection import ClickHouseTable
-from millrace.connectors.stores.buffered import Buffering, Retrying
-from millrace.testing.services.ports import free_ports
+from millrace.connectors.clickhouse.clickhouse_client import ClickHouseTable
+from millrace.connectors.stores import Buffering, Retrying
+from millrace.testing.services.server import free_ports
 
 COLUMNS = "id INT, name STRING"
 READ, WRITE = "SELECT * FROM {}", "INSERT INTO {} VALUES (1, 'x')"

@@ -12,9 +12,9 @@ from tests.connectors.clickhouse.conftest import Store
 from tests.connectors.stores.store_tables import StoreTables
 
 from millrace.common.types import RowKind
-from millrace.connectors.clickhouse.changes import ClickHouseChanges, Updates
-from millrace.connectors.clickhouse.connection import ClickHouseTable
-from millrace.relational.fields import Field
+from millrace.connectors.clickhouse.clickhouse_client import ClickHouseTable
+from millrace.connectors.clickhouse.clickhouse_rows import ClickHouseChanges, Updates
+from millrace.relational.rex import Field
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import IntType
 from millrace.util.exceptions import TableException

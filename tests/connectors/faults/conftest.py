@@ -11,7 +11,7 @@ from tests.connectors.conftest import started
 from tests.connectors.hbase.conftest import hbase  # noqa: F401
 
 from millrace.testing.services import PostgreSQL
-from millrace.testing.services.monitoring import InfluxDb
+from millrace.testing.services.small_servers import InfluxDb
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.connectors.faults.place import OUTAGES, Place
 
-from millrace.common.files.stores import settings
+from millrace.common.files import store_settings
 from millrace.testing.connectors.faults import Fault
 
 
@@ -37,7 +37,7 @@ class _Files(Place):
         raise NotImplementedError
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
-        settings.take(self.known(port, password))
+        store_settings.take(self.known(port, password))
         return {"path": self.base(name), "format": "json"}
 
     def make(self, wrong: bool = False) -> str:

@@ -72,7 +72,7 @@ class _Broker:
 class KafkaTopics(_Messages):
     name, connector, server = "kafka", "kafka", "broker"
     waiting = "30 s"
-    patience = {"connectors.kafka.cluster.ANSWER_SECONDS": 0.5, "connectors.kafka.cluster._TRY_SECONDS": 0.3}
+    patience = {"connectors.kafka.kafka_admin.ANSWER_SECONDS": 0.5, "connectors.kafka.kafka_admin._TRY_SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "tried in tests/connectors/kafka/test_security.py, on a server with users"}
     deadline = 150.0
 
@@ -137,7 +137,7 @@ class _WithPassword(Place):
 class RedisStreams(_WithPassword, _Messages):
     name, connector, server = "redis-stream", "redis-stream", "redis_server"
     waiting = "30 s"
-    patience = {"connectors.redis.connection._SECONDS": 0.3}
+    patience = {"connectors.redis.redis_client._SECONDS": 0.3}
     reasons = {Fault.MISSING: "a stream is made by the first entry"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -181,7 +181,7 @@ class RedisKeys(_WithPassword):
 class NatsSubjects(_Messages):
     name, connector, server = "nats", "nats", "nats_server"
     waiting = "10 s"
-    patience = {"connectors.nats.connection._SECONDS": 0.3}
+    patience = {"connectors.nats.nats_streams._SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "the server of the tests has no users"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -206,7 +206,7 @@ class NatsSubjects(_Messages):
 class MqttTopics(_Messages):
     name, connector, server = "mqtt", "mqtt", "mosquitto"
     waiting = "30 s"
-    patience = {"connectors.mqtt.connection._SECONDS": 0.3}
+    patience = {"connectors.mqtt.mqtt_streams._SECONDS": 0.3}
     reasons = {
         Fault.PASSWORD: "the server of the tests lets everybody in",
         Fault.MISSING: "topics are not made, they are spoken of",
@@ -249,7 +249,10 @@ class MqttTopics(_Messages):
 class KinesisStreams(_Messages):
     name, connector, server = "kinesis", "kinesis", "aws"
     waiting = "10 s to connect, 20 s for an answer, three times"
-    patience = {"connectors.kinesis.settings.CONNECT_SECONDS": 0.3, "connectors.kinesis.settings.ANSWER_SECONDS": 0.3}
+    patience = {
+        "connectors.kinesis.kinesis_shards.CONNECT_SECONDS": 0.3,
+        "connectors.kinesis.kinesis_shards.ANSWER_SECONDS": 0.3,
+    }
     reasons = {Fault.PASSWORD: "the stand-in of the tests lets everybody in"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:

@@ -21,8 +21,7 @@ from millrace.runtime.failure import JobFailedError
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.connectors.faults import Fault, FaultsUnderTest
 from millrace.testing.local import LocalEngine
-from millrace.testing.services.ports import free_ports
-from millrace.testing.services.proxy import Proxy
+from millrace.testing.services.server import Proxy, free_ports
 
 OUTAGE_SECONDS = 0.7
 LISTEN_SECONDS = 0.1

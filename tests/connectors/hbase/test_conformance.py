@@ -13,15 +13,14 @@ from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
 
 from millrace.common.sink import Sink
-from millrace.connectors.hbase.changes import HBaseChanges
-from millrace.connectors.hbase.connection import Gateway
-from millrace.connectors.hbase.layout import Layout
-from millrace.connectors.stores.buffered import BufferedSink, Buffering, Retrying
-from millrace.relational.fields import Field
+from millrace.connectors.hbase.hbase_layout import Layout
+from millrace.connectors.hbase.hbase_table import Gateway, HBaseChanges
+from millrace.connectors.stores import BufferedSink, Buffering, Retrying
+from millrace.relational.rex import Field
 from millrace.relational.types import IntType, RowField, RowType, string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
-from millrace.testing.services.proxy import Proxy
+from millrace.testing.services.server import Proxy
 
 PLACES: list[Families] = []
 """the one that is tested: checks are listed before it is there"""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.hbase.encoding import decoder, encoder, problem
+from millrace.connectors.hbase.hbase_layout import decoder, encoder, problem
 from millrace.relational import types as t
 
 JAVA: list[tuple[t.DataType, Any, str]] = [

@@ -9,7 +9,7 @@ import pytest
 from tests.connectors.hbase.conftest import Families
 from tests.connectors.stores.store_tables import StoreTables
 
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
 from millrace.util.exceptions import TableException
 
 COLUMNS = "k STRING, f ROW<a INT, b STRING>, g ROW<c DOUBLE>"

@@ -11,7 +11,7 @@ from Hbase_thrift import Hbase, TCell, TRegionInfo, TRowResult
 from Hbase_thrift import IOError as Refused
 from thriftpy2.rpc import make_server
 
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
 
 Table = dict[bytes, dict[bytes, bytes]]
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors.http.backoff import Backoff
-from millrace.connectors.http.caller import Caller, HttpError, HttpRequest
-from millrace.connectors.http.settings import CallSettings
+from millrace.connectors.http.http_client import Caller, HttpError, HttpRequest
+from millrace.connectors.http.http_settings import Backoff, CallSettings
 
 pytest.importorskip("httpx")
 

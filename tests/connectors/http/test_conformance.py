@@ -11,7 +11,7 @@ from tests.connectors.http.conftest import QUICK
 from tests.connectors.http.service import Asked, Reply, Service
 
 from millrace.common.sink import Sink
-from millrace.connectors.http.sink import HttpSink
+from millrace.connectors.http.http_sink import HttpSink
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks
 

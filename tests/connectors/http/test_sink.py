@@ -11,11 +11,11 @@ from tests.connectors.http.conftest import HttpTables
 from tests.connectors.http.service import Asked, Reply, Service
 
 from millrace.common.serialization import SimpleStringSchema
-from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.http import HttpSink
 from millrace.runtime.failure import JobFailedError
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 from millrace.testing.local import run_locally
 from millrace.util.exceptions import TableException
 

@@ -45,9 +45,7 @@ def certificate(folder: Path, name: str, issuer: Any = None) -> Any:
     return subject, key
 
 
-def test_both_sides_show_who_they_are(
-    tmp_path: Path, serve: Callable[..., Service], tables: HttpTables
-) -> None:
+def test_both_sides_show_who_they_are(tmp_path: Path, serve: Callable[..., Service], tables: HttpTables) -> None:
     authority = certificate(tmp_path, "authority")
     for name in ("server", "client"):
         certificate(tmp_path, name, authority)

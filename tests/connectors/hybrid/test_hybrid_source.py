@@ -14,11 +14,9 @@ from tests.runtime.listed import ListedSource
 
 from millrace.common.source import Boundedness, SplitEnumeratorContext
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
-from millrace.connectors.datagen import DataGeneratorSource
+from millrace.connectors.generated_sources import DataGeneratorSource, NumberSequenceSource
 from millrace.connectors.hybrid import HybridSource, SourceSwitchContext
-from millrace.connectors.number_seq import NumberSequenceSource
-from millrace.connectors.queue_enumerator import QueueEnumerator
-from millrace.connectors.ranges import RangeSplit
+from millrace.connectors.source_base import QueueEnumerator, RangeSplit
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.testing import run_locally

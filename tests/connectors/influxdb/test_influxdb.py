@@ -21,19 +21,18 @@ from tests.connectors.stores.checks import chosen_checks
 from tests.connectors.stores.store_tables import SECRET, StoreTables
 
 from millrace.common.sink import Sink
-from millrace.connectors.influxdb.changes import InfluxRows
-from millrace.connectors.influxdb.connection import InfluxTarget
-from millrace.connectors.influxdb.points import line
-from millrace.connectors.stores.buffered import BufferedSink, Buffering
+from millrace.connectors.influxdb.influxdb_streams import InfluxTarget, line
+from millrace.connectors.influxdb.influxdb_table import InfluxRows
+from millrace.connectors.stores import BufferedSink, Buffering
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.influxdb import InfluxDBConfig, InfluxDBPoint, InfluxDBSink
-from millrace.relational.fields import Field
+from millrace.relational.rex import Field
 from millrace.relational.types import BooleanType, TimestampType, string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
 from millrace.testing.local import run_locally
-from millrace.testing.services.monitoring import InfluxDb
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
+from millrace.testing.services.small_servers import InfluxDb
 from millrace.util.exceptions import TableException
 
 AT = dt.datetime(2024, 1, 2, 3, 4, 5, 678901)

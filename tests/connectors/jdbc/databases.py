@@ -12,7 +12,7 @@ import psycopg
 import pymysql
 from tests.connectors.tables.messages.message_tables import MessageTables
 
-from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection
+from millrace.connectors.jdbc.duckdb import FileConnection
 from millrace.testing.services import MariaDB, PostgreSQL
 
 

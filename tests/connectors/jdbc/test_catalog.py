@@ -94,7 +94,7 @@ def test_options_that_cannot_be(tables: JdbcTables, options: str, said: str) -> 
 
 
 def test_a_server_that_is_not_there() -> None:
-    from millrace.testing.services.ports import free_ports
+    from millrace.testing.services.server import free_ports
 
     catalog = JdbcCatalog("c", "d", "u", "very-secret", f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(CatalogException, match="refused") as caught:

@@ -44,9 +44,7 @@ def columns(catalog: Any, name: str) -> dict[str, str]:
     return {each.name: str(each.type) for each in schema.columns}
 
 
-def test_a_table_is_made_filled_changed_and_dropped(
-    catalog: Any, place: Place, tables: JdbcTables, name: str
-) -> None:
+def test_a_table_is_made_filled_changed_and_dropped(catalog: Any, place: Place, tables: JdbcTables, name: str) -> None:
     run = tables.environment.execute_sql
     run(f"CREATE TABLE {name} ({COLUMNS}, PRIMARY KEY (id, part) NOT ENFORCED)")
     run(f"CREATE TABLE IF NOT EXISTS {name} (other INT)")

@@ -10,14 +10,13 @@ import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place
 from tests.table.programs.running import changes_in
 
-from millrace.connectors.tables.jdbc.changer import JdbcChanger
+from millrace.connectors.jdbc.jdbc_table import JdbcChanger
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.rows import Rows, record_batch
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.relational.values import to_arrow
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 THERE = (
@@ -76,7 +75,7 @@ class WithoutSpark:
     def execute(self, plans: Any, session: Any) -> Any:
         (plan,) = plans
         streams = StreamExecutionEnvironment().set_parallelism(1)
-        add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+        add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
         found = [row for _, row in changes_in(run_locally(streams).collected, plan.schema, tuple)]
         columns = [to_arrow(list(values), each.type) for values, each in zip(zip(*found), plan.schema)]
         return SimpleNamespace(_batches=[Rows(record_batch(columns, len(found)))] if found else [])

@@ -12,12 +12,10 @@ from tests.connectors.stores.checks import chosen_checks
 
 from millrace.common.sink import Sink
 from millrace.connectors.dbapi import DbApiInsert
-from millrace.connectors.jdbc.changes import RowChanges
-from millrace.connectors.jdbc.dialects.target import TableShape
-from millrace.connectors.jdbc.sink import Database, JdbcExactlyOnceSink
-from millrace.connectors.jdbc.two_phase import two_phase_sink
-from millrace.connectors.jdbc.url import parse
-from millrace.connectors.stores.buffered import BufferedSink, Buffering
+from millrace.connectors.jdbc.dialect import TableShape
+from millrace.connectors.jdbc.jdbc_database import Database, JdbcExactlyOnceSink, RowChanges, parse_url
+from millrace.connectors.jdbc.prepared_transactions import two_phase_sink
+from millrace.connectors.stores import BufferedSink, Buffering
 from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks
@@ -37,7 +35,7 @@ class Written(SinkUnderTest):
     def __init__(self) -> None:
         (self.place,) = PLACES
         self.table = self.place.create("element VARCHAR(100)")
-        self.database = Database(*parse(self.place.url, self.place.user, self.place.password))
+        self.database = Database(*parse_url(self.place.url, self.place.user, self.place.password))
 
     def written(self) -> Sequence[str]:
         return [element for (element,) in self.place.run(f"SELECT element FROM {self.table}")]

@@ -9,11 +9,10 @@ from contextlib import closing
 import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place
 
-from millrace.connectors.jdbc.sink import Database
-from millrace.connectors.jdbc.url import parse
-from millrace.connectors.stores.buffered import Buffering, Retrying
+from millrace.connectors.jdbc.jdbc_database import Database, parse_url
+from millrace.connectors.stores import Buffering, Retrying
 from millrace.testing.services import MariaDB, PostgreSQL
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
 
 COLUMNS = "id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
 SECRET = "Pass-Word-1234"
@@ -106,7 +105,7 @@ def test_a_database_that_is_not_there(tables: JdbcTables, postgresql_place: Plac
 def test_a_server_that_is_killed_and_comes_back(kind: str, place: Place, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue(kind)
     table = place.create("id INT")
-    retrying = Retrying(Database(*parse(place.url, place.user, place.password)), Buffering(retries=60, pause=0.02))
+    retrying = Retrying(Database(*parse_url(place.url, place.user, place.password)), Buffering(retries=60, pause=0.02))
 
     def insert(number: int) -> None:
         def work(connection: object) -> None:

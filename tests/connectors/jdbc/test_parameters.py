@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.jdbc.parameters import parameters_of, translated
+from millrace.connectors.jdbc.jdbc_sink import parameters_of, translated
 
 
 @pytest.mark.parametrize(

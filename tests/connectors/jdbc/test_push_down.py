@@ -17,10 +17,9 @@ from tests.table.programs.running import changes_in
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
-from millrace.relational.rules.source_pushdown import push_into_sources
-from millrace.relational.rules.streaming import optimise
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.relational.rules.filters_and_projections import push_into_sources
+from millrace.relational.rules.optimizer import optimise_streaming
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 COLUMNS = "k INT, i INT, b BIGINT, d DECIMAL(10, 2), s STRING, x DOUBLE"
@@ -32,7 +31,7 @@ class Asked:
 
     def __init__(self, tables: JdbcTables, sql: str) -> None:
         self._session = tables.environment._session
-        plan = optimise(tables.environment.sql_query(sql)._plan, surroundings_of(self._session))
+        plan = optimise_streaming(tables.environment.sql_query(sql)._plan, surroundings_of(self._session))
         self.plan, self.pushed = plan, push_into_sources(plan)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place, of_sqlite
 
-from millrace.relational.python_rows import python_rows
+from millrace.relational.rows import python_rows
 
 UTC = dt.timezone.utc
 NAMES = "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP_LTZ(6)"
@@ -150,9 +150,7 @@ def test_days_that_are_in_no_calendar(tables: JdbcTables, mariadb_place: Place, 
 
 
 @pytest.mark.services
-def test_what_to_do_about_days_that_are_in_no_calendar(
-    tables: JdbcTables, mariadb_place: Place, zeros: str
-) -> None:
+def test_what_to_do_about_days_that_are_in_no_calendar(tables: JdbcTables, mariadb_place: Place, zeros: str) -> None:
     name = tables.over(mariadb_place, zeros, "id INT, a DATE, b TIMESTAMP(6), c TIMESTAMP(6)")
     with pytest.raises(Exception, match=r"has '0000-00-00', which is no DATE: .*'zeroDateTimeBehavior' = 'CONVERT_TO"):
         tables.rows(f"SELECT * FROM {name}")

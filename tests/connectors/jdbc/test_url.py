@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.jdbc.url import parse, with_database
+from millrace.connectors.jdbc.jdbc_database import parse_url, with_database
 
 
 def test_everything_that_a_url_can_say() -> None:
-    dialect, target = parse("jdbc:postgresql://a:1,b/sales%20eu?user=u&password=p%26q&sslmode=require")
+    dialect, target = parse_url("jdbc:postgresql://a:1,b/sales%20eu?user=u&password=p%26q&sslmode=require")
     assert dialect.title == "PostgreSQL"
     assert target.hosts == (("a", 1), ("b", 5432))
     assert (target.database, target.user, target.password) == ("sales eu", "u", "p&q")
@@ -16,14 +16,14 @@ def test_everything_that_a_url_can_say() -> None:
 
 
 def test_options_go_before_the_url() -> None:
-    _, target = parse("jdbc:mysql://h/d?user=u&password=p&useSSL=false", "me", "mine", {"useSSL": "true"})
+    _, target = parse_url("jdbc:mysql://h/d?user=u&password=p&useSSL=false", "me", "mine", {"useSSL": "true"})
     assert (target.user, target.password, target.properties) == ("me", "mine", {"useSSL": "true"})
     assert target.hosts == (("h", 3306),)
 
 
 def test_addresses_of_version_6_and_files() -> None:
-    assert parse("jdbc:mariadb://[::1]:3307/d")[1].hosts == (("::1", 3307),)
-    dialect, target = parse("jdbc:sqlite:/tmp/a b.db")
+    assert parse_url("jdbc:mariadb://[::1]:3307/d")[1].hosts == (("::1", 3307),)
+    dialect, target = parse_url("jdbc:sqlite:/tmp/a b.db")
     assert (dialect.title, target.database, target.hosts) == ("SQLite", "/tmp/a b.db", ())
 
 
@@ -39,7 +39,7 @@ def test_addresses_of_version_6_and_files() -> None:
 )
 def test_what_is_wrong(url: str, said: str) -> None:
     with pytest.raises(ValueError, match=r"is|are|no") as caught:
-        parse(url)
+        parse_url(url)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -51,6 +51,6 @@ def test_another_database_at_the_same_place() -> None:
 
 
 def test_passwords_do_not_show() -> None:
-    shown = repr(parse("jdbc:postgresql://h/d", "u", "very-secret", {"sslkey": "also"}))
+    shown = repr(parse_url("jdbc:postgresql://h/d", "u", "very-secret", {"sslkey": "also"}))
     assert "very-secret" not in shown
     assert "also" not in shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from millrace.connectors.jdbc.metadata import duckdb, mysql, postgresql, sqlite
+from millrace.connectors.jdbc import duckdb, mysql, postgresql, sqlite
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "databases.md"
 
@@ -121,10 +121,10 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     },
 }
 TYPE_OF = {
-    "PostgreSQL": postgresql.type_of,
-    "MySQL and MariaDB": mysql.type_of,
-    "SQLite": sqlite.type_of,
-    "DuckDB": duckdb.type_of,
+    "PostgreSQL": postgresql.postgresql_type,
+    "MySQL and MariaDB": mysql.mysql_type,
+    "SQLite": sqlite.sqlite_type,
+    "DuckDB": duckdb.duckdb_type,
 }
 BEGIN, END = "<!-- types: begin -->", "<!-- types: end -->"
 

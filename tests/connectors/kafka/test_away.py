@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from millrace.connectors.kafka.cluster import Cluster
-from millrace.connectors.kafka.library import kafka_python
-from millrace.connectors.kafka.producing import Sending
-from millrace.connectors.kafka.record import ProducerRecord
+from millrace.connectors.kafka.kafka_admin import Cluster
+from millrace.connectors.kafka.kafka_records import ProducerRecord
+from millrace.connectors.kafka.kafka_settings import kafka_python
+from millrace.connectors.kafka.kafka_writers import Sending
 
 AWAY = {"bootstrap.servers": "127.0.0.1:1"}
 

@@ -12,11 +12,11 @@ from millrace.common.serialization import DeserializationSchema, SimpleStringSch
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.typeinfo import Types
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.kafka.builders import KafkaRecordSerializationSchema
-from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
-from millrace.connectors.kafka.sink import KafkaSink
-from millrace.connectors.kafka.source import KafkaSource
+from millrace.connectors.kafka.kafka_offsets import KafkaOffsetsInitializer
+from millrace.connectors.kafka.kafka_records import KafkaRecordSerializationSchema
+from millrace.connectors.kafka.kafka_sink import KafkaSink
+from millrace.connectors.kafka.kafka_source import KafkaSource
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

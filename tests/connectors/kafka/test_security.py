@@ -14,7 +14,7 @@ from tests.services import missing
 
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,

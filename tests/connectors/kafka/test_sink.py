@@ -17,11 +17,10 @@ from tests.connectors.kafka.topics import Topics
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import SinkWriterContext, WriterInitContext
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.kafka.committer import KafkaCommitter
-from millrace.connectors.kafka.exactly_once import KafkaCommittable
-from millrace.connectors.kafka.lost import LostTransactionError
-from millrace.connectors.kafka.transactions import ABORTED, COMMITTED, ONGOING, Refused, Transactions
+from millrace.connectors.kafka.kafka_admin import ABORTED, COMMITTED, ONGOING, Refused, Transactions
+from millrace.connectors.kafka.kafka_sink import KafkaCommitter, LostTransactionError
+from millrace.connectors.kafka.kafka_writers import KafkaCommittable
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
     FlinkFixedPartitioner,

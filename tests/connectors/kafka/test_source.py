@@ -15,10 +15,10 @@ from millrace.common import Types
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.kafka.enumerator import reader_of
-from millrace.connectors.kafka.record import ConsumerRecord
-from millrace.connectors.kafka.split import KafkaSplit
-from millrace.connectors.rate import RateLimiterStrategy
+from millrace.connectors.kafka.kafka_offsets import KafkaSplit
+from millrace.connectors.kafka.kafka_records import ConsumerRecord
+from millrace.connectors.kafka.kafka_source import reader_of
+from millrace.connectors.source_base import RateLimiterStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
     FlinkKafkaConsumer,
@@ -30,7 +30,7 @@ from millrace.datastream.connectors.kafka import (
     KafkaTopicPartition,
 )
 from millrace.runtime.failure import JobFailedError
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services
@@ -303,7 +303,6 @@ def test_a_limit_per_second(topics: Topics) -> None:
     assert time.monotonic() - began > 1
     with pytest.raises(ValueError, match="none per checkpoint"):
         builder(topics, name).set_rate_limiter_strategy(RateLimiterStrategy.per_checkpoint(5))
-
 
 
 def test_records_that_cannot_be_read_go_elsewhere(topics: Topics) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors.kafka import exactly_once, writer
-from millrace.testing.connectors.driving import ElementContext
+from millrace.connectors.kafka import kafka_writers
+from millrace.testing.connectors.runtime import ElementContext
 
 SAID: list[str] = []
 
@@ -51,15 +51,15 @@ class Texts:
 
 @pytest.fixture(autouse=True)
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(writer, "Sending", Listening)
-    monkeypatch.setattr(exactly_once, "Sending", Listening)
+    monkeypatch.setattr(kafka_writers, "Sending", Listening)
+    monkeypatch.setattr(kafka_writers, "Sending", Listening)
     yield
     SAID.clear()
 
 
 def test_the_end_of_a_slice_waits_for_nobody() -> None:
     """The producer sends by itself; its callbacks tell of errors."""
-    to = writer.PlainWriter[str]({}, Texts(), (0, 1), 1.0, waits=True)  # type: ignore[arg-type]
+    to = kafka_writers.PlainWriter[str]({}, Texts(), (0, 1), 1.0, waits=True)  # type: ignore[arg-type]
     to.write("a", ElementContext())
     to.end_slice(5)
     assert SAID == ["send a", "serve"]
@@ -70,7 +70,7 @@ def test_the_end_of_a_slice_waits_for_nobody() -> None:
 
 def test_nor_does_a_transaction() -> None:
     transactions: Any = SimpleNamespace(close=lambda: None, describe=lambda names: {})
-    to = exactly_once.TransactionalWriter[str]({}, Texts(), (0, 1), 1.0, transactions, "p-", 1)  # type: ignore[arg-type]
+    to = kafka_writers.TransactionalWriter[str]({}, Texts(), (0, 1), 1.0, transactions, "p-", 1)  # type: ignore[arg-type]
     to.end_slice(5)
     to.write("a", ElementContext())
     to.end_slice(6)

@@ -11,8 +11,8 @@ from tests.connectors.kinesis.streams import Streams
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import Sink
 from millrace.common.source import Source
-from millrace.connectors.kinesis.sink import KinesisStreamsSink, PartitionKeyGenerator
-from millrace.connectors.kinesis.source import KinesisStreamsSource
+from millrace.connectors.kinesis.kinesis_sink import KinesisStreamsSink, PartitionKeyGenerator
+from millrace.connectors.kinesis.kinesis_source import KinesisStreamsSource
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

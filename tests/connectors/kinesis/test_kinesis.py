@@ -11,14 +11,11 @@ import pytest
 from tests.connectors.kinesis.streams import KEYS, Streams
 
 from millrace.common.serialization import SimpleStringSchema
-from millrace.connectors.kinesis import sink as kinesis_sink
-from millrace.connectors.kinesis.old_names import instant
-from millrace.connectors.kinesis.settings import client
-from millrace.connectors.kinesis.shards import Answer, Shard, ShardService, ShardSplit
-from millrace.connectors.kinesis.sink import BatchSender, Buffering
-from millrace.connectors.kinesis.source import KinesisStreamsSource
-from millrace.connectors.messages.message import Message, SchemaDecoder
-from millrace.connectors.messages.sending import Outgoing
+from millrace.connectors.kinesis import kinesis_sink
+from millrace.connectors.kinesis.kinesis_shards import Answer, Shard, ShardService, ShardSplit, client
+from millrace.connectors.kinesis.kinesis_sink import BatchSender, Buffering
+from millrace.connectors.kinesis.kinesis_source import KinesisStreamsSource, instant
+from millrace.connectors.messages import Message, Outgoing, SchemaDecoder
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.kinesis import (
     FlinkKinesisConsumer,
@@ -28,7 +25,7 @@ from millrace.datastream.connectors.kinesis import (
     KinesisStreamsSink,
     PartitionKeyGenerator,
 )
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 services = pytest.mark.services

@@ -13,10 +13,8 @@ import pyarrow as pa
 import pytest
 from tests.connectors.tables.messages.message_tables import MessageTables
 
-from millrace.connectors.lookup.full import FullLookup
-from millrace.connectors.lookup.index import Index
-from millrace.connectors.lookup.reload import Reload
-from millrace.relational.fields import Field
+from millrace.connectors.tables.full_lookup import FullLookup, Index, Reload
+from millrace.relational.rex import Field
 from millrace.relational.sources import TableContext
 from millrace.relational.types import BigIntType, string
 from millrace.table.sessions.factories import factory_of

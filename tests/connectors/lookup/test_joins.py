@@ -12,7 +12,7 @@ from tests.connectors.tables.messages.message_tables import MessageTables
 from millrace.relational.rows import UPDATE_BEFORE
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.runtime.failure import JobFailedError
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.text import SqlError
 from millrace.testing.local import run_locally
 
 JOIN = "SELECT {hint} l.k, r.v FROM ({left}) AS l JOIN t FOR SYSTEM_TIME AS OF l.p AS r ON r.k = l.k"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millrace.common.serialization import SimpleStringSchema
-from millrace.connectors.messages.sending import MessageWriter, Outgoing, SchemaEncoder, Sender
-from millrace.connectors.patience import Patience
-from millrace.testing.connectors.driving import ElementContext
+from millrace.connectors.messages import MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.sink_base import Patience
+from millrace.testing.connectors.runtime import ElementContext
 
 
 class Told(Sender):

@@ -12,10 +12,9 @@ from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
 
 from millrace.common.sink import Sink
-from millrace.connectors.mongodb.changes import MongoChanges
-from millrace.connectors.mongodb.connection import Collection
-from millrace.connectors.stores.buffered import BufferedSink, Buffering
-from millrace.relational.fields import Field
+from millrace.connectors.mongodb.mongodb_collection import Collection, MongoChanges
+from millrace.connectors.stores import BufferedSink, Buffering
+from millrace.relational.rex import Field
 from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest

@@ -13,9 +13,8 @@ import pytest
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import Sink
 from millrace.common.source import Source
-from millrace.connectors.messages.acknowledged import ConsumerSplit
-from millrace.connectors.mqtt.sink import MqttSink
-from millrace.connectors.mqtt.source import MqttSource, MqttSplitReader
+from millrace.connectors.messages import ConsumerSplit
+from millrace.connectors.mqtt.mqtt_streams import MqttSink, MqttSource, MqttSplitReader
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

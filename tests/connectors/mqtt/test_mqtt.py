@@ -11,10 +11,9 @@ from tests.connectors.mqtt.test_conformance import SERVERS, Client
 from tests.connectors.polling import go_on
 
 from millrace.common.serialization import SimpleStringSchema
-from millrace.connectors.mqtt.sink import MqttSink
-from millrace.connectors.mqtt.source import MqttSource
+from millrace.connectors.mqtt.mqtt_streams import MqttSink, MqttSource
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services

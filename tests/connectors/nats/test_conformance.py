@@ -11,10 +11,8 @@ import pytest
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import Sink
 from millrace.common.source import Source
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.nats.connection import NatsClient, NatsServers
-from millrace.connectors.nats.sink import JetStreamSink
-from millrace.connectors.nats.source import JetStreamSource
+from millrace.connectors.nats.nats_streams import JetStreamSink, JetStreamSource, NatsClient, NatsServers
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

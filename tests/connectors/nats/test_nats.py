@@ -11,12 +11,12 @@ from tests.connectors.nats.test_conformance import SERVERS, StreamOfTest
 
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.nats import source as nats_source
+from millrace.connectors.nats import nats_streams
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.nats import JetStreamSink, JetStreamSource
 from millrace.runtime.failure import JobFailedError
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services
@@ -57,7 +57,7 @@ def test_a_stream_that_there_is_not(nats_server: Any) -> None:
 
 
 def test_messages_that_were_deleted_unread(stream: StreamOfTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nats_source, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(nats_streams, "CHECK_SECONDS", 0.0)
     for number in range(1, 6):
         stream.write(0, str(number).encode())
     source = JetStreamSource.of(SERVERS[0], stream.name, SimpleStringSchema(), start="earliest")
@@ -67,8 +67,8 @@ def test_messages_that_were_deleted_unread(stream: StreamOfTest, monkeypatch: py
     stream.client.run(stream.client.jetstream.purge_stream(stream.name, keep=2))
     lost = SourceJob(source, checkpoint=None)
     lost.close()
-    split = nats_source.SubjectSplit(">", 1)
-    reader = nats_source.JetStreamReader(source)
+    split = nats_streams.SubjectSplit(">", 1)
+    reader = nats_streams.JetStreamReader(source)
     reader.handle_splits_changes([split])
     with pytest.raises(ValueError, match="messages 1 to 3 were deleted before they were read"):
         reader.fetch()

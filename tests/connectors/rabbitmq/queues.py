@@ -8,7 +8,7 @@ from typing import Any
 
 import pika
 
-from millrace.connectors.rabbitmq.connection import RMQConnectionConfig
+from millrace.connectors.rabbitmq.rabbitmq_streams import RMQConnectionConfig
 
 
 class Queues:

@@ -11,8 +11,7 @@ from tests.connectors.rabbitmq.queues import Queues
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import Sink
 from millrace.common.source import Source
-from millrace.connectors.rabbitmq.sink import RMQSink
-from millrace.connectors.rabbitmq.source import RMQSource
+from millrace.connectors.rabbitmq.rabbitmq_streams import RMQSink, RMQSource
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

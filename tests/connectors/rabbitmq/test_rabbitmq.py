@@ -13,7 +13,7 @@ from millrace.common.serialization import SimpleStringSchema
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.rabbitmq import RMQConnectionConfig, RMQSink, RMQSource
 from millrace.runtime.failure import JobFailedError
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services

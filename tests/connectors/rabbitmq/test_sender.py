@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.connectors.messages.sending import Outgoing
-from millrace.connectors.rabbitmq.sink import RMQSender
+from millrace.connectors.messages import Outgoing
+from millrace.connectors.rabbitmq.rabbitmq_streams import RMQSender
 
 
 class Listening:

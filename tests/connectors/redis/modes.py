@@ -8,7 +8,7 @@ from pathlib import Path
 import redis
 
 from millrace.testing.services import Redis
-from millrace.testing.services.small import program
+from millrace.testing.services.small_servers import program
 
 
 class ClusterNode(Redis):

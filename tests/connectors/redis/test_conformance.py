@@ -13,10 +13,8 @@ from millrace.common.serialization import DeserializationSchema, SimpleStringSch
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.typeinfo import Types
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.redis.pubsub import RedisPubSubSource
-from millrace.connectors.redis.stream_sink import RedisStreamSink
-from millrace.connectors.redis.stream_source import RedisStreamSource
+from millrace.connectors.redis.redis_streams import RedisPubSubSource, RedisStreamSink, RedisStreamSource
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest, sink_checks, source_checks
 

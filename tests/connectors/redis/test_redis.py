@@ -13,12 +13,12 @@ from tests.connectors.polling import go_on
 
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.redis import stream_source
+from millrace.connectors.redis import redis_streams
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.redis import RedisStreamSink, RedisStreamSource
 from millrace.runtime.failure import JobFailedError
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services
@@ -64,10 +64,8 @@ def test_many_streams_on_one_subtask(redis_server: Any, client: Any) -> None:
     job.close()
 
 
-def test_entries_that_were_deleted_unread(
-    redis_server: Any, client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_source, "CHECK_SECONDS", 0.0)
+def test_entries_that_were_deleted_unread(redis_server: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_streams, "CHECK_SECONDS", 0.0)
     for number in range(1, 6):
         client.xadd("s", {"value": str(number)})
     source = RedisStreamSource.of(redis_server.url, "s", SimpleStringSchema(), start="earliest")
@@ -91,9 +89,7 @@ def test_entries_that_were_deleted_unread(
     with pytest.raises(ValueError, match=r"stream 's': 2 entries behind .* were deleted"):
         go_on(lost)
     lost.close()
-    kept = RedisStreamSource.of(
-        redis_server.url, "s", SimpleStringSchema(), start="earliest", keep_on_trimmed=True
-    )
+    kept = RedisStreamSource.of(redis_server.url, "s", SimpleStringSchema(), start="earliest", keep_on_trimmed=True)
     goes_on = SourceJob(kept, checkpoint=recorded)
     client.xadd("s", {"value": "8"})
     while "8" not in goes_on.emitted:

@@ -12,14 +12,10 @@ from tests.connectors.redis.modes import ClusterNode, Sentinel
 from tests.services import missing
 
 from millrace.common.sink import Sink
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.redis.mapper import MapperEncoder
-from millrace.connectors.redis.places import RedisCluster, RedisSentinels
-from millrace.connectors.redis.retrying import Retrying
-from millrace.connectors.redis.sink import RedisCommands
-from millrace.connectors.tables.redis.asking import Shape
-from millrace.connectors.tables.redis.layout import layout_of
-from millrace.connectors.tables.redis.lookup import RedisLookup
+from millrace.connectors.redis.redis_client import RedisCluster, RedisSentinels, Retrying
+from millrace.connectors.redis.redis_sink import MapperEncoder, RedisCommands
+from millrace.connectors.redis.redis_table_commands import RedisLookup, Shape, layout_of
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.redis import (
     FlinkJedisClusterConfig,
@@ -31,11 +27,11 @@ from millrace.datastream.connectors.redis import (
     RedisMapper,
     RedisSink,
 )
-from millrace.relational.fields import Field
+from millrace.relational.rex import Field
 from millrace.relational.types import BigIntType, string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 from millrace.testing.connectors.sinks import sink_checks
 from millrace.testing.local import run_locally
 from millrace.testing.services import ServiceUnavailable

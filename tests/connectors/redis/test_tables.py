@@ -12,12 +12,9 @@ import pytest
 import redis
 from tests.connectors.tables.messages.message_tables import MessageTables
 
-from millrace.connectors.redis.places import RedisNode
-from millrace.connectors.tables.redis.asking import Shape
-from millrace.connectors.tables.redis.layout import layout_of
-from millrace.connectors.tables.redis.lookup import RedisLookup
-from millrace.connectors.tables.redis.writing import Expiry
-from millrace.relational.fields import Field
+from millrace.connectors.redis.redis_client import RedisNode
+from millrace.connectors.redis.redis_table_commands import Expiry, RedisLookup, Shape, layout_of
+from millrace.relational.rex import Field
 from millrace.relational.types import string
 from millrace.runtime.failure import JobFailedError
 from millrace.util.exceptions import TableException

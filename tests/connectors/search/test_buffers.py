@@ -7,12 +7,10 @@ from typing import Any
 from tests.connectors.search.fake import Fake, done, serving
 
 from millrace.common.sink import SinkWriter
-from millrace.connectors.search.bulk import BulkSettings
-from millrace.connectors.search.dialect import OPENSEARCH
-from millrace.connectors.search.emitting import Emitted, FieldEmitter
-from millrace.connectors.search.place import Place
-from millrace.connectors.search.sink import SearchSink
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.connectors.search.search_builders import Emitted, FieldEmitter
+from millrace.connectors.search.search_client import OPENSEARCH, Place
+from millrace.connectors.search.search_sink import BulkSettings, SearchSink
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 
 CONTEXT = ElementContext()
 

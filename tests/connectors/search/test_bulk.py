@@ -9,14 +9,10 @@ import pyarrow as pa
 import pytest
 from tests.connectors.search.fake import Answer, Asked, Fake, done, serving
 
-from millrace.connectors.search import bulk
-from millrace.connectors.search.backoff import Backoff
-from millrace.connectors.search.bulk import Bulk, BulkSettings
-from millrace.connectors.search.client import SearchClient, SearchError
-from millrace.connectors.search.dialect import OPENSEARCH
-from millrace.connectors.search.failures import Failure, Verdict, handler_of
-from millrace.connectors.search.place import Place
-from millrace.testing.services.ports import free_ports
+from millrace.connectors.search import search_sink
+from millrace.connectors.search.search_client import OPENSEARCH, Place, SearchClient, SearchError
+from millrace.connectors.search.search_sink import Backoff, Bulk, BulkSettings, Failure, Verdict, handler_of
+from millrace.testing.services.server import free_ports
 
 OFTEN = Backoff(3, 0.001)
 
@@ -189,7 +185,7 @@ def test_what_was_rejected_is_sent_again_and_again(monkeypatch: pytest.MonkeyPat
     with serving("opensearch", answering(*rejected, done)) as fake:
         send(fake, actions(3), backoff=Backoff(0, 0.001), on_failure=handler_of("retry-rejected"))
         assert len(fake.bulks) == 8
-    monkeypatch.setattr(bulk, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(search_sink, "PATIENCE_SECONDS", 0.05)
     with serving("opensearch", statuses(_1=429)) as fake, pytest.raises(SearchError, match=r"refuses for 0\.05 s"):
         send(fake, actions(3), backoff=Backoff(0, 0.001), on_failure=handler_of("retry-rejected"))
 

@@ -16,10 +16,17 @@ from typing import Any
 import pytest
 from tests.connectors.search.fake import PRODUCT, Answer, Asked, done, serving
 
-from millrace.connectors.search.client import SearchClient, SearchError
-from millrace.connectors.search.dialect import ELASTICSEARCH_7, ELASTICSEARCH_8, OPENSEARCH, Dialect
-from millrace.connectors.search.place import Place, hosts_of
-from millrace.testing.services.ports import free_ports
+from millrace.connectors.search.search_client import (
+    ELASTICSEARCH_7,
+    ELASTICSEARCH_8,
+    OPENSEARCH,
+    Dialect,
+    Place,
+    SearchClient,
+    SearchError,
+    hosts_of,
+)
+from millrace.testing.services.server import free_ports
 
 SECRET = "Pass-Word-1234"
 
@@ -77,7 +84,7 @@ def test_a_server_that_does_not_answer(silent: str) -> None:
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_anew() -> None:
-    from millrace.testing.services.proxy import Proxy
+    from millrace.testing.services.server import Proxy
 
     with serving("opensearch", fine) as fake:
         proxy = Proxy()

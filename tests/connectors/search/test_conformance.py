@@ -12,14 +12,11 @@ import pytest
 from tests.connectors.search.indexes import Indexes
 
 from millrace.common.sink import NamedSink, Sink, SinkWriter, WriterInitContext
-from millrace.connectors.search.actions import Index
-from millrace.connectors.search.bulk import BulkSettings
-from millrace.connectors.search.dialect import OPENSEARCH
-from millrace.connectors.search.emitting import Emitted
-from millrace.connectors.search.place import Place
-from millrace.connectors.search.sink import SearchSink
-from millrace.connectors.tables.search.factory import OpenSearchFactory
-from millrace.relational.fields import Field
+from millrace.connectors.search.search_builders import Emitted, Index
+from millrace.connectors.search.search_client import OPENSEARCH, Place
+from millrace.connectors.search.search_sink import BulkSettings, SearchSink
+from millrace.connectors.search.search_table import OpenSearchFactory
+from millrace.relational.rex import Field
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import TableContext
 from millrace.relational.types import IntType

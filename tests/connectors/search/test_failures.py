@@ -11,7 +11,7 @@ from tests.connectors.search.fake import Answer, Asked, done, serving
 from tests.connectors.search.indexes import Indexes, SearchTables
 
 from millrace.testing.services import OpenSearch
-from millrace.testing.services.ports import free_ports
+from millrace.testing.services.server import free_ports
 
 COLUMNS = "id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
 SECRET = "Pass-Word-1234"

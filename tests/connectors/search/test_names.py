@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from tests.connectors.search.indexes import SearchTables
 
-from millrace.connectors.tables.search.index_name import index_name
-from millrace.connectors.tables.search.texts import key_texts
-from millrace.relational.fields import Field
+from millrace.connectors.search.search_documents import index_name, key_texts
+from millrace.relational.rex import Field
 from millrace.relational.types import (
     BigIntType,
     BooleanType,

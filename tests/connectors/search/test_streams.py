@@ -13,18 +13,24 @@ from tests.connectors.search.fake import PRODUCT, done, serving
 from tests.connectors.search.indexes import Indexes
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.search.actions import Action, Create, Delete, Index, Update, lines
-from millrace.connectors.search.builders import (
+from millrace.connectors.search.search_builders import (
+    Action,
+    Create,
+    Delete,
     Elasticsearch6SinkBuilder,
     Elasticsearch7SinkBuilder,
     Elasticsearch8SinkBuilder,
     ElasticsearchEmitter,
     ElasticsearchSinkBuilderBase,
+    FieldEmitter,
     FlushBackoffType,
+    Index,
     OpensearchSinkBuilder,
+    Update,
+    lines,
+    without_repetition,
 )
-from millrace.connectors.search.emitting import FieldEmitter, without_repetition
+from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 

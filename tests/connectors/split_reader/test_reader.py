@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.source import InputStatus
-from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
-from millrace.connectors.split_reader.fetcher import Fetcher
-from millrace.testing.connectors.driving import Collected
-from millrace.util import threads
+from millrace.connectors.split_reader import Fetcher, SourceReaderBase, SplitBatch, SplitReader
+from millrace.testing.connectors.runtime import Collected
+from millrace.util import system
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ def test_a_thread_that_does_not_listen_ends_all_the_same() -> None:
     fetcher.add([Counted("a", 0, 1)])
     assert fetcher.take(0.05) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "GRACE_SECONDS", 0.05)
+        patch.setattr(system, "GRACE_SECONDS", 0.05)
         fetcher.close()
     assert not fetchers()
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from millrace.common.sink import SinkWriter
-from millrace.connectors.dbapi.changes import Change
-from millrace.connectors.stores.buffered import BufferedSink, Buffering, Reachable
-from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+from millrace.connectors.dbapi import Change
+from millrace.connectors.stores import BufferedSink, Buffering, Reachable
+from millrace.testing.connectors.runtime import Clock, ElementContext, WriterContext
 
 
 class Store:

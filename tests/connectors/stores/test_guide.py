@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from millrace.connectors.tables.stores.cassandra import CassandraFactory
-from millrace.connectors.tables.stores.clickhouse import ClickHouseFactory
-from millrace.connectors.tables.stores.hbase import HBaseFactory
-from millrace.connectors.tables.stores.influxdb import InfluxFactory
-from millrace.connectors.tables.stores.mongodb import MongoFactory
+from millrace.connectors.cassandra.cassandra_table import CassandraFactory
+from millrace.connectors.clickhouse.clickhouse_table import ClickHouseFactory
+from millrace.connectors.hbase.hbase_table import HBaseFactory
+from millrace.connectors.influxdb.influxdb_table import InfluxFactory
+from millrace.connectors.mongodb.mongodb_table import MongoFactory
 from millrace.relational.sources import TableFactory
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "stores.md"

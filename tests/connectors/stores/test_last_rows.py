@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.stores.last_rows import last_rows
+from millrace.connectors.stores import last_rows
 from millrace.relational.rows import Rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from millrace.connectors.stores.tls import trusted
+from millrace.connectors.stores import trusted
 
 
 def test_certificates() -> None:

@@ -13,19 +13,18 @@ import pyarrow as pa
 import pytest
 from tests.connectors.tables.filesystem.tables import context, read, source
 
-from millrace.common.files.limits import VARIABLE
-from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.messages.message import Message
-from millrace.connectors.tables.filesystem.formats import messages
-from millrace.connectors.tables.messages.rabbitmq import RabbitMQFactory
-from millrace.connectors.tables.messages.redis import RedisStreamFactory
-from millrace.connectors.tables.messages.rows import MessageMetadata, RowsDecoder
-from millrace.formats.tables.dead_letters import DEAD_LETTERS, with_dead_letters
-from millrace.formats.tables.registry import format_factory
+from millrace.common.files.file_access import VARIABLE
+from millrace.connectors.file_system.file_stream import FileSplit
+from millrace.connectors.file_system.table import line_formats
+from millrace.connectors.messages import Message
+from millrace.connectors.rabbitmq.rabbitmq_table import RabbitMQFactory
+from millrace.connectors.redis.redis_table import RedisStreamFactory
+from millrace.connectors.tables.message_table import MessageMetadata, RowsDecoder
+from millrace.formats.tables.format_options import format_factory
+from millrace.formats.tables.message_reading import DEAD_LETTERS, with_dead_letters
 from millrace.relational import types as t
-from millrace.relational.formats import FormatContext
 from millrace.relational.nodes import Field
-from millrace.relational.sources import TableContext
+from millrace.relational.sources import FormatContext, TableContext
 from millrace.util.exceptions import TableException
 from millrace.util.skipped import counting_skipped
 
@@ -135,7 +134,7 @@ def test_records_that_are_too_large_are_set_aside_by_their_beginning(
 ) -> None:
     """Of CSV with quotes, also such that go on in the next line. A task may begin again behind each batch."""
     monkeypatch.setenv(VARIABLE, str(LIMIT))
-    monkeypatch.setattr(messages, "FETCH_BYTES", FETCH)
+    monkeypatch.setattr(line_formats, "FETCH_BYTES", FETCH)
     chance = random.Random(seed)
     sizes = [chance.choice([0, 1, 9, 40, 3000]) for _ in range(25)]
     records = [f"{at},{quoted(chance, size)}" for at, size in enumerate(sizes)]
@@ -167,7 +166,7 @@ def test_records_that_are_too_large_are_set_aside_by_their_beginning(
 def test_a_line_of_json_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In its own encoding it may be cut within a character."""
     monkeypatch.setenv(VARIABLE, str(LIMIT))
-    monkeypatch.setattr(messages, "FETCH_BYTES", FETCH)
+    monkeypatch.setattr(line_formats, "FETCH_BYTES", FETCH)
     large = '{"id": 1, "s": "a' + "\N{SNOWMAN}" * 2000 + '"}'
     file = tmp_path / "in" / "file"
     file.parent.mkdir()

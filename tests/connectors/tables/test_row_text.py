@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.row_text import row_text
+from millrace.connectors.tables.print_table import row_text
 from millrace.relational import types as t
 from millrace.relational.types import DataType
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.connectors.socket_server import server
 from tests.local_jobs import run_jobs_locally
 
-from millrace.common.files.limits import VARIABLE
+from millrace.common.files.file_access import VARIABLE
 from millrace.common.types import RowKind
-from millrace.connectors import socket_reader
+from millrace.connectors import socket_source
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.util.exceptions import TableException
@@ -60,7 +60,7 @@ def test_the_query_of_flinks_documentation() -> None:
 def test_a_message_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delimiter: int) -> None:
     """It is never held as a whole."""
     monkeypatch.setenv(VARIABLE, "2000")
-    monkeypatch.setattr(socket_reader, "RECEIVE_BYTES", 500)
+    monkeypatch.setattr(socket_source, "RECEIVE_BYTES", 500)
     end = bytes([delimiter])
     sent = end.join([b"1,a", b"2," + b"x" * 9000, b"3,b", b"4," + b"y" * 5000])
     with server([[sent]]) as port:

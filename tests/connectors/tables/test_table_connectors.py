@@ -11,15 +11,13 @@ import pytest
 
 from millrace.common.source import Boundedness
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.blackhole import BlackholeFactory
-from millrace.connectors.tables.datagen import Batches, DatagenFactory
-from millrace.connectors.tables.generators import generator
-from millrace.connectors.tables.printing import PrintFactory, _Writer
-from millrace.connectors.tables.values import ValuesFactory, clear_values, register_values, results_of
-from millrace.relational.arrow import arrow_type
+from millrace.connectors.tables.datagen_table import Batches, DatagenFactory, generator
+from millrace.connectors.tables.print_table import BlackholeFactory, PrintFactory, _Writer
+from millrace.connectors.tables.values_table import ValuesFactory, clear_values, register_values, results_of
 from millrace.relational.nodes import Field
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import ALL_KINDS, UPSERT, TableContext
+from millrace.relational.type_table import arrow_type
 from millrace.table import DataTypes as D
 
 COLUMNS = (Field("a", D.INT()), Field("b", D.STRING()))

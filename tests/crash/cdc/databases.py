@@ -11,7 +11,7 @@ import psycopg
 import pymysql
 
 from millrace.testing.services import MariaDB, PostgreSQL
-from millrace.testing.services.database import Database
+from millrace.testing.services.databases import Database
 
 
 class Copied(ABC):
@@ -129,9 +129,7 @@ class OfMariaDB(Copied):
         "(SELECT count(*) FROM {} AS a LEFT JOIN {} AS b USING (id) WHERE b.id IS NULL OR NOT "
         "(a.v <=> b.v AND a.n <=> b.n AND a.changed <=> b.changed))"
     )
-    differences = (
-        f"SELECT {_other.format('t', 'copied')}, {_other.format('copied', 't')}, (SELECT count(*) FROM t)"
-    )
+    differences = f"SELECT {_other.format('t', 'copied')}, {_other.format('copied', 't')}, (SELECT count(*) FROM t)"
 
     def __init__(self) -> None:
         super().__init__(MariaDB({"default-time-zone": "+00:00"}))

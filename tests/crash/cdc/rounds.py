@@ -29,7 +29,7 @@ import psutil
 from tests.crash.cdc.databases import DATABASES, Copied
 from tests.crash.points import _owners, _workers
 
-from millrace.testing.services.watcher import watch
+from millrace.testing.services.server import watch
 
 ROOT = Path(__file__).parents[3]
 JOB = Path(__file__).with_name("job.py")

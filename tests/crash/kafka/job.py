@@ -56,7 +56,7 @@ def build(env: StreamExecutionEnvironment, given: dict[str, Any]) -> None:
 
 def stall(file: Path) -> None:
     """Let a commit wait while there is this file."""
-    from millrace.connectors.kafka.committer import KafkaCommitter
+    from millrace.connectors.kafka.kafka_sink import KafkaCommitter
 
     original = KafkaCommitter.commit
 

@@ -22,10 +22,9 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from tests.crash.points import _owners, _workers
 
-from millrace.connectors.kafka.transactions import ONGOING, Transactions
+from millrace.connectors.kafka.kafka_admin import ONGOING, Transactions
 from millrace.testing.services import Kafka
-from millrace.testing.services.proxy import Proxy
-from millrace.testing.services.watcher import watch
+from millrace.testing.services.server import Proxy, watch
 
 ROOT = Path(__file__).parents[3]
 JOB = Path(__file__).with_name("job.py")

@@ -11,7 +11,7 @@ from tests.seeds import seed_of
 from tests.services import missing
 
 from millrace.testing.services import Kafka, ServiceUnavailable
-from millrace.testing.services.proxy import Proxy
+from millrace.testing.services.server import Proxy
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 SEED = seed_of("MILLRACE_CRASH_SEED")

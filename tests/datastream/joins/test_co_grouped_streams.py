@@ -13,7 +13,7 @@ from tests.datastream.pairing import SIDE, WINDOWS, Element, groups, key_of, run
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import CoGroupFunction, DataStream, JoinFunction, OutputTag, StreamExecutionEnvironment
-from millrace.datastream.joins.co_grouped_streams import CoGroupWindows
+from millrace.datastream.joins import CoGroupWindows
 from millrace.datastream.window import (
     CountEvictor,
     CountTrigger,
@@ -22,7 +22,7 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
 )
 from millrace.graph.nodes import GraphError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.runtime.windows.choice import window_operator
 from millrace.testing import Element as Arrives
 from millrace.testing import EndInput, OperatorHarness, Record, Step, WatermarkStep, check_variants, run_locally

@@ -20,10 +20,10 @@ from millrace.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
-from millrace.datastream.joins.interval_join import IntervalJoined
+from millrace.datastream.joins import IntervalJoined
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 BATCH = RuntimeExecutionMode.BATCH

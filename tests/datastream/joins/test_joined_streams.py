@@ -25,7 +25,7 @@ from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import CountTrigger, PurgingTrigger, TumblingEventTimeWindows
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 
 FIVE = TumblingEventTimeWindows.of(Time.milliseconds(5))

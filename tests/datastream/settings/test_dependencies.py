@@ -11,8 +11,8 @@ import pytest
 
 from millrace.common import Configuration
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.dependencies import Archive, CachedFile, Dependencies, import_path
 from millrace.datastream.functions import MapFunction, RuntimeContext
-from millrace.datastream.settings.dependencies import Archive, CachedFile, Dependencies, import_path
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import OperatorHarness, run_locally
 
@@ -76,9 +76,7 @@ def test_what_is_missing_shows_at_once(env: StreamExecutionEnvironment, folder: 
 
 
 @pytest.mark.parametrize("target", ["/etc", "../up", "."])
-def test_an_archive_stays_in_the_working_directory(
-    env: StreamExecutionEnvironment, folder: Path, target: str
-) -> None:
+def test_an_archive_stays_in_the_working_directory(env: StreamExecutionEnvironment, folder: Path, target: str) -> None:
     with pytest.raises(ValueError, match="must be a relative path"):
         env.add_python_archive("data.zip", target)
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from millrace.common.configuration import Configuration
-from millrace.datastream.settings.defaults import set_defaults
-from millrace.datastream.settings.restore_settings import ClaimMode, SavepointRestoreSettings, restore_settings
+from millrace.datastream.settings import ClaimMode, SavepointRestoreSettings, restore_settings, set_defaults
 
 GIVEN = {"execution.state-recovery.path": "/given", "execution.state-recovery.claim-mode": "CLAIM"}
 

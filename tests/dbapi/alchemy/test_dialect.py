@@ -11,9 +11,8 @@ from sqlalchemy.dialects import registry
 from tests.cluster.gateway.conftest import FakeEngine
 
 from millrace.common.types import Row
-from millrace.dbapi.alchemy.dialect import MillraceDialect
-from millrace.dbapi.alchemy.types import FlinkType
-from millrace.table.sql.parser import parse_statement
+from millrace.dbapi.alchemy.dialect import FlinkType, MillraceDialect
+from millrace.table.sql.grammar.parser import parse_statement
 
 TABLE = """CREATE TABLE `or ders` (id INT NOT NULL, `from` STRING, price DECIMAL(10, 2), tags ARRAY<STRING>,
     m MAP<STRING, INT>, moment TIMESTAMP_LTZ(3), ts TIMESTAMP(3) METADATA, twice AS id * 2,

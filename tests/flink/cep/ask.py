@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.flink.cep.draw import Case
 
-from millrace.testing.services.jars import jars, java
+from millrace.testing.services.downloads import jars, java
 
 SOURCES = Path(__file__).with_name("driver")
 SECONDS = 3600

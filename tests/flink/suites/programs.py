@@ -16,13 +16,12 @@ from tests.flink.suites.reading import lines, plain
 from tests.flink.suites.tables import DECLARED, HALVES, WRITTEN
 
 from millrace.common.types import Row
-from millrace.connectors.tables.row_text import row_text
-from millrace.connectors.tables.values import clear_values, results_of
+from millrace.connectors.tables.print_table import row_text
+from millrace.connectors.tables.values_table import clear_values, results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.testing import run_locally
-from millrace.testing.finished import FinishedJob
-from millrace.testing.local import LocalEngine, LocalRun
+from millrace.testing.local import FinishedJob, LocalEngine, LocalRun
 
 Step = dict[str, Any]
 ZONE = "UTC"

@@ -20,7 +20,7 @@ from tests.flink.plain import plain_time
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.values import to_arrow, to_internal
-from millrace.table.sql.parser import parse_type
+from millrace.table.sql.grammar.parser import parse_type
 
 CASES = Path(__file__).with_name("cases")
 LONGEST = 180

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.flink.suites.reading import lines, short
 
-from millrace.connectors.tables.row_text import row_text
+from millrace.connectors.tables.print_table import row_text
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 PART = re.compile(r"(.*?)\n!output\n(.*?)\n!(\w+)", re.DOTALL)

@@ -10,11 +10,10 @@ import pyarrow as pa
 from tests.flink.suites.reading import python_value
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.values import ValuesSink, ValuesSource, rows_of
+from millrace.connectors.tables.values_table import ValuesSink, ValuesSource, rows_of
 from millrace.relational.nodes import Field, Schema
-from millrace.relational.python_rows import python_rows
 from millrace.relational.rex import Rex
-from millrace.relational.rows import Rows, record_batch
+from millrace.relational.rows import Rows, python_rows, record_batch
 from millrace.relational.sources import (
     ALL_KINDS,
     INSERT_ONLY,
@@ -108,8 +107,8 @@ class Written(ValuesSink):
         self._summary, self._columns = table.summary, _all_columns(table)
 
     def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> None:
-        from millrace.spark.tables.fetching import fetched
-        from millrace.spark.tables.texts.types import as_internal
+        from millrace.spark.tables.child_session import fetched
+        from millrace.spark.tables.steps.spark_types import as_internal
 
         found = fetched(frame)
         arrays = [column.combine_chunks() for column in found.columns]

@@ -16,7 +16,7 @@ from tests.formats.tables.driving import UTC, decode, decoded, encode, schema
 from tests.ids import shown
 
 from millrace.common.types import Row
-from millrace.formats.tables.avro_schema import RECORD, avro_columns, avro_schema
+from millrace.formats.tables.avro_format import RECORD, avro_columns, avro_schema
 from millrace.relational import types as t
 from millrace.util.exceptions import TableException
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.formats.csv_values import parse_boolean
-from millrace.formats.tables.numbers import decimal_texts, float_texts, parse_whole
+from millrace.formats.tables.text_columns import decimal_texts, float_texts, parse_whole
+from millrace.formats.text_values import parse_boolean
 
 DOUBLES = {
     0.0: "0.0", 1.0: "1.0", -1.5: "-1.5", 1e6: "1000000.0", 9999999.0: "9999999.0", 1e7: "1.0E7", 0.001: "0.001",

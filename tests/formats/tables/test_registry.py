@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from millrace.formats.tables import registry
-from millrace.formats.tables.raw import RawFormatFactory
+from millrace.formats.tables import format_options
+from millrace.formats.tables.raw_format import RawFormatFactory
 from millrace.relational import types as t
-from millrace.relational.formats import FormatContext
 from millrace.relational.nodes import Field
-from millrace.relational.sources import ALL_KINDS, INSERT_ONLY
+from millrace.relational.sources import ALL_KINDS, INSERT_ONLY, FormatContext
 from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
@@ -24,7 +23,7 @@ WITH_MORE = ["avro-confluent", "canal-protobuf", "debezium-avro-confluent", "jso
 
 @pytest.mark.parametrize("name", OF_ROWS + OF_CHANGES)
 def test_every_format_is_there_and_can_be_sent_to_tasks(name: str) -> None:
-    factory = registry.format_factory(name, "t")
+    factory = format_options.format_factory(name, "t")
     assert factory.identifier == name
     context = FormatContext("t", (Field("a", t.string()),))
     for form in (factory.decoding(context), factory.encoding(context)):
@@ -33,10 +32,10 @@ def test_every_format_is_there_and_can_be_sent_to_tasks(name: str) -> None:
 
 
 def test_names() -> None:
-    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES + WITH_MORE)
+    assert format_options.format_names() == sorted(OF_ROWS + OF_CHANGES + WITH_MORE)
     names = "avro, avro-confluent, canal-json"
     with pytest.raises(TableException, match=rf"table t: there is no format 'jsn', did you mean 'json'.*{names}"):
-        registry.format_factory("jsn", "t")
+        format_options.format_factory("jsn", "t")
 
 
 class OtherFormatFactory(RawFormatFactory):
@@ -46,24 +45,24 @@ class OtherFormatFactory(RawFormatFactory):
 
 
 def test_formats_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("other", f"{__name__}:OtherFormatFactory", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
-    registry._installed.cache_clear()
+    point = EntryPoint("other", f"{__name__}:OtherFormatFactory", format_options.ENTRY_POINTS)
+    monkeypatch.setattr(format_options, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
+    format_options._installed.cache_clear()
     try:
-        assert "other" in registry.format_names()
-        assert registry.format_factory("other", "t").identifier == "other"
+        assert "other" in format_options.format_names()
+        assert format_options.format_factory("other", "t").identifier == "other"
     finally:
-        registry._installed.cache_clear()
+        format_options._installed.cache_clear()
 
 
 def test_options() -> None:
     factory = OtherFormatFactory()
     given = {"connector": "x", "other.must": "1", "other.properties.a.b": "2", "value.other.must": "3", "json.a": "4"}
-    assert registry.format_options(factory, "other", given) == {"must": "1", "properties.a.b": "2"}
-    assert registry.format_options(factory, "value.other", given) == {"must": "3"}
+    assert format_options.format_options(factory, "other", given) == {"must": "1", "properties.a.b": "2"}
+    assert format_options.format_options(factory, "value.other", given) == {"must": "3"}
     with pytest.raises(TableException, match=r"table t: format 'other' needs key.other.must"):
-        registry.format_options(factory, "key.other", given, "t")
+        format_options.format_options(factory, "key.other", given, "t")
     with pytest.raises(
         TableException, match=r"no option 'other.mus', did you mean 'other.must'\?; it has other.may, other.must"
     ):
-        registry.format_options(factory, "other", {**given, "other.mus": "1"})
+        format_options.format_options(factory, "other", {**given, "other.mus": "1"})

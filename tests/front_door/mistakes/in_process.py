@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import CompletableFuture, JobStatus
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.context.context import now_millis
-from millrace.runtime.protocol.results import parts_of
+from millrace.runtime.bases.epoch_protocol import parts_of
+from millrace.runtime.clocks import now_millis
 from millrace.spark.jobs import submit
 from millrace.spark.jobs.client import LocalJobClient
 from millrace.spark.jobs.runner import JobRunner

@@ -15,8 +15,8 @@ from tests.front_door.mistakes.in_process import run_jobs_in_process
 from tests.front_door.mistakes.mistake import HERE, Mistake, Way
 
 from millrace.cli.main import main
-from millrace.configuration import telling
-from millrace.spark.jobs import known
+from millrace.configuration import registry
+from millrace.spark.jobs import client
 
 IMPORTS = "; ".join(
     (
@@ -61,12 +61,10 @@ def make(mistake: Mistake, folder: Path) -> Said:
             patched.setenv(name, value.format(folder=folder))
         for package in mistake.missing:
             patched.setitem(sys.modules, package, None)
-        patched.setattr(telling, "_told", set())
-        patched.setattr(known, "_watchers", [])  # those of earlier tests take none of these jobs for theirs
+        patched.setattr(registry, "_told", set())
+        patched.setattr(client, "_watchers", [])  # those of earlier tests take none of these jobs for theirs
         patched.setattr(logging.root, "handlers", [])  # those of pytest would take the warnings
-        result = CliRunner().invoke(
-            main, _arguments(mistake, folder), prog_name="millrace", catch_exceptions=False
-        )
+        result = CliRunner().invoke(main, _arguments(mistake, folder), prog_name="millrace", catch_exceptions=False)
     return Said(_same_everywhere(result.output, folder), result.exit_code)
 
 

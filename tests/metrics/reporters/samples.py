@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.contract import MetricReporter
-from millrace.metrics.reporters.setup import ReporterSetup, setups
-from millrace.metrics.snapshot import (
+from millrace.metrics.report import (
     CounterSnapshot,
     DistributionSnapshot,
     GaugeSnapshot,
     HistogramSnapshot,
     MeterSnapshot,
+    MetricEntry,
     MetricSnapshot,
 )
+from millrace.metrics.reporters.reporter import MetricReporter
+from millrace.metrics.reporters.scheduling import ReporterSetup, setups
 
 JOB = {"<host>": "h", "<job_id>": "j1", "<job_name>": "my job"}
 OPERATOR = JOB | {

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.metrics.reporters.samples import ALL, COUNTER, GROUPED, Web, of_operator, opened, setup, web
 
-from millrace.metrics.reporters.http import HttpError
+from millrace.metrics.report import CounterSnapshot
+from millrace.metrics.reporters.http_reporters import HttpError
 from millrace.metrics.reporters.scheduling import ReporterThread
-from millrace.metrics.snapshot import CounterSnapshot
 
 KIND = "datadog.DatadogHttpReporterFactory"
 AT = "h.taskmanager.spark.my job.Map.0"

@@ -22,9 +22,8 @@ from tests.metrics.reporters.samples import (
     udp,
 )
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.datagrams import MOST_BYTES
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
+from millrace.metrics.report import CounterSnapshot, GaugeSnapshot, MetricEntry
+from millrace.metrics.reporters.plain_reporters import MOST_BYTES
 
 AT = "h.taskmanager.spark.my job.Map.0"
 

@@ -11,9 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.metrics.reporters.samples import ALL, COUNTER, OPERATOR, of_operator, opened, web
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.influxdb import line
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
+from millrace.metrics.report import CounterSnapshot, GaugeSnapshot, MetricEntry
+from millrace.metrics.reporters.http_reporters import line
 
 KIND = "influxdb.InfluxdbReporterFactory"
 START = "taskmanager_job_task_operator_"

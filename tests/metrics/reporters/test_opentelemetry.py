@@ -11,8 +11,8 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from tests.metrics.reporters.samples import ALL, COUNTER, OPERATOR, of_operator, opened, setup, web
 
-from millrace.metrics.reporters.http import HttpError
-from millrace.metrics.snapshot import CounterSnapshot
+from millrace.metrics.report import CounterSnapshot
+from millrace.metrics.reporters.http_reporters import HttpError
 
 KIND = "otel.OpenTelemetryMetricReporterFactory"
 START = "flink.taskmanager.job.task.operator."

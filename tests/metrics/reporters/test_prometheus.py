@@ -12,11 +12,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from tests.metrics.reporters.samples import ALL, COUNTER, METER, OPERATOR, of_job, of_operator, opened, setup
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.contract import PullReporter
-from millrace.metrics.reporters.prometheus_text import Families
-from millrace.metrics.reporters.setup import ReporterSetup
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, GaugeSnapshot
+from millrace.metrics.report import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MetricEntry
+from millrace.metrics.reporters.prometheus import Families
+from millrace.metrics.reporters.reporter import PullReporter
+from millrace.metrics.reporters.scheduling import ReporterSetup
 
 KIND = "prometheus.PrometheusReporter"
 START = "flink_taskmanager_job_task_operator_"
@@ -110,12 +109,12 @@ def get(port: int, path: str = "/metrics", **headers: str) -> tuple[int, str]:
 def serve(
     entries: list[MetricEntry], port: int = 0, host: str = "127.0.0.1"
 ) -> tuple[ReporterSetup, PullReporter, int]:
-    from millrace.metrics.reporters import endpoint
+    from millrace.metrics.reporters import prometheus
 
     one, reporter = opened(KIND, port=port, host=host)
     assert isinstance(reporter, PullReporter)
     reporter.serve(lambda: one.select(entries))
-    return one, reporter, endpoint._endpoints[host, (port,)].port
+    return one, reporter, prometheus._endpoints[host, (port,)].port
 
 
 def test_the_endpoint_answers_as_long_as_the_job_runs() -> None:

@@ -17,12 +17,11 @@ import pytest
 from tests.metrics.reporters.samples import ALL, of_operator, opened
 from tests.services import missing
 
+from millrace.metrics.report import CounterSnapshot
 from millrace.metrics.reporters import PullReporter
-from millrace.metrics.snapshot import CounterSnapshot
 from millrace.testing.services import ServiceUnavailable
-from millrace.testing.services.monitoring import Carbon, InfluxDb, Prometheus
-from millrace.testing.services.ports import free_ports
-from millrace.testing.services.small import SmallServer
+from millrace.testing.services.server import free_ports
+from millrace.testing.services.small_servers import Carbon, InfluxDb, Prometheus, SmallServer
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
 

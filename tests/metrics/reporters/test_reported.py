@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.metrics.reporters.samples import ALL, COUNTER, EPOCHS, GROUPED, LENGTHS, METER, TEXT, of_operator, setup
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.reported import ReportedMetric
-from millrace.metrics.reporters.setup import setups
-from millrace.metrics.snapshot import CounterSnapshot
+from millrace.metrics.report import CounterSnapshot, MetricEntry
+from millrace.metrics.reporters.reporter import ReportedMetric
+from millrace.metrics.reporters.scheduling import setups
 
 LOG = "org.apache.flink.metrics.slf4j.Slf4jReporterFactory"
 

@@ -6,8 +6,7 @@ import pytest
 from tests.metrics.reporters import own
 from tests.metrics.reporters.samples import setup
 
-from millrace.metrics.reporters.known import reporter_class
-from millrace.metrics.reporters.setup import setups
+from millrace.metrics.reporters.scheduling import reporter_class, setups
 
 KEEPS = "tests.metrics.reporters.own:Keeps"
 FLINKS = {

@@ -29,10 +29,10 @@ import pyarrow as pa
 import pytest
 
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, call, find_scalar
 from millrace.relational.rex import Call, Literal, Ref, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow, to_python
 

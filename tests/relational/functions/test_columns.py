@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.relational import types as t
-from millrace.relational.functions.columns import by_row
+from millrace.relational.functions.registry import by_row
 from millrace.relational.rex import Call
 
 CALL = Call(t.BigIntType(), "F", ())

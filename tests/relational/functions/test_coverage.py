@@ -15,7 +15,7 @@ from scripts.functions.tables import environment as with_tables
 from tests.relational.functions.test_spark_text import examples
 
 from millrace import table
-from millrace.connectors.tables.values import clear_values
+from millrace.connectors.tables.values_table import clear_values
 from millrace.relational.functions.registry import find_scalar, scalar_names
 from millrace.table import Table, TableEnvironment, expression, expressions
 from millrace.table.expressions import UNBOUNDED_RANGE, col, lit

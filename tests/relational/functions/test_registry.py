@@ -6,8 +6,19 @@ import pytest
 from tests.ids import shown
 
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar, scalar_names
-from millrace.relational.functions.signatures import INT_TYPE, STRING, TEXT, WHOLE, same_type, takes
+from millrace.relational.functions.registry import (
+    INT_TYPE,
+    STRING,
+    TEXT,
+    WHOLE,
+    SignatureError,
+    call,
+    find_scalar,
+    same_type,
+    scalar,
+    scalar_names,
+    takes,
+)
 from millrace.relational.rex import Call, Literal, Ref
 
 INT, BIG = t.IntType(), t.BigIntType()

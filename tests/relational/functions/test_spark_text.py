@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.relational.functions.examples import Example, columns_of, same
 
-from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_python
 
 if TYPE_CHECKING:

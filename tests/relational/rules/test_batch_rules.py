@@ -13,11 +13,9 @@ from millrace.relational.casting import cast_to
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import TRUE, Frame, Literal, Ref, Rex, SortKey, UdfCall, conjuncts
-from millrace.relational.rules.batch import optimise
 from millrace.relational.rules.column_pruning import prune_columns
-from millrace.relational.rules.constant_folding import fold_constants
-from millrace.relational.rules.filter_pushdown import push_filters
-from millrace.relational.rules.merge_projections import merge_projections
+from millrace.relational.rules.filters_and_projections import fold_constants, merge_projections, push_filters
+from millrace.relational.rules.optimizer import optimise_batch
 
 INT, STRING = t.IntType(), t.string()
 AROUND = Surroundings(0, now=1_600_000_000_000_000)
@@ -313,7 +311,7 @@ def test_all_rules_together() -> None:
     sums = project(joined, call("+", (ref(1), ref(4))), ref(0), ref(3), ref(2, STRING))
     condition = call("AND", (call("=", (ref(1), ref(2))), above(1), call("=", (lit(1), lit(1)))))
     plan = project(n.Filter(sums, condition), ref(0))
-    done = optimise(plan, AROUND)
+    done = optimise_batch(plan, AROUND)
     nothing_else_changed(plan, done)
     assert shape(done) == "Project(Join(Filter1(Scan), Scan))"
     assert read(done) == [(0, 1), None]
@@ -321,7 +319,7 @@ def test_all_rules_together() -> None:
 
 def test_batch_mode_has_no_watermarks() -> None:
     plan = n.Filter(n.Watermark(T, 1, ref(1)), above(0))
-    done = optimise(plan, AROUND)
+    done = optimise_batch(plan, AROUND)
     nothing_else_changed(plan, done)
     assert done.schema[1].time == n.ROWTIME
     assert shape(done) == "Project(Filter1(Scan))"

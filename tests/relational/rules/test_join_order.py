@@ -14,10 +14,10 @@ from tests.seeds import seed_of
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.registry import Surroundings, call
-from millrace.relational.nodes.base import find
+from millrace.relational.nodes.rel import find
 from millrace.relational.rex import TRUE, Call, Literal, Ref, Rex, conjunction
-from millrace.relational.rules import batch, streaming
-from millrace.relational.rules.join_order import ENABLED, MOST, join_order
+from millrace.relational.rules import optimizer
+from millrace.relational.rules.join_rules import ENABLED, MOST, join_order
 
 INT = t.IntType()
 Row = tuple[Any, ...]
@@ -76,7 +76,7 @@ def test_outer_joins_and_hints_are_left_alone() -> None:
 
 def test_only_where_the_session_wants_it() -> None:
     plan = star(facts=1_000_000, first=1_000, second=100)
-    for optimise in (batch.optimise, streaming.optimise):
+    for optimise in (optimizer.optimise_batch, optimizer.optimise_streaming):
         assert order_of(optimise(plan, Surroundings(0))) == ["facts", "first", "second"]
         changed = optimise(plan, Surroundings(0, configuration={ENABLED: "true"}))
         assert order_of(changed)[2] == "first" and changed.schema == plan.schema

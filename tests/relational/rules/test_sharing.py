@@ -11,7 +11,7 @@ from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall
-from millrace.relational.rules.sharing import share
+from millrace.relational.rules.optimizer import share
 from millrace.relational.sources import TableContext, TableSource
 
 COLUMNS = tuple(n.Field(name, t.IntType()) for name in "abc")

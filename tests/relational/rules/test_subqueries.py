@@ -9,9 +9,9 @@ import pytest
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import call
-from millrace.relational.nodes.text import plan_text
-from millrace.relational.nodes.traversal import is_correlated, outer_refs
+from millrace.relational.nodes.rel import is_correlated, outer_refs
 from millrace.relational.rex import AggCall, Literal, OuterRef, Ref, Rex, SortKey, Subquery
+from millrace.relational.rules.plan_text import plan_text
 from millrace.relational.rules.subqueries import join_lateral, unnest
 from millrace.relational.types import BigIntType, BooleanType, DataType, IntType
 

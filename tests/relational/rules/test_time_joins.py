@@ -9,9 +9,8 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import TRUE, Literal, Ref, Rex, conjunction
-from millrace.relational.rules.interval_join import interval_join
-from millrace.relational.rules.join_conditions import join_conditions
-from millrace.relational.rules.window_join import window_join
+from millrace.relational.rules.join_rules import interval_join, join_conditions
+from millrace.relational.rules.window_rules import window_join
 from millrace.relational.types import DayTimeIntervalType, IntType, TimestampType
 
 TIME = TimestampType(3)

@@ -9,8 +9,7 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import AggCall, Frame, Literal, Ref, Rex, SortKey
-from millrace.relational.rules.keys import row_key
-from millrace.relational.rules.top_n import top_n
+from millrace.relational.rules.window_rules import row_key, top_n
 from millrace.relational.types import BigIntType, IntType, TimestampType
 
 INT, BIGINT, TIME = IntType(), BigIntType(False), TimestampType(3)

@@ -7,8 +7,7 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import AggCall, Literal, Ref
-from millrace.relational.rules.window_aggregate import window_aggregate
-from millrace.relational.rules.windows import window_columns
+from millrace.relational.rules.window_rules import window_aggregate, window_columns
 from millrace.relational.types import BigIntType, IntType, TimestampType
 
 INT, BIGINT, TIME = IntType(), BigIntType(False), TimestampType(3, False)

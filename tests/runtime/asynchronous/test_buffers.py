@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark, OrderedBuffer, UnorderedBuffer
 from millrace.runtime.elements import Status
+from millrace.runtime.operators.async_calls import Batch, Buffer, Entry, Mark, OrderedBuffer, UnorderedBuffer
 
 MARKS: list[Mark] = [10, Status.IDLE, 20, Status.ACTIVE, 30, 40]
 EVENTS = st.lists(st.tuples(st.sampled_from(["add", "add", "mark", "complete", "complete"]), st.integers(0, 5)))

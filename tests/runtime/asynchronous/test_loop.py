@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from millrace.runtime.asynchronous.loop import LoopBlocked, LoopThread
+from millrace.runtime.functions.asynchronous import LoopBlocked, LoopThread
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.relational.rows import Rows, record_batch
-from millrace.runtime.bases.ahead import Ahead, event_time_of, times_of_groups
+from millrace.runtime.bases.operator import KeyGroupTimes, event_time_of, times_of_groups
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Forward, Hash, Partitioner, Rebalance
 from millrace.runtime.tables.exchange import ByColumns
 
@@ -33,7 +33,7 @@ def test_each_key_is_as_far_as_its_last_subtask_was(marks: list[int], later: int
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(0, 9), min_size=GROUPS, max_size=GROUPS))
 def test_elements_come_at_the_time_of_their_key(values: list[int], times: list[int]) -> None:
-    ahead = Ahead(times_of_groups(times, [None] * GROUPS, GROUPS), 5)
+    ahead = KeyGroupTimes(times_of_groups(times, [None] * GROUPS, GROUPS), 5)
     assert ahead.is_over == (max(times) <= 5)
     rows = Rows(record_batch([pa.array(values, pa.int64())], len(values)))
     cases: list[tuple[Partitioner, Chunk]] = [
@@ -51,6 +51,6 @@ def test_elements_come_at_the_time_of_their_key(values: list[int], times: list[i
 
 
 def test_what_was_not_spread_by_keys_comes_at_the_watermark() -> None:
-    ahead = Ahead(times_of_groups([9], [None], GROUPS), 5)
+    ahead = KeyGroupTimes(times_of_groups([9], [None], GROUPS), 5)
     for partitioner in (Rebalance(), None):
         assert [(mark, part.values) for mark, part in ahead.parts(Chunk([1, 2]), partitioner)] == [(5, [1, 2])]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace.common.functions.adapt import as_map
+from millrace.common.functions.callables import as_map
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import (

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from millrace.runtime.batch import buckets as module
-from millrace.runtime.batch.buckets import BUCKETS, Buckets, Part
-from millrace.runtime.batch.scratch import ENVIRONMENT, scratch_file
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import decode, decode_columns, encode
+from millrace.runtime.tasks import batch_input
+from millrace.runtime.tasks.batch_input import BUCKETS, ENVIRONMENT, Buckets, Part, scratch_file
 
 
 def filled(level: int, keys: list[Any], inputs: int = 1) -> Buckets:
@@ -34,7 +33,7 @@ def elements(part: Part) -> Iterator[tuple[int, Any, Any]]:
 
 @pytest.fixture(params=[10, 1_000_000])
 def flush_at(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FLUSH_ELEMENTS", request.param)
+    monkeypatch.setattr(batch_input, "FLUSH_ELEMENTS", request.param)
 
 
 @pytest.mark.usefixtures("flush_at")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import Row
-from millrace.runtime.batch.columns import Columns, compact, take
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Packed, decode_columns, encode
+from millrace.runtime.tasks.batch_columns import Columns, compact, take
 
 VALUES: dict[str, Any] = {
     "numbers": [1, -2, 3],

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.batch.elements import ROUND, Elements
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import Packed, decode_columns, encode
+from millrace.runtime.tasks.batch_columns import ROUND, Elements
 
 ELEMENT = st.tuples(st.integers(0, 1), st.sampled_from(["a", "b", 1, 1.0, None]), st.none() | st.integers(-3, 3))
 """(input, key, timestamp)"""

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.batch.columns import MANY
-from millrace.runtime.batch.grouping import Groups, groups_of, positions, sort_keys
+from millrace.runtime.tasks.batch_columns import MANY, Groups, groups_of, positions, sort_keys
 
 KEYS: dict[str, Callable[[int], Any]] = {
     "numbers": lambda i: i * 7 % 500 - 250,

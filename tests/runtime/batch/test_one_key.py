@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.batch import one_key
-from millrace.runtime.batch.one_key import in_order
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import encode
+from millrace.runtime.tasks import batch_input
+from millrace.runtime.tasks.batch_input import in_order
 
 PIECE = st.tuples(st.integers(0, 1), st.lists(st.none() | st.integers(-5, 5), min_size=1, max_size=6))
 """(input, the timestamps of a chunk)"""
@@ -26,8 +26,8 @@ def test_order(pieces: list[tuple[int, list[int | None]]], run_bytes: int, with_
     expected.sort(key=lambda element: float("-inf") if element[0] is None else element[0])
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_key, "SEGMENT", 3)
-        patch.setattr(one_key, "ROUND", 4)
+        patch.setattr(batch_input, "SEGMENT", 3)
+        patch.setattr(batch_input, "ROUND", 4)
         chunks = list(in_order(payloads, run_bytes))
     assert [complete for _, _, complete in chunks] == [False] * (len(chunks) - 1) + [True] * bool(chunks)
     for chunk, inputs, _ in chunks:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import marshal
 from typing import Any
 
-from millrace.runtime.cep.key_state import load
-from millrace.runtime.cep.paths import path
+from millrace.runtime.cep.key_state import load, path
 
 
 def events_of(link: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.cep import heap
+from millrace.runtime.cep import nfa
 
 
 def first(entry: tuple[int, str]) -> int:
@@ -18,11 +18,11 @@ def test_entries_come_out_in_order(numbers: list[int], at_once: bool) -> None:
     made: list[tuple[int, str]] = []
     if at_once:
         made = list(entries)
-        heap.heapify(made, first)
+        nfa.heapify(made, first)
     else:
         for entry in entries:
-            heap.push(made, entry, first)
-    found = [heap.pop(made, first) for _ in entries]
+            nfa.push(made, entry, first)
+    found = [nfa.pop(made, first) for _ in entries]
     assert [number for number, _ in found] == sorted(numbers)
     assert sorted(found) == sorted(entries)
 
@@ -31,5 +31,5 @@ def test_ties_come_out_as_in_java() -> None:
     # Java: a PriorityQueue comparing the numbers, add 1a 1b 1c 1d, poll four times.
     made: list[tuple[int, str]] = []
     for letter in "abcd":
-        heap.push(made, (1, letter), first)
-    assert [heap.pop(made, first)[1] for _ in range(4)] == ["a", "d", "c", "b"]
+        nfa.push(made, (1, letter), first)
+    assert [nfa.pop(made, first)[1] for _ in range(4)] == ["a", "d", "c", "b"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.runtime.cep.paths import Link, events_by_name, links_of, path
+from millrace.runtime.cep.key_state import Link, events_by_name, links_of, path
 
 
 def chain(before: Link | None, *events: str) -> Link:

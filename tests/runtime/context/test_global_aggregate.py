@@ -13,9 +13,9 @@ from tests.checkpoint.jobs import SavedJob, collecting
 
 from millrace.datastream import DataStream, ProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.functions import AggregateFunction, RuntimeContext
-from millrace.runtime.context.global_aggregate import AddedPart, GlobalAggregateError, GlobalAggregates, merged
+from millrace.runtime.bases.runtime_context import AddedPart, GlobalAggregateError, GlobalAggregates, merged
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.pickling import dumps
+from millrace.runtime.storage import dumps
 from millrace.testing import OperatorHarness, run_locally
 
 

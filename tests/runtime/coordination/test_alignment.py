@@ -9,11 +9,9 @@ from tests.runtime.jobs import job_of
 
 from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.bases.epoch_protocol import OperatorSoFar, OperatorTimes, SourceReport, TaskSoFar, TaskTimes
 from millrace.runtime.coordination.reading import Alignment, ReadingState, reading_states
 from millrace.runtime.elements import MIN_TIMESTAMP
-from millrace.runtime.protocol.epoch import SourceReport
-from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar
-from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
 
 DRIFT = 10
 

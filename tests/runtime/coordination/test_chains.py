@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.tasks.storage import chain_files
-from millrace.runtime.coordination.chains import COMPACT_BYTES, TaskChain, TaskFiles
-from millrace.runtime.protocol.epoch import TaskAck
+from millrace.checkpoint.task_storage import chain_files
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination.snapshot import COMPACT_BYTES, TaskChain, TaskFiles
 
 Epochs = list[tuple[int | None, int | None, bool]]
 TASK = (0, 0)

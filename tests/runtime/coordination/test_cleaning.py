@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from millrace.runtime.coordination import cleaning
-from millrace.runtime.coordination.cleaning import AtOnce, InBackground
+from millrace.runtime.coordination import checkpoints
+from millrace.runtime.coordination.checkpoints import AtOnce, InBackground
 
 
 @pytest.mark.parametrize("kind", [AtOnce, InBackground])
@@ -29,9 +29,9 @@ def test_everything_is_done_and_failures_are_logged(
 
 
 def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "WAITING", 2)
+    monkeypatch.setattr(checkpoints, "WAITING", 2)
     cleaner, go = InBackground(), threading.Event()
-    taken = [cleaner.submit("slow", go.wait) for _ in range(cleaning.THREADS + 2 + 5)]
+    taken = [cleaner.submit("slow", go.wait) for _ in range(checkpoints.THREADS + 2 + 5)]
     assert not all(taken)
     go.set()
     cleaner.close()
@@ -47,7 +47,7 @@ def test_the_end_does_not_wait_for_ever() -> None:
 
 def test_threads_end() -> None:
     cleaner = InBackground()
-    for _ in range(cleaning.THREADS):
+    for _ in range(checkpoints.THREADS):
         cleaner.submit("nothing", lambda: None)
     threads = list(cleaner._threads)
     cleaner.close()

@@ -12,7 +12,7 @@ from millrace.common.sink import Committer, Sink, WriterInitContext
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.commits import Commits
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.runtime.storage import MemoryStorage
 
 

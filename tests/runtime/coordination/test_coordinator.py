@@ -16,13 +16,12 @@ from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext,
 from millrace.common.time import Duration
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination import chains as module
+from millrace.runtime.bases.epoch_protocol import EpochPlan, SourceReport, TaskAck
+from millrace.runtime.coordination import snapshot
 from millrace.runtime.coordination.coordinator import Coordinator, JobFailedError, ProtocolError
 from millrace.runtime.failure import Failure
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, SourceReport, TaskAck
-from millrace.runtime.storage import TaskId
-from millrace.runtime.versions import INITIAL, first_of_epoch, version_of
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import INITIAL, TaskId, first_of_epoch, version_of
 from millrace.testing import run_locally
 
 LOG: list[tuple[str, list[Any]]] = []
@@ -195,7 +194,7 @@ def compacted(plan: EpochPlan) -> list[TaskId]:
 
 
 def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMPACT_VERSIONS", 3)
+    monkeypatch.setattr(snapshot, "COMPACT_VERSIONS", 3)
     engine = sinking()
     storage = CountingStorage()
     coordinator = Coordinator(engine.job, lambda: 0, storage)
@@ -213,8 +212,8 @@ def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPat
 
 def test_compactions_are_spread_over_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if all tasks need one at the same time; those with most changes come first."""
-    monkeypatch.setattr(module, "COMPACT_VERSIONS", 10)
-    monkeypatch.setattr(module, "COMPACT_BYTES", 1_000_000)
+    monkeypatch.setattr(snapshot, "COMPACT_VERSIONS", 10)
+    monkeypatch.setattr(snapshot, "COMPACT_BYTES", 1_000_000)
     coordinator = Coordinator(sinking(parallelism=319).job, lambda: 0, CountingStorage())
     plans = []
     for _ in range(60):
@@ -230,14 +229,14 @@ def test_compactions_are_spread_over_epochs(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_large_changes_are_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMPACT_BYTES", 100)
+    monkeypatch.setattr(snapshot, "COMPACT_BYTES", 100)
     coordinator = Coordinator(sinking(parallelism=1).job, lambda: 0, CountingStorage())
     found = [len(compacted(run_epoch(coordinator, 60))) for _ in range(6)]
     assert found == [0, 0, 1, 1, 0, 1], "two tasks, one at a time"
 
 
 def test_idle_tasks_have_no_versions_and_are_never_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMPACT_VERSIONS", 3)
+    monkeypatch.setattr(snapshot, "COMPACT_VERSIONS", 3)
     coordinator = Coordinator(sinking().job, lambda: 0, CountingStorage())
     run_epoch(coordinator)
     plans = [run_epoch(coordinator, None) for _ in range(10)]
@@ -246,7 +245,7 @@ def test_idle_tasks_have_no_versions_and_are_never_compacted(monkeypatch: pytest
 
 
 def test_a_compacted_job_goes_on_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMPACT_VERSIONS", 2)
+    monkeypatch.setattr(snapshot, "COMPACT_VERSIONS", 2)
 
     def build(env: StreamExecutionEnvironment) -> Any:
         return numbers(env, range(12)).key_by(lambda v: v % 3).sum()

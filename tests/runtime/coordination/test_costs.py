@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.costs import Costs, SlowOperator
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import OperatorReport, SourceReport, TaskAck
-from millrace.runtime.protocol.times import OperatorTimes
+from millrace.runtime.bases.epoch_protocol import OperatorReport, OperatorTimes, SourceReport, TaskAck
+from millrace.runtime.coordination.figures import Costs, SlowOperator
+from millrace.runtime.operators.job_graph import JobGraph
 
 
 def job_of_three() -> JobGraph:

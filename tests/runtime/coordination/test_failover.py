@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.runtime.coordination.failover import (
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination.restart import (
     FAILOVER_STRATEGY,
+    FailureRate,
+    FixedDelay,
+    NoRestart,
+    RestartPolicy,
     TaskFailedError,
     failing_alone,
     is_regional,
     spark_attempts,
     task_retries,
 )
-from millrace.runtime.coordination.restart_policies import FailureRate, FixedDelay, NoRestart, RestartPolicy
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.failure import Failure
-from millrace.runtime.protocol.epoch import TaskAck
 
 
 def test_region_is_the_default() -> None:

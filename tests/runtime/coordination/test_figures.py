@@ -8,11 +8,17 @@ import pytest
 from tests.runtime.coordination.test_load import three_stages
 
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.bases.epoch_protocol import (
+    OperatorReport,
+    OperatorSoFar,
+    OperatorTimes,
+    SourceReport,
+    TaskAck,
+    TaskSoFar,
+    TaskTimes,
+)
 from millrace.runtime.coordination.figures import Figures
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import OperatorReport, SourceReport, TaskAck
-from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar
-from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.testing.flow import FlowEngine
 
 MS = 1_000

@@ -29,12 +29,12 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import ListStateDescriptor
 from millrace.metrics.metricbase import Meter
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MeterSnapshot
+from millrace.metrics.report import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MeterSnapshot
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.coordination.job_metrics import JobMetrics
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
+from millrace.runtime.storage import version_of
 from millrace.runtime.tasks.worker import TaskCache
-from millrace.runtime.versions import version_of
 from millrace.testing import OperatorHarness, check_variants, run_locally, steps
 
 
@@ -487,7 +487,7 @@ def test_sources_and_sinks_count_too_though_they_are_opened_in_every_epoch() -> 
 
 
 def test_compaction_keeps_what_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.runtime.coordination.chains.COMPACT_VERSIONS", 2)
+    monkeypatch.setattr("millrace.runtime.coordination.snapshot.COMPACT_VERSIONS", 2)
     engine = Engine(job_of(lambda env: numbers(env, range(10)).map(OnlyNines()).name("nines"), epoch_records=2))
     while not engine.coordinator.finished:
         engine.workers = [TaskCache()]

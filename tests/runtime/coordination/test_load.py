@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.figures import Figures
-from millrace.runtime.coordination.load import Loads
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import OperatorReport, SourceReport, TaskAck
-from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+from millrace.runtime.bases.epoch_protocol import OperatorReport, OperatorTimes, SourceReport, TaskAck, TaskTimes
+from millrace.runtime.coordination.figures import Figures, Loads
+from millrace.runtime.operators.job_graph import JobGraph
 
 MS = 1_000
 
@@ -126,9 +124,7 @@ def changed(told: list[TaskAck], job: JobGraph, name: str, **fields: Any) -> lis
     return [
         replace(
             ack,
-            reports=tuple(
-                replace(report, **fields) if report.operator == id else report for report in ack.reports
-            ),
+            reports=tuple(replace(report, **fields) if report.operator == id else report for report in ack.reports),
         )
         for ack in told
     ]

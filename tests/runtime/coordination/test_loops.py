@@ -11,10 +11,10 @@ import pytest
 from tests.runtime.jobs import Engine, job_of, numbers
 
 from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.runtime.bases.epoch_protocol import EpochPlan
 from millrace.runtime.coordination.coordinator import EpochResult, JobFailedError
-from millrace.runtime.coordination.loops import has_loops
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.runtime.operators.iteration import has_loops
+from millrace.runtime.operators.job_graph import JobGraph
 
 
 def decrement(stream: DataStream, **options: Any) -> DataStream:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.jobs import Engine, job_of, numbers
 
-from millrace.metrics.snapshot import CounterSnapshot
+from millrace.metrics.report import CounterSnapshot
+from millrace.runtime.bases.epoch_protocol import TaskAck
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.runtime.coordination.moves import Moves
-from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.coordination.history import TaskMoves
 from millrace.runtime.tasks.worker import TaskCache
 
 
@@ -63,13 +63,13 @@ def test_a_failed_epoch_counts_for_nothing() -> None:
 
 
 def test_each_task_is_counted_by_itself() -> None:
-    known = Moves()
+    known = TaskMoves()
     assert known.take([TaskAck(1, 0, 0, process="a"), TaskAck(1, 0, 1, process="b")]) == 0
     assert known.take([TaskAck(2, 0, 0, process="a"), TaskAck(2, 0, 1, process="a")]) == 1
 
 
 def test_tasks_that_live_nowhere_do_not_move() -> None:
-    known = Moves()
+    known = TaskMoves()
     assert known.take([TaskAck(1, 0, 0, process="a")]) == 0
     assert known.take([TaskAck(2, 0, 0)]) == 0
     assert known.take([TaskAck(3, 0, 0, process="a")]) == 0

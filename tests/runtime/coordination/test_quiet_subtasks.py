@@ -9,8 +9,7 @@ from tests.programs import ListSource
 
 from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.quiet_subtasks import PATIENCE, QuietSubtasks
-from millrace.runtime.coordination.reading import ReadingState
+from millrace.runtime.coordination.reading import PATIENCE, QuietSubtasks, ReadingState
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.testing.local import job_of
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from tests.runtime.jobs import numbers
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, PART, RISING, ReadingPace
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
-from millrace.runtime.protocol.times import OperatorTimes
+from millrace.runtime.bases.epoch_protocol import OperatorReport, OperatorTimes, TaskAck
+from millrace.runtime.coordination.reading import FIRST_MILLIS, PART, RISING, ReadingPace
+from millrace.runtime.operators.job_graph import JobGraph
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ import itertools
 import pytest
 
 from millrace.common import Types
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
-from millrace.runtime.coordination.checkpoint_log import (
+from millrace.metrics.report import CounterSnapshot, GaugeSnapshot
+from millrace.runtime.bases.epoch_protocol import OperatorReport, SourceReport
+from millrace.runtime.coordination.checkpoints import (
     CheckpointLog,
     CheckpointStats,
     CheckpointStatus,
@@ -19,7 +20,6 @@ from millrace.runtime.coordination.checkpoint_log import (
 )
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.history import JobHistory
-from millrace.runtime.protocol.epoch import OperatorReport, SourceReport
 from millrace.runtime.storage import MemoryStorage
 from millrace.testing import run_locally
 

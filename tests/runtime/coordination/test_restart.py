@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
 from millrace.common.time import Duration
-from millrace.runtime.coordination.restart import restart_policy
-from millrace.runtime.coordination.restart_policies import (
+from millrace.runtime.coordination.restart import (
     ExponentialDelay,
     FailureRate,
     FixedDelay,
     NoRestart,
     RestartPolicy,
+    restart_policy,
 )
 
 GAPS = st.lists(st.integers(0, 50), min_size=1, max_size=40)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
 from millrace.runtime.elements import Chunk, LatencyMark, Status
-from millrace.runtime.exchange.backlog import Backlog
 from millrace.runtime.exchange.codec import Mark
-from millrace.runtime.exchange.marks import PlacedMark
+from millrace.runtime.exchange.exchange import PlacedMark
+from millrace.runtime.exchange.flow_writer import Backlog
 
 MARKS = st.integers(0, 9) | st.sampled_from(list(Status)) | st.just(LatencyMark(1, 2, 3))
 Block = tuple[int, ...]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.exchange import exchange, outbox
+from millrace.runtime.exchange import exchange
+from millrace.runtime.exchange import exchange as outbox
 from millrace.runtime.exchange.codec import Mark, decode
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, LostPacketError, Packet, in_order
 from millrace.runtime.exchange.partitioners import Broadcast, Forward, Global, Hash, Rebalance

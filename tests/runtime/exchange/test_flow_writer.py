@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, count, record_batch
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.exchange import flow_writer, outbox
+from millrace.runtime.exchange import exchange, flow_writer
 from millrace.runtime.exchange.codec import Mark, decode
 from millrace.runtime.exchange.exchange import ChannelWriter, Packet
 from millrace.runtime.exchange.flow_writer import Credit, EpochMark, FlowWriter
@@ -31,8 +31,8 @@ from millrace.runtime.exchange.partitioners import (
     Rebalance,
     Rescale,
     Shuffle,
+    TaggedHash,
 )
-from millrace.runtime.exchange.tagged_hash import TaggedHash
 from millrace.runtime.tables.exchange import ByColumns, Single
 
 EDGE, OFFSET, RUN = 3, 20, 7
@@ -176,7 +176,7 @@ class Without:
 def flushing_at(elements: int) -> Iterator[None]:
     """Senders gather no more for a target."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "FLUSH_AT", elements)
+        patch.setattr(exchange, "FLUSH_AT", elements)
         patch.setattr(flow_writer, "FLUSH_AT", elements)
         yield
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from millrace.relational.rows import Rows, record_batch
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.codec import encode
-from millrace.runtime.exchange.held_bytes import FIRST_LOOK, HeldBytes, weigh
+from millrace.runtime.exchange.codec import FIRST_LOOK, HeldBytes, encode, weigh
 
 
 def text(number: int) -> str:

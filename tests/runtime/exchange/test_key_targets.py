@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import Row
-from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
-from millrace.runtime.exchange.keygroups import UnstableKeyError, key_group, subtask_of_group
+from millrace.runtime.exchange.keys import UnstableKeyError, key_group, subtask_of_group
+from millrace.runtime.exchange.partitioners import BadKeyError, KeyTargets
 
 INTEGERS = st.integers(-(2**70), 2**70) | st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300)
 TEXTS = st.text() | st.just("\ud800")

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.types import Row
-from millrace.runtime.exchange.keygroups import (
+from millrace.runtime.exchange.keys import (
     UnstableKeyError,
     default_max_parallelism,
     group_range,
@@ -55,7 +55,7 @@ KEYS = """[
 def test_the_same_in_every_process() -> None:
     code = (
         "import datetime, decimal, uuid; from millrace.common.types import Row; "
-        f"from millrace.runtime.exchange.keygroups import stable_hash; print([stable_hash(k) for k in {KEYS}])"
+        f"from millrace.runtime.exchange.keys import stable_hash; print([stable_hash(k) for k in {KEYS}])"
     )
     runs = {
         subprocess.run(

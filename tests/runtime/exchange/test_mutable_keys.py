@@ -10,8 +10,7 @@ import pytest
 from millrace.common.types import Row
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import decode, encode
-from millrace.runtime.exchange.keygroups import UnstableKeyError, stable_hash
-from millrace.runtime.exchange.mutable_keys import DictKey, ListKey, hashable
+from millrace.runtime.exchange.keys import DictKey, ListKey, UnstableKeyError, hashable, stable_hash
 from millrace.runtime.exchange.partitioners import Hash, PartitioningError
 
 

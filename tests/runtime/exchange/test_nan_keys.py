@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from millrace.checkpoint.values.columns import decode as stored
-from millrace.checkpoint.values.columns import encode as store
+from millrace.checkpoint.columns import decode as stored
+from millrace.checkpoint.columns import encode as store
 from millrace.common import Types
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
@@ -23,9 +23,7 @@ from millrace.datastream.state import MapStateDescriptor
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import decode, encode
-from millrace.runtime.exchange.keygroups import stable_hash
-from millrace.runtime.exchange.mutable_keys import hashable
-from millrace.runtime.exchange.nan_keys import NanKey, one_nan, with_one_nan
+from millrace.runtime.exchange.keys import NanKey, hashable, one_nan, stable_hash, with_one_nan
 from millrace.runtime.state.disk.keys import is_plain, part
 from millrace.table import MapView
 from millrace.testing import run_locally

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from millrace.relational.rows import Rows, record_batch
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.exchange import held_bytes as held_bytes_module
-from millrace.runtime.exchange import outbox
+from millrace.runtime.exchange import codec, exchange
 from millrace.runtime.exchange.codec import Mark, decode
-from millrace.runtime.exchange.outbox import Part, encoded, outbox_for
+from millrace.runtime.exchange.exchange import Part, encoded, outbox_for
 from millrace.runtime.exchange.partitioners import (
     Broadcast,
     Custom,
@@ -29,8 +28,8 @@ from millrace.runtime.exchange.partitioners import (
     Rebalance,
     Rescale,
     Shuffle,
+    TaggedHash,
 )
-from millrace.runtime.exchange.tagged_hash import TaggedHash
 from millrace.runtime.tables.exchange import ByColumns, Single
 
 MARKS = st.integers(0, 99) | st.sampled_from(list(Status))
@@ -146,10 +145,10 @@ def test_each_target_hears_what_it_should(
 ) -> None:
     receivers = 1 if isinstance(partitioner, Forward) else receivers
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "FLUSH_AT", flush_at)
-        patch.setattr(outbox, "HELD", held)
-        patch.setattr(outbox, "HELD_BYTES", held_bytes)
-        patch.setattr(held_bytes_module, "FIRST_LOOK", 1)
+        patch.setattr(exchange, "FLUSH_AT", flush_at)
+        patch.setattr(exchange, "HELD", held)
+        patch.setattr(exchange, "HELD_BYTES", held_bytes)
+        patch.setattr(codec, "FIRST_LOOK", 1)
         payloads = list(sent(partitioner, events, receivers))
     heard, expected = flat(payloads), one_by_one(partitioner, events, receivers)
     for target in range(receivers):
@@ -165,8 +164,8 @@ def test_all_targets_together_hold_no_more_than_the_limit(values: list[int], hel
         receivers = 1 if isinstance(partitioner, Forward) else 5
         waiting = 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(outbox, "HELD", held)
-            patch.setattr(outbox, "FLUSH_AT", held)
+            patch.setattr(exchange, "HELD", held)
+            patch.setattr(exchange, "FLUSH_AT", held)
             box = outbox_for(partitioner, 0, 1, receivers)
             for value in values:
                 left = flat(packets(box.add(Chunk([value], [0]))))
@@ -186,8 +185,8 @@ def test_large_elements_are_sent_before_they_are_many(partitioner: Partitioner, 
     if isinstance(partitioner, Custom):
         partitioner = Custom(modulo, len)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "HELD_BYTES", BYTES)
-        patch.setattr(held_bytes_module, "FIRST_LOOK", 4)
+        patch.setattr(exchange, "HELD_BYTES", BYTES)
+        patch.setattr(codec, "FIRST_LOOK", 4)
         box = outbox_for(partitioner, 0, 1, receivers)
         for _ in range(count):
             value = b"x" * size
@@ -221,7 +220,7 @@ def test_a_copy_for_everybody_is_encoded_once() -> None:
 
 def test_one_target_that_is_flushed_alone_hears_later_marks() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "FLUSH_AT", 2)
+        patch.setattr(exchange, "FLUSH_AT", 2)
         payloads = list(sent(Global(), [1, [1, 2], 3, [4], 5, 6], 2))
     assert [(target, list(map(repr, decode(p)))) for target, p in payloads if target] == [(1, ["6"])]
     assert without_overtaken(flat(payloads)[0]) == [1, (1, 0, None), (2, 1, None), 3, (4, 2, None), 6]

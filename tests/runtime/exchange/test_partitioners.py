@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.key_targets import AT_ONCE
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import (
+    AT_ONCE,
     Broadcast,
     Custom,
     Forward,

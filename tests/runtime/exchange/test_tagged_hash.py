@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.partitioners import Hash, PartitioningError
-from millrace.runtime.exchange.tagged_hash import TaggedHash
+from millrace.runtime.exchange.partitioners import Hash, PartitioningError, TaggedHash
 
 
 def half(value: int) -> int:

@@ -9,11 +9,10 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex, UdfCall
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
-from millrace.runtime.bases.base import OperatorContext
-from millrace.runtime.context.context import OperatorRuntimeContext
+from millrace.runtime.bases.operator import OperatorContext
+from millrace.runtime.bases.runtime_context import OperatorRuntimeContext
 from millrace.runtime.functions.evaluator import FunctionEvaluator
-from millrace.runtime.functions.finding import wrappers_in
-from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.functions.runner import FunctionRunner, wrappers_in
 
 
 def runner(*wrappers: Any, files: dict[str, str] | None = None, **configuration: str) -> FunctionRunner:

@@ -13,8 +13,7 @@ from millrace.common.types import Row
 from millrace.relational.rex import AggCall
 from millrace.relational.types import BigIntType
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
-from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.aggregates import GroupFunction, UserAccumulators, of_entries
 from millrace.table.udf import AggregateFunction, udaf
 
 BIGINT = BigIntType()

@@ -11,8 +11,7 @@ from tests.runtime.functions.running import runner
 from millrace.common.types import Row
 from millrace.relational.types import ArrayType, BigIntType, DataType, string
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.functions.arguments import Arguments
-from millrace.runtime.functions.tables import made_rows
+from millrace.runtime.functions.evaluator import Arguments, made_rows
 from millrace.table.udf import udtf
 
 BIGINT, STRING = BigIntType(), string()

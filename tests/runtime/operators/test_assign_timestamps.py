@@ -17,7 +17,7 @@ from millrace.common.watermark_strategy import (
 )
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
+from millrace.runtime.operators.timestamps import AssignTimestampsOperator
 from millrace.testing import (
     Element,
     EndInput,

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common import Time, Types
-from millrace.common.functions.adapt import as_flat_map
+from millrace.common.functions.callables import as_flat_map
 from millrace.datastream import RuntimeContext
 from millrace.datastream.async_retry_predicates import (
     empty_result_predicate,
@@ -41,9 +41,9 @@ from millrace.datastream.functions import (
     FunctionSnapshotContext,
 )
 from millrace.datastream.state import ListStateDescriptor
-from millrace.runtime.asynchronous import calls
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import Failure, OperatorError
+from millrace.runtime.operators import async_calls
 from millrace.testing import (
     Element,
     EndInput,
@@ -127,9 +127,7 @@ SCRIPTS = st.lists(
 
 
 def elements(steps: list[Any]) -> list[Step]:
-    return [
-        Element((f"e{n}", *step[:2]), step[2]) if isinstance(step, list) else step for n, step in enumerate(steps)
-    ]
+    return [Element((f"e{n}", *step[:2]), step[2]) if isinstance(step, list) else step for n, step in enumerate(steps)]
 
 
 def expected(script: list[Step]) -> list[Any]:
@@ -319,7 +317,7 @@ def test_results_that_wait_for_their_turn_count_too() -> None:
 
 
 class Patient(AsyncFunction[Any, Any]):
-    """"never" waits for ever, also when it is told to stop; others answer at once."""
+    """ "never" waits for ever, also when it is told to stop; others answer at once."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
@@ -643,7 +641,7 @@ class Blocks(AsyncFunction[Any, Any]):
 
 
 def test_a_blocked_loop_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "BLOCKED_SECONDS", 0.05)
+    monkeypatch.setattr(async_calls, "BLOCKED_SECONDS", 0.05)
     try:
         with harness(Blocks(), timeout=20) as made:
             made.process_elements([("a", None), ("b", None)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.runtime.bases.base import ReadingLimits
-from millrace.runtime.operators.budget import Budget
+from millrace.runtime.bases.operator import ReadingLimits
+from millrace.runtime.operators.source import Budget
 
 
 class Clock:

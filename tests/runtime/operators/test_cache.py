@@ -11,7 +11,7 @@ import pytest
 
 from millrace.connectors.result_cache import CacheSink, ResultCache
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.cache import CacheOperator
+from millrace.runtime.operators.sinks import CacheOperator
 from millrace.testing import (
     Element,
     EndInput,

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.codec import decode
-from millrace.runtime.exchange.outbox import FLUSH_AT
+from millrace.runtime.exchange.exchange import FLUSH_AT
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.close_with import CloseWithOperator
+from millrace.runtime.operators.iteration import CloseWithOperator
 from millrace.testing import Element, EndInput, EpochEnd, OperatorHarness, Step, WatermarkStep, check_variants
-from millrace.testing.records import Record
+from millrace.testing.script import Record
 
 
 def make() -> OperatorHarness:

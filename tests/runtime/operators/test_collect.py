@@ -8,7 +8,7 @@ import pytest
 
 from millrace.common.typeinfo import Types
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.operators.sinks import CollectOperator, PrintOperator
 from millrace.testing import Element, EpochEnd, OperatorHarness, Step, check_variants
 
 SCRIPT: list[Step] = [Element("a", 1), Element(("b", 2)), EpochEnd(), Element(None)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.common.functions.adapt import as_filter
+from millrace.common.functions.callables import as_filter
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import FilterFunction, RuntimeContext
 from millrace.datastream.state import MapStateDescriptor

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.common.functions.adapt import as_flat_map
+from millrace.common.functions.callables import as_flat_map
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import FlatMapFunction, RuntimeContext
 from millrace.datastream.state import ListStateDescriptor

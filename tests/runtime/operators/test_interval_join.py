@@ -15,8 +15,8 @@ from millrace.datastream.functions import ProcessJoinFunction, RuntimeContext
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators import interval_join
-from millrace.runtime.operators.interval_join import LEFT_BUFFER, RIGHT_BUFFER
+from millrace.runtime.operators import two_input_operators
+from millrace.runtime.operators.two_input_operators import LEFT_BUFFER, RIGHT_BUFFER
 from millrace.testing import (
     Element,
     EndInput,
@@ -154,7 +154,7 @@ def test_results_are_never_late(script: list[Step], bounds: tuple[int, int]) -> 
 def test_results_go_out_in_pieces(script: list[Step], bounds: tuple[int, int], piece: int) -> None:
     expected, _ = oracle(script, *bounds)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(interval_join, "FLUSH_AT", piece)
+        patched.setattr(two_input_operators, "FLUSH_AT", piece)
         check_variants(lambda: harness(*bounds), script, expected)
 
 
@@ -217,9 +217,7 @@ def test_side_outputs_and_keyed_state() -> None:
 
 
 def buffered(joined: OperatorHarness) -> int:
-    return sum(
-        len(joined.state_of(key, name)) for name in (LEFT_BUFFER, RIGHT_BUFFER) for key in joined.keys(name)
-    )
+    return sum(len(joined.state_of(key, name)) for name in (LEFT_BUFFER, RIGHT_BUFFER) for key in joined.keys(name))
 
 
 def test_memory_is_bounded_by_the_interval() -> None:

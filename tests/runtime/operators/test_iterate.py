@@ -11,7 +11,7 @@ from millrace.common.typeinfo import Types
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.iterate import END_OF_TIME, IterateOperator
+from millrace.runtime.operators.iteration import END_OF_TIME, IterateOperator
 from millrace.testing import Element, EndInput, OperatorHarness, Record, Step, Watermark, WatermarkStep, check_variants
 from millrace.testing.script import StatusStep
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from millrace.runtime.bases.base import Operator, ReadingOperator
-from millrace.runtime.jobs import specs
-from millrace.runtime.operators.making import BATCH, STREAMING
-from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.bases.operator import Operator, ReadingOperator
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.one_input_operators import BATCH, STREAMING
+from millrace.runtime.operators.sinks import SinkOperator
 
 
 def test_every_description_has_an_operator() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.functions import ReduceFunction, RuntimeContext
-from millrace.common.functions.adapt import as_reduce
+from millrace.common.functions.callables import as_reduce
 from millrace.common.state import ValueStateDescriptor
 from millrace.common.typeinfo import Types
 from millrace.runtime.failure import OperatorError

@@ -10,7 +10,7 @@ import pytest
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.sinks import SinkOperator
 from millrace.testing import Element, EndInput, OperatorHarness, Step, WatermarkStep
 from millrace.testing.script import ProcessingTime
 

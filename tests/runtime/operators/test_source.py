@@ -191,7 +191,7 @@ def test_a_failing_reader_is_closed_and_named() -> None:
 
 
 def test_only_sources_read() -> None:
-    from millrace.common.functions.adapt import as_map
+    from millrace.common.functions.callables import as_map
 
     with OperatorHarness.for_function(as_map(str)) as harness, pytest.raises(TypeError, match="only sources read"):
         harness.read()

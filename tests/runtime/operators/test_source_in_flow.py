@@ -10,8 +10,8 @@ from tests.runtime.operators.test_source import Numbers, Reader, Split, reading
 
 from millrace.common.source import SourceReaderContext
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
-from millrace.runtime.bases.base import ReadingLimits, ReadingOperator
-from millrace.runtime.protocol.epoch import SourceOrder
+from millrace.runtime.bases.epoch_protocol import SourceOrder
+from millrace.runtime.bases.operator import ReadingLimits, ReadingOperator
 from millrace.testing import OperatorHarness
 
 

@@ -24,10 +24,10 @@ from millrace.common.source import (
 )
 from millrace.common.time import Duration
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.runtime.bases.base import ReadingLimits
+from millrace.runtime.bases.epoch_protocol import SourceOrder
+from millrace.runtime.bases.operator import ReadingLimits
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.protocol.epoch import SourceOrder
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 
 END = [Watermark(MAX_WATERMARK), Status.FINISHED]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.datagen import DataGeneratorSource, GeneratorSplit
+from millrace.connectors.generated_sources import DataGeneratorSource, GeneratorSplit
 from millrace.relational.rows import Rows, concat, record_batch
 from millrace.runtime.operators.source import SourceOperator
 from millrace.testing import OperatorHarness, Record

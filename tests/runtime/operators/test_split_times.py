@@ -13,8 +13,8 @@ from millrace.common.source import ReaderOutput
 from millrace.common.time import Duration
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.elements import MAX_WATERMARK, Status
-from millrace.runtime.operators.source_output import CHUNK, Given, Kept, SourceOutput, hand_on
-from millrace.runtime.operators.split_times import SplitTimes
+from millrace.runtime.operators.source_output import CHUNK, Given, SourceOutput, UnsentOutput, hand_on
+from millrace.runtime.operators.timestamps import SplitTimes
 
 IN_ORDER = WatermarkStrategy.for_monotonous_timestamps()
 OLDEST = -(2**63)
@@ -42,7 +42,7 @@ def times(strategy: WatermarkStrategy = IN_ORDER) -> tuple[SplitTimes, Sink]:
     return SplitTimes(strategy, sink.emit, sink), sink  # type: ignore[arg-type]
 
 
-class AtOnce(Kept):
+class AtOnce(UnsentOutput):
     """Hands on what the reader gives."""
 
     def __init__(self, times: SplitTimes, now: Callable[[], int]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common.typeinfo import Types
-from millrace.connectors.function import SinkFunctionSink
+from millrace.connectors.sink_function import SinkFunctionSink
 from millrace.datastream.functions import (
     CheckpointedFunction,
     FunctionInitializationContext,

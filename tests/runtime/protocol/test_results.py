@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.protocol import results
-from millrace.runtime.protocol.results import Result, ResultFile, Results, parts_of
+from millrace.runtime.bases import epoch_protocol
+from millrace.runtime.bases.epoch_protocol import Result, ResultFile, Results, parts_of
 
 
 class Files:
@@ -30,8 +30,8 @@ class Files:
 @given(st.lists(st.lists(st.integers(0, 30), max_size=8), min_size=1, max_size=4))
 def test_all_in_their_order_and_little_of_it_in_the_acknowledgement(epochs: list[list[int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(results, "INLINE_BYTES", 10)
-        patch.setattr(results, "FILE_BYTES", 40)
+        patch.setattr(epoch_protocol, "INLINE_BYTES", 10)
+        patch.setattr(epoch_protocol, "FILE_BYTES", 40)
         files = Files()
         gathered = Results(files)
         for sizes in epochs:
@@ -47,8 +47,8 @@ def test_all_in_their_order_and_little_of_it_in_the_acknowledgement(epochs: list
 
 
 def test_without_a_place_that_the_driver_sees_all_is_in_the_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "INLINE_BYTES", 1)
-    monkeypatch.setattr(results, "FILE_BYTES", 2)
+    monkeypatch.setattr(epoch_protocol, "INLINE_BYTES", 1)
+    monkeypatch.setattr(epoch_protocol, "FILE_BYTES", 2)
     gathered = Results(None)
     for part in (b"abc", b"de", b"f"):
         gathered.add(part)

@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.working import InMemory, StatePlan, WorkingState
-from millrace.runtime.storage import MemoryStorage
-from millrace.runtime.versions import NO_PAST, Past, whole_at
+from millrace.runtime.storage import NO_PAST, MemoryStorage, Past, whole_at
 
 JOB, TASK, UID = "job", (0, 0), "operator"
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import settings
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import Ref
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig
 from millrace.testing import Element, OperatorHarness, Outcome

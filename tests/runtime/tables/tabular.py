@@ -20,7 +20,7 @@ from millrace.relational.rex import Call, Ref, Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import BooleanType, DataType
 from millrace.relational.values import to_arrow
-from millrace.runtime.bases.base import Operator
+from millrace.runtime.bases.operator import Operator
 from millrace.runtime.elements import Chunk
 from millrace.runtime.tables.base import TableConfig
 from millrace.testing import OperatorHarness, Record, check_variants

@@ -14,10 +14,10 @@ from tests.runtime.tables.table_runs import Change, changes_of, rows_of
 from millrace.relational import types as t
 from millrace.relational.rows import INSERT, Rows, count
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.exchange import outbox
+from millrace.runtime.exchange import exchange
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.exchange.exchange import ChannelWriter, Packet
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Global
 from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
 from millrace.runtime.tables.ordering.before_exchange import BestOfBatch
@@ -132,7 +132,7 @@ def test_columns_are_read_where_they_lie() -> None:
 
 @pytest.mark.parametrize("sizes", [[3, 3, 3], [9], [1] * 9])
 def test_packets_are_full_by_rows(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
-    monkeypatch.setattr(outbox, "FLUSH_AT", 6)
+    monkeypatch.setattr(exchange, "FLUSH_AT", 6)
     packets: list[Packet] = []
     writer = ChannelWriter(0, Global(), 0, 1, 1, 0, packets.append)
     for size in sizes:

@@ -15,7 +15,7 @@ from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.nodes import WindowSpec
 from millrace.relational.rex import Ref, SortKey
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.state.backend import only_keys
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.base import TableConfig

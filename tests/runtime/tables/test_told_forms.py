@@ -12,21 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.relational.functions.aggregates.parts import choosing, counting
+from millrace.relational.functions.aggregates.registry import choosing, counting
 from millrace.relational.rows import record_batch
-from millrace.runtime.exchange.hash_columns import groups_of
-from millrace.runtime.exchange.keygroups import key_group
+from millrace.runtime.exchange.keys import groups_of, key_group
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.told import divided, is_told, table_of, told_bytes
+from millrace.runtime.state.column_deltas import divided, is_told, table_of, told_bytes
+from millrace.runtime.tables.aggregates.append_only_distinct import SeenRows
 from millrace.runtime.tables.aggregates.group_table import GroupTable, group_table
-from millrace.runtime.tables.aggregates.seen_values import SeenRows
 from millrace.runtime.tables.columns import pieces as piecewise
 from millrace.runtime.tables.columns.batch_bytes import types_as_bytes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.indexed_rows import AddedRows, IndexedRows
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey
+from millrace.runtime.tables.ordering.key_set import SeenKeys
 from millrace.runtime.tables.ordering.latest_rows import RowOfKey
-from millrace.runtime.tables.ordering.seen_keys import SeenKeys
 
 MAX = 16
 TYPES = (pa.string(), pa.int64(), pa.int64())

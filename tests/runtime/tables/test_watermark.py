@@ -13,7 +13,7 @@ from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.assign_timestamps import EventTime
+from millrace.runtime.operators.timestamps import EventTime
 from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.watermark import RowsWatermarks, WatermarkAssigner
 from millrace.testing import OperatorHarness, Record, Status, Watermark

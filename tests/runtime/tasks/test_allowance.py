@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.runtime.tasks.allowance import Allowance
+from millrace.runtime.tasks.waiting import Allowance
 
 
 class Clock:

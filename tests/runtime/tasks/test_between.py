@@ -30,12 +30,12 @@ from millrace.datastream import (
 from millrace.datastream.functions import AggregateFunction, KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import ProcessingTimeTrigger, TumblingProcessingTimeWindows
+from millrace.runtime.bases.epoch_protocol import SavedSubtask
 from millrace.runtime.coordination.coordinator import EpochResult, JobFailedError
-from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.storage import Wanted
-from millrace.runtime.tasks import between
-from millrace.runtime.tasks.task_cache import PATIENCE_MS, TaskCache
+from millrace.runtime.tasks import member
+from millrace.runtime.tasks.worker import PATIENCE_MS, TaskCache
 
 FAR = 10_000
 
@@ -129,7 +129,6 @@ class Run:
             fired += 1
         self.clock.now = max(self.clock.now, until)
         return fired
-
 
     def lose(self, worker: int = 0) -> None:
         """The process is killed."""
@@ -274,7 +273,7 @@ def test_no_sink_is_touched() -> None:
 
 
 def test_beyond_what_may_be_held_timers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(between, "MOST_HELD", 3)
+    monkeypatch.setattr(member, "MOST_HELD", 3)
     run = Run([("a", (10, 10, 5)), *idle(2)])
     run.epoch()
     assert run.wait(100) == 3
@@ -285,7 +284,7 @@ def test_beyond_what_may_be_held_timers_wait(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("where", ["disk", "stores"])
 def test_beyond_what_may_have_changed_timers_wait(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three entries change with each: the number, how many are left, and the timer."""
-    monkeypatch.setattr(between, "MOST_CHANGED", 6)
+    monkeypatch.setattr(member, "MOST_CHANGED", 6)
     run = Run([("a", (50, 10, 1)), ("b", (60, 10, 1)), ("c", (70, 10, 1)), *idle(2)], state=where)
     assert run.epoch() + run.epoch() + run.epoch() == []
     assert run.wait(100) == 2
@@ -293,7 +292,7 @@ def test_beyond_what_may_have_changed_timers_wait(where: str, monkeypatch: pytes
 
 
 def test_an_epoch_that_has_changed_too_much_leaves_timers_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(between, "MOST_CHANGED", 3)
+    monkeypatch.setattr(member, "MOST_CHANGED", 3)
     run = Run([("a", (10, 10, 1)), ("b", (30, 10, 1)), *idle(2)], state="disk")
     run.epoch()
     assert run.wait(20) == 0

@@ -16,10 +16,10 @@ from millrace.common.typeinfo import Types
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from millrace.runtime.protocol.results import parts_of
+from millrace.runtime.bases.epoch_protocol import parts_of
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.working import InMemory
-from millrace.runtime.tasks import changed
+from millrace.runtime.tasks import flow_lanes
 from millrace.testing.flow import FlowEngine
 from millrace.testing.local import job_of
 
@@ -58,9 +58,7 @@ def epochs(stream: DataStream, disk: Path | None = None) -> list[list[Any]]:
     """What each epoch gave."""
     job = replace(job_of(stream), state=InMemory() if disk is None else OnDisk((str(disk),)))
     engine = FlowEngine(job, lambda: 0, Random(1), aligned=False)
-    return [
-        [value for part in parts_of(epoch.collected) for value in pickle.loads(part)] for epoch in engine.epochs()
-    ]
+    return [[value for part in parts_of(epoch.collected) for value in pickle.loads(part)] for epoch in engine.epochs()]
 
 
 @pytest.mark.parametrize("disk", [False, True])
@@ -68,9 +66,9 @@ def epochs(stream: DataStream, disk: Path | None = None) -> list[list[Any]]:
 def test_many_changed_entries_end_the_epoch(
     kind: str, disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(changed, "LOOK_NANOSECONDS", 0)
+    monkeypatch.setattr(flow_lanes, "LOOK_NANOSECONDS", 0)
     usual = epochs(keyed(kind, 30), tmp_path / "a" if disk else None)
-    monkeypatch.setattr(changed, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(flow_lanes, "MOST_ENTRIES", 8)
     found = epochs(keyed(kind, 30), tmp_path / "b" if disk else None)
     assert len(found) > len(usual) + 1
     assert len(found) < len(VALUES), "an epoch that has changed little goes on"
@@ -78,14 +76,14 @@ def test_many_changed_entries_end_the_epoch(
 
 
 def test_the_same_entry_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changed, "LOOK_NANOSECONDS", 0)
+    monkeypatch.setattr(flow_lanes, "LOOK_NANOSECONDS", 0)
     usual = len(epochs(keyed("value", 2)))
-    monkeypatch.setattr(changed, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(flow_lanes, "MOST_ENTRIES", 8)
     assert len(epochs(keyed("value", 2))) == usual
 
 
 def test_much_that_has_come_ends_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changed, "LOOK_NANOSECONDS", 0)
+    monkeypatch.setattr(flow_lanes, "LOOK_NANOSECONDS", 0)
     usual = len(epochs(keyed("list", 1)))
-    monkeypatch.setattr(changed, "MOST_BYTES", 200)
+    monkeypatch.setattr(flow_lanes, "MOST_BYTES", 200)
     assert len(epochs(keyed("list", 1))) > usual + 1

@@ -19,25 +19,30 @@ from tests.runtime.jobs import elements_of, job_of, numbers
 from millrace.common import Duration, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction
-from millrace.runtime import pieces
-from millrace.runtime.coordination.flowing import flowing
-from millrace.runtime.elements import Chunk
+from millrace.runtime import elements as pieces
+from millrace.runtime.bases.epoch_protocol import (
+    EpochOrder,
+    EpochPlan,
+    OperatorTimes,
+    Result,
+    TaskAck,
+    TaskOrder,
+    flowing,
+    parts_of,
+)
+from millrace.runtime.elements import Chunk, PieceSize
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
 from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators import source
-from millrace.runtime.operators.live_reader import LiveReader
-from millrace.runtime.pieces import PieceSize
-from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskAck, TaskOrder
-from millrace.runtime.protocol.results import Result, parts_of
-from millrace.runtime.protocol.times import OperatorTimes
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.operators.source import LiveReader
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.tasks import wiring
 from millrace.runtime.tasks.flow import LATE_NANOSECONDS, FlowError, FlowTask, Frame, Next
+from millrace.runtime.tasks.flow_lanes import COST_FACTOR
 from millrace.runtime.tasks.flow_worker import FlowWorker
-from millrace.runtime.tasks.slices import COST_FACTOR
 from millrace.runtime.tasks.task import StageTask
 from millrace.testing.flow import FlowEngine
 from millrace.testing.local import LocalEngine

@@ -16,8 +16,8 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.rows import Rows
 from millrace.runtime.exchange.partitioners import Rebalance
 from millrace.runtime.tables.exchange import ByColumns
-from millrace.runtime.tasks import heavy_keys
-from millrace.runtime.tasks.heavy_keys import COUNTERS, Sketch, Watched, watched
+from millrace.runtime.tasks import task_figures
+from millrace.runtime.tasks.task_figures import COUNTERS, Sketch, Watched, watched
 from millrace.testing import run_locally
 
 
@@ -32,8 +32,8 @@ def test_while_all_are_looked_at_nothing_is_overstated(keys: list[int], sizes: l
     shown = dict(sketch.heaviest())
     assert all(share <= counts[int(key)] / len(keys) + 1e-9 for key, share in shown.items())
     if len(counts) <= COUNTERS:
-        expected = sorted((count / len(keys) for count in counts.values()), reverse=True)[: heavy_keys.SHOWN]
-        assert list(shown.values()) == pytest.approx([share for share in expected if share >= heavy_keys.LEAST_SHARE])
+        expected = sorted((count / len(keys) for count in counts.values()), reverse=True)[: task_figures.SHOWN]
+        assert list(shown.values()) == pytest.approx([share for share in expected if share >= task_figures.LEAST_SHARE])
 
 
 def test_a_heavy_key_among_many_is_found_in_a_sample() -> None:
@@ -57,7 +57,7 @@ def test_a_period_in_the_data_hides_no_key() -> None:
 
 
 def test_what_was_long_ago_counts_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heavy_keys, "FORGET_AT", 500)
+    monkeypatch.setattr(task_figures, "FORGET_AT", 500)
     sketch = Sketch()
     for _ in range(10):
         sketch.see(["old"] * 100)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
-from millrace.runtime.tasks.inbox import MOST_BYTES, MOST_ELEMENTS, Inbox, Room
+from millrace.runtime.tasks.flow_inbox import MOST_BYTES, MOST_ELEMENTS, Inbox, Room
 
 MS = 1_000_000
 SPAN = 100 * MS

@@ -30,12 +30,11 @@ from millrace.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from millrace.runtime.batch import buckets, elements, one_key
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.tasks import task
-from millrace.runtime.tasks.keyed_input import keyed_input
+from millrace.runtime.tasks import batch_columns, batch_input, task
+from millrace.runtime.tasks.batch_input import keyed_input
 from millrace.testing import OperatorHarness, Watermark, run_locally
 
 Event = tuple[str, int, int]
@@ -48,10 +47,10 @@ def hold(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = {"fits": 8 * 1024 * 1024, "cut once": 2_000, "cut again and again": 40}[request.param]
     monkeypatch.setattr(task, "HOLD_BYTES", size)
     if size < 3_000:
-        for module in (elements, one_key):
+        for module in (batch_columns, batch_input):
             monkeypatch.setattr(module, "ROUND", 7)
-        monkeypatch.setattr(buckets, "FLUSH_ELEMENTS", 50)
-        monkeypatch.setattr(buckets, "BUCKETS", 4)
+        monkeypatch.setattr(batch_input, "FLUSH_ELEMENTS", 50)
+        monkeypatch.setattr(batch_input, "BUCKETS", 4)
 
 
 pytestmark = pytest.mark.usefixtures("hold")
@@ -294,13 +293,13 @@ def test_several_keyed_steps_one_behind_the_other() -> None:
 @pytest.mark.parametrize("fold", [False, True])
 def test_only_what_does_not_fit_goes_to_a_file(fold: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     levels: list[int] = []
-    make = buckets.Buckets.__init__
+    make = batch_input.Buckets.__init__
 
-    def noting(cut: buckets.Buckets, level: int, sample: list[Any]) -> None:
+    def noting(cut: batch_input.Buckets, level: int, sample: list[Any]) -> None:
         levels.append(level)
         make(cut, level, sample)
 
-    monkeypatch.setattr(buckets.Buckets, "__init__", noting)
+    monkeypatch.setattr(batch_input.Buckets, "__init__", noting)
     keyed = stream(environment(), events(12)).key_by(lambda e: e[0])
     run_locally(keyed.reduce(lambda a, b: b) if fold else keyed.process(InOrder()))
     enough = 40 if fold else 2_000  # what is folded is small

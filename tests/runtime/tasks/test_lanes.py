@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.elements import Chunk
+from millrace.runtime.elements import Chunk, PieceSize, piece_size
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import FlowWriter
-from millrace.runtime.pieces import PieceSize, piece_size
-from millrace.runtime.tasks.inbox import Inbox
-from millrace.runtime.tasks.lanes import LEAST_SHARE, GateLane, Lane
-from millrace.runtime.tasks.leading import Lead
+from millrace.runtime.tasks.flow_inbox import BroadcastLead, Inbox
+from millrace.runtime.tasks.flow_lanes import LEAST_SHARE, GateLane, Lane
 from millrace.runtime.tasks.waiting import Channel, Waiting
 
 
@@ -137,7 +135,7 @@ def test_pieces_grow_whatever_channels_bring_something(active: list[int], fixed_
     """There is more than enough to do, and a piece costs mostly what one of few elements does."""
     gate = Columns(fixed_ms)
     inboxes = [Inbox((0, channel)) for channel in range(4)]
-    lane = GateLane(cast(Any, Member(gate)), inboxes, Lead())
+    lane = GateLane(cast(Any, Member(gate)), inboxes, BroadcastLead())
     sent, numbers = [0] * 4, [0] * 4
     for _ in range(400):
         for channel in active:

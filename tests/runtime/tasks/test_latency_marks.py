@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from millrace.common import Types
 from millrace.common.configuration import Configuration
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.metrics.snapshot import HistogramSnapshot
+from millrace.metrics.report import HistogramSnapshot
 from millrace.runtime.elements import Chunk, LatencyMark, Status
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.testing import run_locally

@@ -17,9 +17,9 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.functions import BroadcastProcessFunction
 from millrace.datastream.state import MapStateDescriptor
-from millrace.runtime.protocol.results import parts_of
-from millrace.runtime.tasks import leading
-from millrace.runtime.tasks.inbox import Inbox
+from millrace.runtime.bases.epoch_protocol import parts_of
+from millrace.runtime.tasks import flow_inbox
+from millrace.runtime.tasks.flow_inbox import Inbox
 from millrace.testing.flow import FlowEngine
 from millrace.testing.local import job_of
 
@@ -90,7 +90,7 @@ def test_nothing_is_lost_wherever_epochs_end(program: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_put_aside_has_a_limit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leading, "MOST_BYTES", 0)
+    monkeypatch.setattr(flow_inbox, "MOST_SET_ASIDE_BYTES", 0)
     env = StreamExecutionEnvironment().set_parallelism(2)
     found = results(rules_that_pass_tasks(env), seed)
     assert sorted(value for value, _ in found) == list(DATA)
@@ -98,13 +98,13 @@ def test_what_is_put_aside_has_a_limit(seed: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rules_that_never_end_do_not_lead() -> None:
-    def lead(kind: type[ListSource]) -> leading.Lead:
+    def lead(kind: type[ListSource]) -> flow_inbox.BroadcastLead:
         env = StreamExecutionEnvironment().set_parallelism(2)
         source = env.from_source(kind([(1, 1)]), WatermarkStrategy.no_watermarks(), "rules")
         job = job_of(ruled(numbers(env, DATA).rebalance(), source.map(lambda value: value)))
         target = job.edges[0].target
         inboxes = [Inbox((edge.index, 0)) for edge in job.edges if edge.target == target]
-        return leading.lead_of(job, target, inboxes)
+        return flow_inbox.broadcast_lead_of(job, target, inboxes)
 
     assert lead(ListSource).channels == {(0, 0)}
     assert not lead(EndlessList).channels

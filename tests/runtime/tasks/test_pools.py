@@ -8,8 +8,7 @@ from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import PARTS, Credit, FlowWriter
 from millrace.runtime.exchange.partitioners import Forward
-from millrace.runtime.tasks.inbox import Inbox
-from millrace.runtime.tasks.pools import LOOK_NANOSECONDS, Pools
+from millrace.runtime.tasks.flow_inbox import LOOK_NANOSECONDS, Inbox, Pools
 
 
 def filled(packets: int) -> Inbox:

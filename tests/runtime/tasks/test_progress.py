@@ -10,7 +10,7 @@ from typing import Any
 from tests.runtime.jobs import numbers
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.tasks.progress import Position, running_on
+from millrace.runtime.tasks.waiting import Position, running_on
 from millrace.testing import run_locally
 
 

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.tasks.slices import Beat
+from millrace.runtime.tasks.flow_lanes import SliceClock
 
 MS = 1_000_000
 LONGEST = 5 * MS
 TIMES = st.integers(0, 300 * MS)
 
 
-def begun(now: int, longest: int | None = LONGEST, least: int = 0) -> Beat:
-    beat = Beat(longest, least)
+def begun(now: int, longest: int | None = LONGEST, least: int = 0) -> SliceClock:
+    beat = SliceClock(longest, least)
     beat.begin(now)
     return beat
 
 
 def test_without_anything_gathered_no_slice_ends() -> None:
-    beat = Beat(LONGEST)
+    beat = SliceClock(LONGEST)
     assert not beat.is_open
     assert beat.end_at(True) is None
     assert not beat.due(10**12, True)
@@ -118,7 +118,7 @@ PIECES = st.lists(st.builds(Piece, TIMES, st.booleans(), TIMES), max_size=30)
 @given(PIECES, st.sampled_from([1, MS, LONGEST, 200 * MS]), st.sampled_from([0, MS, 40 * MS]))
 def test_any_pieces(pieces: list[Piece], longest: int, least: int) -> None:
     """Whoever asks when it ends, and then, gets a true answer; ends are where all that is said of them allows it."""
-    beat, now = Beat(longest, least), 0
+    beat, now = SliceClock(longest, least), 0
     began: int | None = None
     ended, cost = 0, 0
     for piece in pieces:

@@ -11,7 +11,7 @@ import pytest
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from millrace.runtime.tasks.state_sizes import about_bytes
+from millrace.runtime.tasks.member import about_bytes
 from millrace.testing import run_locally
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.protocol.epoch import OperatorReport
-from millrace.runtime.tasks import stopwatch
-from millrace.runtime.tasks.stopwatch import OTHER, REST, Stopwatch, sort_slot, work_slot
+from millrace.runtime.bases.epoch_protocol import OperatorReport
+from millrace.runtime.tasks import task_figures
+from millrace.runtime.tasks.task_figures import OTHER, REST, Stopwatch, sort_slot, work_slot
 from millrace.testing import run_locally
 
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0
-        monkeypatch.setattr(stopwatch, "perf_counter_ns", lambda: self.now)
+        monkeypatch.setattr(task_figures, "perf_counter_ns", lambda: self.now)
 
     def passes(self, microseconds: int) -> None:
         self.now += microseconds * 1000

@@ -13,7 +13,7 @@ from tests.runtime.jobs import Engine, job_of, numbers
 from millrace.datastream import OutputTag, StreamExecutionEnvironment
 from millrace.datastream.functions import CoMapFunction, ProcessFunction, RuntimeContext
 from millrace.runtime.exchange.exchange import ACK
-from millrace.runtime.operators.process import ProcessOperator
+from millrace.runtime.operators.one_input_operators import ProcessOperator
 from millrace.runtime.tasks.task import StageTask
 from millrace.testing import run_locally
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
 from millrace.runtime.exchange.codec import encode
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.exchange.partitioners import Broadcast, Custom, Forward, Global, Hash, Partitioner, Rebalance
 from millrace.runtime.state.restoring.saved import EarlierState
 from millrace.runtime.tasks.waiting import Channel, Waiting, WithWaiting, joined, parted, share, without_waiting

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
-from millrace.runtime.tasks.watermarks import WatermarkValve
+from millrace.runtime.tasks.wiring import WatermarkValve
 
 CHANNELS = 6
 STATUSES = st.sampled_from([Status.IDLE, Status.ACTIVE])
-EVENTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 20) | STATUSES | st.just(MAX_WATERMARK)), max_size=30
-)
+EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20) | STATUSES | st.just(MAX_WATERMARK)), max_size=30)
 
 
 class Model:

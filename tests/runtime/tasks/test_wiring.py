@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status
+from millrace.runtime.bases.operator import Operator
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Midst, Status
 from millrace.runtime.exchange.codec import encode
-from millrace.runtime.pieces import Midst
 from millrace.runtime.tasks import wiring
-from millrace.runtime.tasks.allowance import Allowance
-from millrace.runtime.tasks.waiting import Channel
+from millrace.runtime.tasks.waiting import Allowance, Channel
 from millrace.runtime.tasks.wiring import Gate
 
 CHANNELS: dict[Channel, int] = {(0, 0): 0, (0, 1): 0, (0, 2): 0, (1, 0): 1, (1, 1): 1}
@@ -75,9 +73,7 @@ def test_inputs_finish_with_their_last_channel(events: list[tuple[Channel, int |
 
 
 @given(EVENTS, st.integers(0, 40))
-def test_a_gate_that_was_rebuilt_goes_on_alike(
-    events: list[tuple[Channel, int | Status] | None], full_at: int
-) -> None:
+def test_a_gate_that_was_rebuilt_goes_on_alike(events: list[tuple[Channel, int | Status] | None], full_at: int) -> None:
     """From its deltas, or from a whole state and the deltas after it."""
     plain, expected = gate()
     working, heard = gate()

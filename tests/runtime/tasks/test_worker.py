@@ -23,18 +23,16 @@ from millrace.common.source import (
 from millrace.common.time import Duration
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.source_base import QueueEnumerator
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction, RuntimeContext
 from millrace.datastream.state import StateTtlConfig, ValueStateDescriptor
-from millrace.runtime.bases.function import FunctionOperator
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.bases.process_operators import FunctionOperator
 from millrace.runtime.coordination.coordinator import EpochResult, JobFailedError
 from millrace.runtime.exchange.exchange import ACK, Packet
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
-from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.task_cache import LiveTask, StaleOrderError
-from millrace.runtime.tasks.worker import run_task
-from millrace.runtime.versions import REACH, version_of
+from millrace.runtime.storage import REACH, TaskId, version_of
+from millrace.runtime.tasks.worker import LiveTask, StaleOrderError, run_task
 
 LIFE: list[str] = []
 """What functions did; they run in this process."""
@@ -265,9 +263,7 @@ def test_a_copy_of_a_task_that_has_ended_closes_nothing(monkeypatch: pytest.Monk
 
 
 def test_acknowledgements_of_earlier_stages_get_through_a_failed_task() -> None:
-    engine = Engine(
-        job_of(lambda env: numbers(env, range(3)).rebalance().map(FailsAt(0)).rebalance().map(lambda v: v))
-    )
+    engine = Engine(job_of(lambda env: numbers(env, range(3)).rebalance().map(FailsAt(0)).rebalance().map(lambda v: v)))
     acks, _ = engine.tasks(engine.coordinator.plan())
     assert sorted((ack.stage, ack.failure is None) for ack in acks) == [(0, True), (1, False), (2, True)]
 
@@ -337,9 +333,7 @@ def test_orders_and_acknowledgements_travel() -> None:
 def begun(engine: Engine, plan: EpochPlan, run: int) -> Iterator[Packet]:
     """A run of the source's task that is not at its end."""
     places = (engine.storage, engine.workers[0], lambda: 0)
-    packets = run_task(
-        engine.job.job_id, engine.local._load, (0, 0), plan.order, plan.of((0, 0)), (), *places, run=run
-    )
+    packets = run_task(engine.job.job_id, engine.local._load, (0, 0), plan.order, plan.of((0, 0)), (), *places, run=run)
     first = next(packets)
     return itertools.chain([first], packets)
 

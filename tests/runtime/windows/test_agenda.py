@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.windows.agenda import Agenda
+from millrace.runtime.windows.slicing import Agenda
 
 STEPS = st.lists(st.tuples(st.sampled_from(["add", "due"]), st.integers(0, 9), st.sampled_from("abc")))
 

@@ -21,7 +21,7 @@ from millrace.datastream.window import (
 )
 from millrace.runtime.windows import aligned_window
 from millrace.runtime.windows.aligned_window import SLICES
-from millrace.runtime.windows.strategy import CONTENTS
+from millrace.runtime.windows.slicing import CONTENTS
 
 ms = Time.milliseconds
 SLIDING = SlidingEventTimeWindows.of(ms(10), ms(2))

@@ -26,9 +26,8 @@ from millrace.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from millrace.runtime.windows.choice import window_operator
-from millrace.runtime.windows.evicting_window import EvictingWindowOperator
-from millrace.runtime.windows.window import WindowOperator
-from millrace.testing.windows import window_spec
+from millrace.runtime.windows.window_operator import EvictingWindowOperator, WindowOperator
+from millrace.testing.operators import window_spec
 
 ms = Time.milliseconds
 TUMBLING, SESSIONS = TumblingEventTimeWindows.of(ms(5)), EventTimeSessionWindows.with_gap(ms(5))

@@ -7,7 +7,7 @@ from typing import Any
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import AggregateFunction
 from millrace.datastream.state import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
-from millrace.runtime.windows.contents import Fold, fold_of
+from millrace.runtime.windows.window_contents import Fold, fold_of
 
 ANYTHING = Types.PICKLED_BYTE_ARRAY()
 

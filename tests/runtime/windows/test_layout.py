@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from millrace.common.time import Time
 from millrace.datastream.window import CumulativeEventTimeWindows, SlidingEventTimeWindows
 from millrace.runtime.state.window_tables import WindowTable
-from millrace.runtime.windows.contents import Fold
-from millrace.runtime.windows.layout import Layout, SliceLayout, WindowLayout
 from millrace.runtime.windows.slicing import Slicing, slicing_of
+from millrace.runtime.windows.window_contents import Fold, Layout, SliceLayout, WindowLayout
 
 ms = Time.milliseconds
 ASSIGNERS = [

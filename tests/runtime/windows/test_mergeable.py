@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.runtime.windows.contents import Fold
-from millrace.runtime.windows.mergeable import copier, may_share
+from millrace.runtime.windows.window_contents import Fold, copier, may_share
 
 
 def fold(

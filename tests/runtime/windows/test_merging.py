@@ -13,7 +13,7 @@ from millrace.common.typeinfo import Types
 from millrace.datastream.state import MapStateDescriptor
 from millrace.datastream.window import EventTimeSessionWindows, TimeWindow
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.windows.merging import MergingWindows
+from millrace.runtime.windows.window_operator import MergingWindows
 
 ANYTHING = Types.PICKLED_BYTE_ARRAY()
 SESSIONS = EventTimeSessionWindows.with_gap(Time.milliseconds(5))

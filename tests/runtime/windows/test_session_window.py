@@ -65,9 +65,7 @@ SESSIONS: dict[str, tuple[Any, Callable[[Any], int]]] = {
 )
 def test_against_the_oracle(name: str, mode: Mode, script: list[Step], lateness: int, side: bool) -> None:
     assigner, gap_of = SESSIONS[name]
-    check_event_time(
-        assigner, lambda: SessionOracle(gap_of, lateness), script, mode, side, allowed_lateness=lateness
-    )
+    check_event_time(assigner, lambda: SessionOracle(gap_of, lateness), script, mode, side, allowed_lateness=lateness)
 
 
 @pytest.mark.parametrize("mode", [PROCESS_SORTED, REDUCE_PROCESS, AGGREGATE_LIST], ids=repr)

@@ -86,9 +86,7 @@ def test_no_window_cuts_through_a_slice(assigner: Any, time: int) -> None:
 def test_slices_make_up_their_window(assigner: Any, time: int) -> None:
     slicing = sliced(assigner)
     for window in assigner.windows_at(time):
-        covered = [
-            moment for end in slicing.slice_ends(window.end) for moment in range(end - slicing.slice_size, end)
-        ]
+        covered = [moment for end in slicing.slice_ends(window.end) for moment in range(end - slicing.slice_size, end)]
         assert covered == list(range(window.start, window.end))
 
 

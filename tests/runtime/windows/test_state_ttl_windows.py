@@ -23,7 +23,7 @@ from millrace.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from millrace.runtime.operators.interval_join import IntervalJoinOperator
+from millrace.runtime.operators.two_input_operators import IntervalJoinOperator
 from millrace.testing import Element, EndInput, OperatorHarness, ProcessingTime, Step, WatermarkStep, check_variants
 
 INT = Types.INT()

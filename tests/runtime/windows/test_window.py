@@ -56,9 +56,7 @@ WINDOWS: dict[str, tuple[Any, Callable[[int], list[Span]]]] = {
 )
 def test_against_the_oracle(name: str, script: list[Step], mode: Mode, lateness: int, side: bool) -> None:
     assigner, windows_of = WINDOWS[name]
-    check_event_time(
-        assigner, lambda: Oracle(windows_of, lateness), script, mode, side, allowed_lateness=lateness
-    )
+    check_event_time(assigner, lambda: Oracle(windows_of, lateness), script, mode, side, allowed_lateness=lateness)
 
 
 def test_a_late_element_fires_its_windows_again() -> None:

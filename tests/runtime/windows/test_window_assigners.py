@@ -160,13 +160,9 @@ class TwoGridsOracle(Oracle):
 
 
 @settings(max_examples=40)
-@given(
-    script=scripts(size=20), mode=st.sampled_from(MODES), lateness=st.sampled_from([0, 8]), side=st.booleans()
-)
+@given(script=scripts(size=20), mode=st.sampled_from(MODES), lateness=st.sampled_from([0, 8]), side=st.booleans())
 def test_an_assigner(script: list[Step], mode: Mode, lateness: int, side: bool) -> None:
-    check_event_time(
-        TwoGrids(), lambda: TwoGridsOracle(lateness), script, mode, side, allowed_lateness=lateness
-    )
+    check_event_time(TwoGrids(), lambda: TwoGridsOracle(lateness), script, mode, side, allowed_lateness=lateness)
 
 
 class Numbered(WindowAssigner[Any, CountWindow]):
@@ -249,9 +245,7 @@ class StretchOracle(SessionOracle):
     side=st.booleans(),
 )
 def test_a_merging_assigner(script: list[Step], mode: Mode, lateness: int, side: bool) -> None:
-    check_event_time(
-        Stretches(), lambda: StretchOracle(lateness), script, mode, side, allowed_lateness=lateness
-    )
+    check_event_time(Stretches(), lambda: StretchOracle(lateness), script, mode, side, allowed_lateness=lateness)
 
 
 class Shrinking(Stretches):

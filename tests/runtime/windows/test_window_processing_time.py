@@ -184,9 +184,7 @@ def test_batch_mode_fires_event_time_at_the_end(name: str, script: list[Step], m
     assigner, model = EVENT_TIME[name]
     script = [step for step in script if not isinstance(step, WatermarkStep)]
     happened = ask(model(), script)
-    expected = [
-        [Record(mode.render(firing, MAX), firing.window[1] - 1) for firing in step.fired] for step in happened
-    ]
+    expected = [[Record(mode.render(firing, MAX), firing.window[1] - 1) for firing in step.fired] for step in happened]
     assert not any(step.fired or step.late for step in happened[:-1])
     compare(operators_for(assigner, batch=True, **mode.settings), script, expected)
 

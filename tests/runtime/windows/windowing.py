@@ -19,8 +19,13 @@ from tests.runtime.windows.window_oracle import MIN, Firing, Happened
 from millrace.datastream.functions import AggregateFunction, ProcessWindowFunction, WindowFunction
 from millrace.datastream.output_tag import OutputTag
 from millrace.runtime.windows.choice import window_operator
-from millrace.runtime.windows.evicting_window import BatchEvictingWindowOperator, EvictingWindowOperator
-from millrace.runtime.windows.window import BatchWindowOperator, WindowOperator, WindowOperatorBase
+from millrace.runtime.windows.window_operator import (
+    BatchEvictingWindowOperator,
+    BatchWindowOperator,
+    EvictingWindowOperator,
+    WindowOperator,
+    WindowOperatorBase,
+)
 from millrace.testing import (
     Element,
     EndInput,
@@ -31,7 +36,7 @@ from millrace.testing import (
     WatermarkStep,
     check_variants,
 )
-from millrace.testing.windows import window_spec
+from millrace.testing.operators import window_spec
 
 LATE = OutputTag("late")
 MAX = 2**63 - 1

@@ -11,30 +11,27 @@ from typing import Any
 
 import pytest
 
+from millrace.runtime.bases.epoch_protocol import Result, TaskAck, TaskSoFar, TaskTimes
 from millrace.runtime.failure import Failure
-from millrace.runtime.protocol.epoch import TaskAck
-from millrace.runtime.protocol.results import Result
-from millrace.runtime.protocol.so_far import TaskSoFar
-from millrace.runtime.protocol.times import TaskTimes
-from millrace.spark.flow import links as links_module
-from millrace.spark.flow.links import AHEAD_OF_TASK, Given, Links
-from millrace.spark.flow.messages import (
+from millrace.spark.jobs import flow_carrier
+from millrace.spark.jobs.flow_carrier import AHEAD_OF_TASK, LiveOutput, OwnerConnections
+from millrace.spark.workers.flow_messages import (
     Acked,
     Begin,
     Broken,
     Collected,
     End,
+    EpochProgress,
     First,
     Limits,
     Listening,
     Peers,
     Printed,
-    SoFar,
     Taken,
     Wanted,
 )
-from millrace.spark.owners.frames import receive, send
-from millrace.spark.owners.pipe import OwnerLostError
+from millrace.spark.workers.frames import receive, send
+from millrace.spark.workers.pipe import OwnerLostError
 
 TASKS = [(0, 0), (0, 1), (1, 0)]
 LONG = 1_000.0
@@ -55,13 +52,13 @@ class Owners:
             send(end, Listening(f"/path/{number}"))
         self.so_far: list[TaskSoFar] = []
         self.limits: dict[int, int] = {}
-        given = Given(
+        given = LiveOutput(
             self.lines.extend,
             self.collected.extend if early else None,
             lambda: self.has_room,
             self._take_so_far,
         )
-        self.links = Links(self.drivers, TASKS, given)
+        self.links = OwnerConnections(self.drivers, TASKS, given)
         peers = [self.told(number, Peers) for number in (0, 1)]
         self.secrets = {each.secret for each in peers}
         self.ahead = {each.ahead for each in peers}
@@ -214,7 +211,7 @@ def test_the_owner_that_has_ended_counts_more_than_what_another_one_says(owners:
 
 
 def test_an_owner_that_cannot_go_on_says_why(owners: Owners, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links_module, "LOST_SECONDS", 0.0)
+    monkeypatch.setattr(flow_carrier, "LOST_SECONDS", 0.0)
     with owners.epoch() as result:
         owners.say(0, Broken("Traceback\nConnectionError: the connection to owner 1 of the job was cut"))
         error = result()
@@ -231,10 +228,10 @@ def test_breaking_off_lets_an_epoch_raise(owners: Owners) -> None:
 def test_what_tasks_have_done_is_given_and_limits_go_to_all_owners(owners: Owners) -> None:
     done = TaskSoFar(0, 1, (), TaskTimes(pressed=1))
     with owners.epoch() as result:
-        owners.say(1, SoFar(2, (TaskSoFar(1, 0, (), TaskTimes()),)))  # of an earlier run
-        owners.say(1, SoFar(3, (done,)))
+        owners.say(1, EpochProgress(2, (TaskSoFar(1, 0, (), TaskTimes()),)))  # of an earlier run
+        owners.say(1, EpochProgress(3, (done,)))
         owners.limits = {7: 100}
-        owners.say(1, SoFar(3, (done,)))
+        owners.say(1, EpochProgress(3, (done,)))
         assert [owners.told(number, Limits) for number in (0, 1)] == [Limits(3, {7: 100})] * 2
         owners.acknowledge()
         assert len(result()) == len(TASKS)

@@ -8,9 +8,9 @@ import pytest
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.exchange.flow_writer import EdgeMarks, EpochMark, SenderMarks
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.tasks.flow import FlowError
-from millrace.spark.flow.marks import Marks, divided
+from millrace.spark.workers.flow_tasks import Marks, divided
 from millrace.testing.local import job_of
 
 SENDERS, RECEIVERS = 4, 3

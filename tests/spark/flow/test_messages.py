@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import Credit, SenderMarks
-from millrace.spark.flow.messages import Decoder, Sent, encoded
+from millrace.spark.workers.flow_messages import Decoder, Sent, encoded
 
 SMALL, LARGE = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
 

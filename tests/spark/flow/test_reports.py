@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar
-from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+from millrace.runtime.bases.epoch_protocol import OperatorSoFar, OperatorTimes, TaskSoFar, TaskTimes
 from millrace.runtime.storage import TaskId
-from millrace.spark.flow.messages import SoFar
-from millrace.spark.flow.reports import FIRST_SECONDS, SECONDS, Reports
+from millrace.spark.workers.flow_messages import EpochProgress
+from millrace.spark.workers.flow_owner import FIRST_SECONDS, SECONDS, Reports
 
 
 class Task:
@@ -30,7 +29,7 @@ class Owner:
     def __init__(self) -> None:
         self.now = 100.0
         self.tasks = {name: Task(name) for name in ((0, 0), (1, 0))}
-        self.said: list[SoFar] = []
+        self.said: list[EpochProgress] = []
         tasks: Any = self.tasks
         self.reports = Reports(tasks, self.said.append, lambda: self.now)
 

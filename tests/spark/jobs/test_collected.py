@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from millrace.spark.jobs.collected import AHEAD, CollectedParts
+from millrace.spark.jobs.client import AHEAD, CollectedParts
 
 
 def test_parts_come_in_their_order() -> None:

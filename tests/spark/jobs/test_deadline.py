@@ -12,7 +12,7 @@ import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.spark.jobs.deadline import EpochTimeoutError
-from millrace.util.processes import is_alive
+from millrace.util.system import is_alive
 
 STOPPED = """
 from tests.spark.test_execution import endless, wait_for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.spark.jobs.pace import IDLE_SECONDS, Pace
+from millrace.spark.jobs.runner import IDLE_SECONDS, Pace
 
 
 class Hand:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.conftest import MakeEnvironment
 
-from millrace.checkpoint.home import JobHome
+from millrace.checkpoint.directory import JobHome
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.connectors.hybrid import HybridSource
-from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.data_stream import DataStream
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.coordination.restart_policies import NoRestart
+from millrace.runtime.coordination.restart import NoRestart
 from millrace.spark.jobs.runner import JobRunner
 from millrace.spark.jobs.submit import JobSettings
 from millrace.spark.sessions.session import Workplace
-from millrace.spark.shipping.provision import Provision
-from millrace.spark.shipping.surroundings import Surroundings
+from millrace.spark.workers.provision import Provision
+from millrace.spark.workers.shipping import WorkerSurroundings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def test_what_a_cluster_needs_a_directory_for(
     home = JobHome(job.job_id, None, None, str(tmp_path))
     runner = JobRunner(job, b"", settings, Coordinator(job, lambda: 0), home)
     runner.coordinator.find_splits()
-    cluster, nothing = Workplace(spark, local=False, log_file=None), Provision(Surroundings(), None)
+    cluster, nothing = Workplace(spark, local=False, log_file=None), Provision(WorkerSurroundings(), None)
     if what is None:
         runner.begin(cluster, nothing)
     else:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.checkpoint.files.errors import RestoreError, SnapshotError
+from millrace.checkpoint.folder import RestoreError, SnapshotError
 from millrace.common import Types
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CheckpointedFunction,
@@ -24,7 +24,7 @@ from millrace.datastream.functions import (
     RuntimeContext,
 )
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.jobs.savepoints import SavepointError
+from millrace.spark.jobs.requests import SavepointError
 
 COUNT = 4_000
 KEYS = 7
@@ -143,9 +143,7 @@ def test_draining_fires_what_waits(environment: MakeEnvironment, watch: Watch, t
         assert printed(watch) == (sorted(f"key {key}" for key in range(KEYS)) if drain else [])
 
 
-def test_what_does_not_fit_is_told_before_anything_runs(
-    saved: str, environment: MakeEnvironment, watch: Watch
-) -> None:
+def test_what_does_not_fit_is_told_before_anything_runs(saved: str, environment: MakeEnvironment, watch: Watch) -> None:
     before = list(watch.lines)
     env = restoring(environment, saved)
     numbering(env, uid="renamed")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millrace.spark.jobs.standing import Standing
-from millrace.spark.owners.frames import TaskPosition, Told
+from millrace.spark.jobs.deadline import Progress
+from millrace.spark.workers.frames import OwnerReport, TaskPosition
 
 MAP = TaskPosition((1, 0), 7, 1, "map", 0, 2, 3_200, 12, 1_204, 3)
 
 
-def told(*positions: TaskPosition, pid: int = 1) -> Told:
-    return Told("host", "0", pid, positions=positions)
+def told(*positions: TaskPosition, pid: int = 1) -> OwnerReport:
+    return OwnerReport("host", "0", pid, positions=positions)
 
 
-def watching(alive: bool = True) -> Standing:
-    return Standing(0, lambda host, pid: alive)
+def watching(alive: bool = True) -> Progress:
+    return Progress(0, lambda host, pid: alive)
 
 
 def test_a_task_that_comes_no_further_stands_still() -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint.home import JobHome
+from millrace.checkpoint.directory import JobHome
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.coordination.restart import RestartPolicy
-from millrace.runtime.coordination.restart_policies import FixedDelay, NoRestart
+from millrace.runtime.coordination.restart import FixedDelay, NoRestart, RestartPolicy
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs.submit import JobSettings, with_splits
 

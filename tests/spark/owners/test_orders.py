@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint.files.folder import LocalFolder, open_folder
-from millrace.runtime.coordination.cleaning import AtOnce
-from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, SourceOrder, TaskOrder
-from millrace.runtime.tasks.task_cache import StaleOrderError
-from millrace.runtime.versions import version_of
-from millrace.spark.owners import orders
-from millrace.spark.owners.orders import KEPT, SLOT, Orders, read
+from millrace.checkpoint.folder import LocalFolder, open_folder
+from millrace.runtime.bases.epoch_protocol import EpochOrder, EpochPlan, SourceOrder, TaskOrder
+from millrace.runtime.coordination.checkpoints import AtOnce
+from millrace.runtime.storage import version_of
+from millrace.runtime.tasks.worker import StaleOrderError
+from millrace.spark.workers import orders
+from millrace.spark.workers.orders import KEPT, SLOT, Orders, read
 
 
 def plan_of(epoch: int, width: int, stages: int = 2, splits: int = 0) -> EpochPlan:

@@ -9,8 +9,9 @@ import json
 import sys
 from typing import Any
 
-from millrace.spark.sessions.session import SessionWishes, make_session
-from millrace.spark.standalone.daemons import SECRET
+from millrace.spark.sessions.session import make_session
+from millrace.spark.sessions.settings import SessionWishes
+from millrace.spark.standalone_daemons import SECRET
 
 
 def main() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.java import JavaInfo
-from millrace.spark.sessions import java_command
-from millrace.spark.sessions.java_command import remember, remembered
+from millrace.spark import java as java_command
+from millrace.spark.java import JavaInfo, remember, remembered
 
 LAUNCHER = """#!/bin/sh
 # Spark's launcher prints its words with a zero behind each, after an empty one and a line end.

@@ -11,8 +11,7 @@ import pytest
 
 from millrace.spark.java import JavaInfo
 from millrace.spark.sessions.daemon_ahead import Waiting
-from millrace.spark.sessions.jvm_ahead import JvmAhead
-from millrace.spark.sessions.own_jvm import OwnJvm
+from millrace.spark.sessions.own_jvm import JvmAhead, OwnJvm
 from millrace.spark.sessions.settings import SessionWishes, all_settings
 
 
@@ -23,9 +22,7 @@ def jvm(tmp_path: Path) -> Iterator[JvmAhead]:
     log = folder / "jvm.log"
     log.touch()
     asked = all_settings("local", str(log), SessionWishes(1), "-Xshare:auto")
-    process, daemon = (
-        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(2)
-    )
+    process, daemon = (subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(2))
     waiting = OwnJvm(process, str(folder), Waiting(daemon))
     memory, options = asked["spark.driver.memory"], asked["spark.driver.extraJavaOptions"]
     yield JvmAhead(waiting, JavaInfo("java", 17), str(log), memory, options, {})
@@ -72,9 +69,7 @@ def test_jars_of_a_program_are_on_the_class_path_of_another(jvm: JvmAhead) -> No
     assert not fits(jvm, jars=("mine.jar",))
 
 
-def test_the_environment_of_the_program_reaches_jvm_and_workers(
-    jvm: JvmAhead, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_of_the_program_reaches_jvm_and_workers(jvm: JvmAhead, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "python")  # which Millrace sets itself
     assert fits(jvm)
     monkeypatch.setenv("AWS_REGION", "nowhere")

@@ -16,9 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from millrace.util import parent_death
+from millrace.util import system
 
-pytestmark = pytest.mark.skipif(not parent_death.is_told(), reason="nothing starts ahead on this system")
+pytestmark = pytest.mark.skipif(not system.has_parent_death_signal(), reason="nothing starts ahead on this system")
 
 SECONDS = 120
 MARK = "MILLRACE_TEST_MARK"

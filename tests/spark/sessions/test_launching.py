@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions.launching import secret_settings, told_in_a_file
-from millrace.spark.sessions.settings import SessionWishes, all_settings
-from millrace.spark.standalone.daemons import SECRET
+from millrace.spark.sessions.settings import SessionWishes, all_settings, secret_settings, told_in_a_file
+from millrace.spark.standalone_daemons import SECRET
 
 CLUSTER = "local-cluster[2,1,512]"
 

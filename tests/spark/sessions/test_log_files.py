@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions import log_files
-from millrace.spark.sessions.log_files import log_file_path, remove_old
+from millrace.spark.sessions import logs
+from millrace.spark.sessions.logs import log_file_path, remove_old
 
 START = (
-    "from millrace.spark.sessions.log_files import log_file_path, look_after; "
+    "from millrace.spark.sessions.logs import log_file_path, look_after; "
     "path = log_file_path({}); look_after(path, {}); print(path); "
 )
 
@@ -43,7 +43,7 @@ def test_what_is_not_needed_goes_with_the_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-KEPT = "from millrace.spark.sessions.log_files import keep; keep(path)"
+KEPT = "from millrace.spark.sessions.logs import keep; keep(path)"
 
 
 @pytest.mark.parametrize("ends", [KEPT, "sys.last_type = 1"])
@@ -55,15 +55,15 @@ def test_what_an_error_names_stays(tmp_path: Path, ends: str) -> None:
 
 def test_logs_of_a_folder_of_the_users_stay(tmp_path: Path) -> None:
     log = log_file_path({"env.log.dir": str(tmp_path)})
-    log_files._remove_needless(log, os.getpid(), passing=False)
+    logs._remove_needless(log, os.getpid(), passing=False)
     assert list(tmp_path.iterdir()) == []
     Path(log).write_text("something")
-    log_files._remove_needless(log, os.getpid(), passing=False)
+    logs._remove_needless(log, os.getpid(), passing=False)
     assert list(tmp_path.iterdir()) == [Path(log)]
 
 
 def test_old_logs_of_dead_processes_go(tmp_path: Path) -> None:
-    old = time.time() - log_files.KEPT_SECONDS - 60
+    old = time.time() - logs.KEPT_SECONDS - 60
     dead = 2**22 + 1
     names = {
         f"millrace-{dead}-a.log": old, f"millrace-{dead}-a.log.1": old,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession, types
 
-from millrace.spark.sessions.sparing import look_without_imports
+from millrace.spark.sessions.session import look_without_imports
 
 ASKS = """
 import sys
 from pyspark.sql import types
-from millrace.spark.sessions.sparing import look_without_imports, on_batches
+from millrace.spark.sessions.session import look_without_imports, on_batches
 look_without_imports()
 asked = [types.NumpyScalarConverter(), types.NumpyArrayConverter()]
 print([each.can_convert("text") for each in asked])

@@ -15,7 +15,7 @@ from tests.cluster.processes.running import wait_for
 from tests.spark.sessions.attacked import assert_closed, session
 from tests.strangers import as_stranger, below, is_loopback, ports_of, stranger
 
-from millrace.spark.standalone import daemons
+from millrace.spark import standalone_daemons
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -23,13 +23,15 @@ SECRET = "the secret of this cluster"
 
 
 @contextlib.contextmanager
-def started(folder: Path, name: str, daemon: daemons.Daemon) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def started(
+    folder: Path, name: str, daemon: standalone_daemons.Daemon
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """A daemon as the cluster starts it, and its log."""
     settings, logging, log = (folder / f"{name}{end}" for end in (".conf", ".log4j2.properties", ".log"))
-    settings.write_text(daemons.as_file(daemons.properties(SECRET, None, False, 1 << 20, 1)))
-    logging.write_text(daemons.log4j(str(log), 1 << 20, 1))
-    line = daemons.command_line(daemon, str(settings), str(folder / f"{name}-work"))
-    process = subprocess.Popen(line, env=daemons.environment(daemon, os.environ, str(logging)))
+    settings.write_text(standalone_daemons.as_file(standalone_daemons.properties(SECRET, None, False, 1 << 20, 1)))
+    logging.write_text(standalone_daemons.log4j(str(log), 1 << 20, 1))
+    line = standalone_daemons.command_line(daemon, str(settings), str(folder / f"{name}-work"))
+    process = subprocess.Popen(line, env=standalone_daemons.environment(daemon, os.environ, str(logging)))
     try:
         yield process, log
     finally:
@@ -46,10 +48,10 @@ def said(log: Path, pattern: str) -> str:
 def test_they_get_nothing(tmp_path: Path) -> None:
     stranger()
     driver = tmp_path / "driver.conf"
-    driver.write_text(daemons.as_file(daemons.driver_properties(SECRET, False)))
-    with started(tmp_path, "master", daemons.master("127.0.0.1", 0)) as (master, log):
+    driver.write_text(standalone_daemons.as_file(standalone_daemons.driver_properties(SECRET, False)))
+    with started(tmp_path, "master", standalone_daemons.master("127.0.0.1", 0)) as (master, log):
         url = said(log, r"Starting Spark master at (spark://\S+)")
-        with started(tmp_path, "worker", daemons.worker("127.0.0.1", 1, 512, url)) as (worker, worker_log):
+        with started(tmp_path, "worker", standalone_daemons.worker("127.0.0.1", 1, 512, url)) as (worker, worker_log):
             said(worker_log, r"(Successfully registered) with master")
             variables = {
                 "PYSPARK_SUBMIT_ARGS": f"--properties-file {driver} --load-spark-defaults pyspark-shell",

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millrace.cluster.processes.task_managers import Measured, task_managers
-from millrace.spark.sharing.jvm_figures import jvm_figures
+from millrace.cluster.processes.engine import Measured, task_managers
+from millrace.spark.jobs.gateways import jvm_figures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from millrace.spark.shipping.shipping import SPARK, Shipping, locate
-from millrace.spark.shipping.surroundings import Surroundings
-from millrace.spark.shipping.unpacking import unpack
+from millrace.spark.archives import unpack
+from millrace.spark.workers.shipping import SPARK, Shipping, WorkerSurroundings, locate
 
 
 class Context:
@@ -136,11 +135,11 @@ def test_variables_that_pyflinks_workers_have(monkeypatch: pytest.MonkeyPatch) -
     for name in ("python", "_PYTHON_WORKER_MEMORY_LIMIT", "TABLE_LOCAL_TIME_ZONE", "_PYTHON_REQUIREMENTS_INSTALL_DIR"):
         monkeypatch.setenv(name, "before")  # and as it was afterwards
     monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "10")
-    Surroundings(packages="/some/packages", zone="Asia/Tokyo").enter("one")
+    WorkerSurroundings(packages="/some/packages", zone="Asia/Tokyo").enter("one")
     assert os.environ["python"] == sys.executable  # noqa: SIM112
     assert os.environ["_PYTHON_WORKER_MEMORY_LIMIT"] == str(10 << 20)
     assert os.environ["_PYTHON_REQUIREMENTS_INSTALL_DIR"] == "/some/packages"
     assert os.environ["TABLE_LOCAL_TIME_ZONE"] == "Asia/Tokyo"
-    Surroundings(zone="UTC").enter("two")
+    WorkerSurroundings(zone="UTC").enter("two")
     assert os.environ["TABLE_LOCAL_TIME_ZONE"] == "UTC"
     assert "_PYTHON_REQUIREMENTS_INSTALL_DIR" not in os.environ

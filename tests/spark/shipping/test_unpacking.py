@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.shipping import unpacking
-from millrace.spark.shipping.unpacking import ArchiveError, unpack
+from millrace.spark import archives
+from millrace.spark.archives import ArchiveError, unpack
 
 Entry = tuple[str, str, str]
 """(name, what it is: one of KINDS, content or target)"""
@@ -140,18 +140,16 @@ def test_nobody_gets_the_rights_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [tar_of, zip_of])
-def test_bombs(
-    make: Callable[[Path, list[Entry]], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(unpacking, "UNSUSPICIOUS_BYTES", 1 << 20)
+def test_bombs(make: Callable[[Path, list[Entry]], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "UNSUSPICIOUS_BYTES", 1 << 20)
     path = make(tmp_path / "bomb", [(f"zeros-{n}", "file", "\0" * (1 << 20)) for n in range(12)])
     with pytest.raises(ArchiveError, match=r"bomb becomes more than [0-9,]+ bytes \(250 times its own size.*'zeros-"):
         unpack(str(path), str(tmp_path / "unpacked"))
-    monkeypatch.setattr(unpacking, "UNSUSPICIOUS_BYTES", 1 << 30)
+    monkeypatch.setattr(archives, "UNSUSPICIOUS_BYTES", 1 << 30)
     unpack(str(path), str(tmp_path / "unpacked"))
-    monkeypatch.setattr(unpacking, "MAX_BYTES", 3 << 20)
+    monkeypatch.setattr(archives, "MAX_BYTES", 3 << 20)
     with pytest.raises(ArchiveError, match="it stops at 'zeros-3'"):
         unpack(str(path), str(tmp_path / "again"))
-    monkeypatch.setattr(unpacking, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 3)
     with pytest.raises(ArchiveError, match="has more than 3 members"):
         unpack(str(make(tmp_path / "many", [(f"{n}", "file", "") for n in range(4)])), str(tmp_path / "many-unpacked"))

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from millrace.common import Configuration
-from millrace.common.files.limits import VARIABLE
+from millrace.common.files.file_access import VARIABLE
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 

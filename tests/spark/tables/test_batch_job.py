@@ -13,10 +13,9 @@ from tests.metrics.reporters import own
 from tests.spark.tables.plans import at, fn, lit, project
 from tests.spark.tables.test_connectors import ROWS, Numbers, NumbersTable, Reader, insert, scan
 
-from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobClient, JobStatus
 from millrace.common.source import Source, SourceReaderContext
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
+from millrace.metrics.report import CounterSnapshot, GaugeSnapshot
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
 from millrace.relational.nodes import Sink
 from millrace.relational.sources import TableContext
 from millrace.table import EnvironmentSettings, TableEnvironment

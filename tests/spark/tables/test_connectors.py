@@ -163,9 +163,7 @@ class Endless(NumbersTable):
         (Endless(), ValueError, "never ends: give its source an end, or use streaming mode"),
     ],
 )
-def test_what_batch_mode_cannot_read(
-    run: Run, source: TableSource, error: type[Exception], message: str
-) -> None:
+def test_what_batch_mode_cannot_read(run: Run, source: TableSource, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         run(scan(source))
 

@@ -14,12 +14,11 @@ from tests.table.planner.programs import final
 from tests.table.programs.running import changes_in
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import DataTypes, EnvironmentSettings, PlanReference, Table, TableEnvironment
 from millrace.table.expressions import col
-from millrace.table.planner.run import options_of, shared, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, shared, surroundings_of
 from millrace.table.udf import udf
 from millrace.testing.local import run_locally
 
@@ -125,7 +124,7 @@ def streamed(query: Any) -> list[tuple[Any, ...]]:
     plan = plan_of(environment, query)
     streams = StreamExecutionEnvironment()
     session = environment._session
-    ready = shared([optimise(plan, surroundings_of(session))], session)
+    ready = shared([optimise_streaming(plan, surroundings_of(session))], session)
     add_to_program(ready, streams._program, options_of(session))
     return sorted(final(changes_in(run_locally(streams).collected, plan.schema, tuple)).elements())
 
@@ -180,9 +179,7 @@ def test_explain_shows_what_was_written() -> None:
 def test_a_compiled_plan_has_them() -> None:
     environment = environment_of(EnvironmentSettings.in_streaming_mode())
     environment.execute_sql("CREATE TABLE out (n INT) WITH ('connector' = 'blackhole')")
-    environment.execute_sql(
-        "CREATE TABLE numbers (i INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3')"
-    )
+    environment.execute_sql("CREATE TABLE numbers (i INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3')")
     plan = environment.compile_plan_sql(f"INSERT INTO out SELECT {' + '.join(['i'] * 100)} FROM numbers")
     loaded = environment.load_plan(PlanReference.from_json_string(plan.as_json_string()))
     assert loaded.as_json_string() == plan.as_json_string()
@@ -195,5 +192,5 @@ def test_functions_of_the_user_are_in_it() -> None:
     plan = environment.sql_query(query)._plan
     streams = StreamExecutionEnvironment()
     session = environment._session
-    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
     assert final(changes_in(run_locally(streams).collected, plan.schema, tuple)) == {(300,): 1}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from millrace.spark.tables.fetching import TOO_MANY, fetched
+from millrace.spark.tables.child_session import TOO_MANY, fetched
 from millrace.table import DataTypes as D
 from millrace.table import EnvironmentSettings, TableEnvironment
 

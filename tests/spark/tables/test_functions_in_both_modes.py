@@ -12,12 +12,11 @@ from tests.table.planner.programs import final
 from tests.table.programs.running import changes_in, comparable
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def streamed(case: Case) -> list[tuple[Any, ...]]:
     streams.set_parallelism(2)
     streams.configure(environment.get_config().get_configuration())
     session = environment._session
-    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
     content = final(changes_in(run_locally(streams).collected, plan.schema))
     return sorted(content.elements(), key=repr)
 

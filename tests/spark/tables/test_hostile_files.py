@@ -21,7 +21,7 @@ import pytest
 from tests.formats.test_hostile_files import MEGA, lie, write, zeros
 from tests.spark.tables.hostile import LIMIT, QUERIES
 
-from millrace.common.files.limits import VARIABLE
+from millrace.common.files.file_access import VARIABLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 

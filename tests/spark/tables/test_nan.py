@@ -15,11 +15,10 @@ from tests.table.programs.running import changes_in
 
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.table import DataTypes, EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.testing.local import run_locally
 
 if TYPE_CHECKING:
@@ -97,9 +96,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "SELECT id FROM t WHERE x = CAST('NaN' AS DOUBLE) OR f IN (CAST('NaN' AS FLOAT), 9)": [],
     "SELECT id FROM t WHERE MAP[COALESCE(x, 0e0), id][CAST('NaN' AS DOUBLE)] = id": [],
-    "SELECT ARRAY_DISTINCT(ARRAY[x, x, -0e0, 0e0]) FROM t WHERE id = 1": [
-        ((math.nan, math.nan, 0.0),)
-    ],
+    "SELECT ARRAY_DISTINCT(ARRAY[x, x, -0e0, 0e0]) FROM t WHERE id = 1": [((math.nan, math.nan, 0.0),)],
     "SELECT ARRAY_CONTAINS(ARRAY[x, 1], x), ARRAY_POSITION(ARRAY[1, x], x) FROM t WHERE id = 1": [(False, 0)],
     "SELECT ARRAY_MAX(ARRAY[1, x]), ARRAY_MIN(ARRAY[1, x]), ARRAY_SORT(ARRAY[2, x, 1]) FROM t WHERE id = 1": [
         (math.nan, 1.0, (1.0, 2.0, math.nan))
@@ -129,7 +126,7 @@ def test_streaming(sql: str) -> None:
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(2)
     session = environment._session
-    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
     found = final(changes_in(run_locally(streams).collected, plan.schema, _one_form))
     assert shown(found.elements()) == shown(CASES[sql])
 
@@ -140,4 +137,3 @@ def test_batch(sql: str, spark: SparkSession) -> None:
     environment, plan = planned(sql, EnvironmentSettings.in_batch_mode())
     context = batch_context(spark, configuration=environment.get_config().to_map())
     assert shown(rows_of(collect(plan, context), plan)) == shown(CASES[sql])
-

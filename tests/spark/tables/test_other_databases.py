@@ -15,11 +15,12 @@ import pytest
 from tests.services import missing
 from tests.spark.tables.test_passthrough import made, rows
 
-from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.spark.sessions.session import workplace
+from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.tables import engine
 from millrace.table import TableEnvironment
-from millrace.testing.services.jars import jars
-from millrace.testing.services.problems import ServiceUnavailable
+from millrace.testing.services.downloads import jars
+from millrace.testing.services.server import ServiceUnavailable
 from millrace.util.exceptions import TableException
 
 if TYPE_CHECKING:

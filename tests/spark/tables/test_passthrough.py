@@ -94,7 +94,7 @@ def test_types_have_to_fit(batch: TableEnvironment, spark: SparkSession, tmp_pat
     assert rows(batch, "SELECT id FROM t WHERE gone IS NULL") == [(0,), (1,), (2,)]
     frame = spark.range(3).withColumnRenamed("id", "n")
     from millrace.relational.nodes import Field
-    from millrace.spark.tables.adopting import checked
+    from millrace.spark.tables.steps.spark_types import checked
 
     with pytest.raises(TableException, match="column 'n' is bigint in the data source, which does not fit into INT"):
         checked(frame, (Field("n", DataTypes.INT()),), "t")

@@ -24,11 +24,11 @@ from tests.table.programs.tables import at_rest
 
 from millrace.relational import nodes as n
 from millrace.relational.values import to_python
+from millrace.spark.tables.child_session import active
 from millrace.spark.tables.execute import frame_of
-from millrace.spark.tables.settings import active
+from millrace.spark.tables.steps.computed import types_of
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import types_of
-from millrace.spark.tables.texts.types import as_internal
+from millrace.spark.tables.steps.spark_types import as_internal
 
 BATCHED = [program for program in PROGRAMS if program.runs_in(BATCH)]
 ALONE = [program for program in BATCHED if program.ordered]

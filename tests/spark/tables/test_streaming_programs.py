@@ -15,8 +15,8 @@ from tests.table.programs.program import Program
 from tests.table.programs.running import announced, bound, comparable, expected, final_table
 from tests.table.programs.tables import create_statements
 
-from millrace.common.jobs.job_status import JobStatus
-from millrace.connectors.tables.values import clear_values, results_of
+from millrace.common.jobs import JobStatus
+from millrace.connectors.tables.values_table import clear_values, results_of
 from millrace.table import StreamTableEnvironment, TableResult
 
 NAMES = (

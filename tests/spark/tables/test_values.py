@@ -18,12 +18,10 @@ from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.spark.tables.execute import batch_context, collect
 from millrace.spark.tables.nodes.leaves import values as values_frame
-from millrace.spark.tables.steps.computed import behind, columns_task, in_a_struct
+from millrace.spark.tables.steps.computed import behind, columns_task, in_a_struct, types_of
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import types_of
-from millrace.spark.tables.steps.from_python import Picked
-from millrace.spark.tables.steps.parts import Part, numbered
-from millrace.spark.tables.texts.types import as_internal
+from millrace.spark.tables.steps.parts import Part, Picked, numbered
+from millrace.spark.tables.steps.spark_types import as_internal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from millrace.spark.owners import place
 from millrace.spark.sessions.daemon_ahead import VARIABLE
+from millrace.spark.workers import processes
 
 TIMEOUT = 120
 """Seconds; they take one."""
@@ -55,7 +55,7 @@ class Waiting:
             text=True,
             env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **environment},
         )
-        self.place = Path(place.folder_of(self.process.pid))
+        self.place = Path(processes.folder_of(self.process.pid))
         assert self.line() == "prepared"
 
     def line(self) -> str:
@@ -102,7 +102,7 @@ def test_the_command_of_another_environment_does_not_wait_for_one_that_has_its_p
     assert first.stdin is not None and first.stdout is not None
     print("hello", file=first.stdin, flush=True)
     assert first.stdout.readline().startswith("daemon hello")
-    (waiting.place / place.SOCKET).touch()  # as its keeper does
+    (waiting.place / processes.SOCKET).touch()  # as its keeper does
     second = command(waiting.process.pid, tmp_path, MINE="another")
     assert second.communicate(timeout=30)[0] == "by itself\n", "it would wait for a minute"
     waiting.end()
@@ -146,7 +146,7 @@ def test_a_fork_of_that_process_does_not_hold_it() -> None:
         assert begins.stdout is not None
         said = {begins.stdout.readline() for _ in range(2)} - {"prepared\n"}
         waiting, fork = map(int, said.pop().split())
-        process, folder = psutil.Process(waiting), Path(place.folder_of(waiting))
+        process, folder = psutil.Process(waiting), Path(processes.folder_of(waiting))
         try:
             begins.kill()
             assert begins.stdout.readline() == "not wanted\n"

@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from millrace.connectors.tables.values import results_of
+from millrace.connectors.tables.values_table import results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import INSERT, UPDATE_AFTER, Rows
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.relational.values import to_python
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.table.planner.plan import Options
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.values.arrow_tables import remaining
 from millrace.testing.local import run_locally
@@ -45,7 +44,9 @@ def insert(t_env: Any, *statements: str, epoch_records: int | None = None, paral
     environment = StreamExecutionEnvironment()
     environment.set_parallelism(parallelism)
     surroundings = surroundings_of(t_env._session)
-    add_to_program([optimise(plan, surroundings) for plan in plans], environment._program, options_of(t_env._session))
+    add_to_program(
+        [optimise_streaming(plan, surroundings) for plan in plans], environment._program, options_of(t_env._session)
+    )
     names = [node.name for node in environment._program.added()]
     run_locally(environment, epoch_records=epoch_records)
     return names
@@ -61,7 +62,7 @@ def changelog(plan: n.Rel, parallelism: int = 2, epoch_records: int | None = Non
     """The changes that a program of this plan gives: (kind, row)."""
     env = StreamExecutionEnvironment()
     env.set_parallelism(parallelism)
-    plan = optimise(plan, Surroundings(1))
+    plan = optimise_streaming(plan, Surroundings(1))
     add_to_program([plan], env._program, Options())
     types = [column.type for column in plan.schema]
     return [

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from tests.table.planner.programs import changelog, final
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER
 from millrace.table import TableEnvironment
 from millrace.table.expressions import col, descriptor, map_
-from millrace.table.planner.changes import ChangelogError
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.planner.plan import ChangelogError
+from millrace.table.sql.text import SqlError
 from millrace.util.exceptions import TableException
 
 EACH = "'connector' = 'values', 'batch-size' = '1'"

@@ -10,10 +10,10 @@ import pytest
 from tests.table.planner.programs import changelog, final
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.relational import nodes as n
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.changes import ChangelogError
+from millrace.table.planner.plan import ChangelogError
 from millrace.util.exceptions import TableException
 
 I, UB, UA, D = RowKind  # noqa: E741

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from tests.table.planner.programs import final
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.relational.values import to_python
 from millrace.table import DataTypes, EnvironmentSettings, TableEnvironment
-from millrace.table.planner.changes import ChangelogError
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
+from millrace.table.planner.plan import ChangelogError
 from millrace.table.udf import udf
 from millrace.testing.local import run_locally
 
@@ -85,7 +84,7 @@ def table(t_env: TableEnvironment, query: str) -> Counter[tuple[Any, ...]]:
 def changes(t_env: TableEnvironment, query: str) -> list[tuple[int, tuple[Any, ...]]]:
     session, env = t_env._session, StreamExecutionEnvironment()
     env.set_parallelism(2)
-    plan = optimise(t_env.sql_query(query)._plan, surroundings_of(session))
+    plan = optimise_streaming(t_env.sql_query(query)._plan, surroundings_of(session))
     add_to_program([plan], env._program, options_of(session))
     columns = [column.type for column in plan.schema]
     batches = run_locally(env, epoch_records=3).collected

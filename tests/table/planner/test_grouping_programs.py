@@ -15,9 +15,9 @@ from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
+from millrace.table.planner.engine import add_to_program
 from millrace.table.planner.plan import Options
-from millrace.table.planner.streaming import add_to_program
 from millrace.table.udf import TableAggregateFunction, udtaf
 from millrace.testing.local import run_locally
 
@@ -32,7 +32,7 @@ def test_distinct_values_are_spread() -> None:
     plan = n.Aggregate(source, (0,), calls, columns)
     env = StreamExecutionEnvironment()
     env.set_parallelism(2)
-    add_to_program([optimise(plan, Surroundings(1))], env._program, Options(split_distinct=True))
+    add_to_program([optimise_streaming(plan, Surroundings(1))], env._program, Options(split_distinct=True))
     assert "GlobalDistinctAggregate" in env.get_execution_plan()
     changes = [
         (kind, tuple(column[place] for column in columns))

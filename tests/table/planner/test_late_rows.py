@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.table.planner.programs import insert, rows_of
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 SECONDS = [1, 5, 12, 3, 11, 25, 12, 24, 23, 40, 41, 2, 39]

@@ -8,14 +8,13 @@ import pytest
 
 from millrace.common import Configuration, Types
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.runtime.exchange.flow_writer import FlowWriter
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.tasks.flow import FlowTask
 from millrace.runtime.tasks.task import StageTask
 from millrace.table import StreamTableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 
 QUERY = "SELECT k, COUNT(*) FROM t GROUP BY k"
 MS = 1_000_000
@@ -28,7 +27,7 @@ def job_with(**settings: str) -> JobGraph:
         tables.get_config().set(key.replace("__", ".").replace("_", "-"), value)
     rows = streams.from_collection([("a",)], Types.ROW_NAMED(["k"], [Types.STRING()]))
     tables.create_temporary_view("t", rows)
-    plan = optimise(tables.sql_query(QUERY)._plan, surroundings_of(tables._session))
+    plan = optimise_streaming(tables.sql_query(QUERY)._plan, surroundings_of(tables._session))
     add_to_program([plan], streams._program, options_of(tables._session))
     return streams.job_graph()
 

@@ -14,13 +14,11 @@ from millrace.relational import nodes as n
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal, SortKey
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.ordering.rank import Rank
-from millrace.table.planner.forms import changes_of
-from millrace.table.planner.ordered_keys import ordered_keys
-from millrace.table.planner.plan import Options
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program
+from millrace.table.planner.plan import Options, changes_of, ordered_keys
 
 DRAW = random.Random(11)
 ROWS = [(DRAW.randrange(3), DRAW.randrange(4), DRAW.choice("xy")) for _ in range(60)]
@@ -65,7 +63,7 @@ def test_joins_have_none() -> None:
 
 def configs(plan: n.Rel) -> list[Any]:
     environment = StreamExecutionEnvironment()
-    add_to_program([optimise(plan, Surroundings(1))], environment._program, Options(two_phase=False))
+    add_to_program([optimise_streaming(plan, Surroundings(1))], environment._program, Options(two_phase=False))
     return [node.spec.config for node in environment._program.added() if hasattr(node.spec, "config")]  # type: ignore[attr-defined]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.table.planner.programs import insert, rows_of
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, StreamTableEnvironment
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from tests.table.planner.programs import insert, rows_of
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.table import EnvironmentSettings, StreamTableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.table.statement_runners.statements import insert_plans
 
 ROWS: list[tuple[Any, ...]] = [(1, "abc"), (2, "abcdef"), (None, "x"), (2, "y")]
@@ -165,7 +164,7 @@ def test_repeated_deletions_go_to_sinks_only(t_env: StreamTableEnvironment, quer
     t_env.execute_sql(COPIED)
     environment = StreamExecutionEnvironment()
     plans = insert_plans(f"INSERT INTO copied {query}", t_env._session)
-    ready = [optimise(plan, surroundings_of(t_env._session)) for plan in plans]
+    ready = [optimise_streaming(plan, surroundings_of(t_env._session)) for plan in plans]
     add_to_program(ready, environment._program, options_of(t_env._session))
     configs = [getattr(node.spec, "config", None) for node in environment._program.added()]
     assert [config.repeated for config in configs if isinstance(config, ChangelogNormalize)] == repeated
@@ -203,7 +202,7 @@ def test_a_deletion_finds_its_row_though_a_column_is_computed_anew(
     """The sink's key is not the source's, so rows are known by what they hold; RAND() is another number each time."""
     changing_source(t_env, tmp_path)
     t_env.execute_sql(
-        f"""CREATE TABLE anew (k INT, {', '.join(f"{each.split()[-1]} INT" for each in columns.split(', '))}, r STRING,
+        f"""CREATE TABLE anew (k INT, {", ".join(f"{each.split()[-1]} INT" for each in columns.split(", "))}, r STRING,
             PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'values', 'sink-changelog-mode' = 'I,UA,D')"""
     )
     insert(t_env, f"INSERT INTO anew SELECT k, {columns}, CAST({computed} AS STRING) FROM source")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.relational.rules.streaming import optimise
-from millrace.runtime.jobs.specs import TableStep
+from millrace.relational.rules.optimizer import optimise_streaming
+from millrace.runtime.operators.specs import TableStep
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
 from millrace.runtime.tables.ordering.rank import Rank
 from millrace.table import TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.table.statement_runners.statements import insert_plans
 
 TABLE = "money STRING, rate INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"
@@ -29,7 +28,7 @@ def timely(environment: TableEnvironment, statement: str) -> list[bool]:
     plans = insert_plans(statement, session) if into else [environment.sql_query(statement)._plan]
     program = session.streams._program.branch()
     around = surroundings_of(session)
-    add_to_program([optimise(plan, around) for plan in plans], program, options_of(session))
+    add_to_program([optimise_streaming(plan, around) for plan in plans], program, options_of(session))
     configs = [node.spec.config for node in program.added() if isinstance(node.spec, TableStep)]
     return [config.timely for config in configs if isinstance(config, (Deduplicate, Rank))]
 

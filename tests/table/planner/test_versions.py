@@ -10,12 +10,12 @@ import pytest
 from tests.table.planner.programs import changelog, final
 
 from millrace.common.types import Row, RowKind
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import TableEnvironment
-from millrace.table.planner.versions import versions
+from millrace.table.planner.nodes.keyed_forms import versions
 
 
 def at(minute: int) -> datetime:
@@ -66,6 +66,6 @@ def test_only_by_event_time(env: TableEnvironment) -> None:
     for way, kept in (("ts DESC", 0), ("ts ASC", 1), ("PROCTIME() DESC", 1)):
         numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY money ORDER BY {way}) AS r FROM offers"
         plan = env.sql_query(f"SELECT money, rate, ts FROM ({numbered}) AS t WHERE r = 1")._plan
-        plan = optimise(plan, Surroundings(1))
+        plan = optimise_streaming(plan, Surroundings(1))
         assert len(n.find(plan, n.Deduplicate)) == 1
         assert len(n.find(versions(plan), n.Deduplicate)) == kept

@@ -7,8 +7,7 @@ import pytest
 from millrace.common import Row, RowKind, Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import StreamTableEnvironment, TableEnvironment
-from millrace.table.planner.run import options_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of
 
 ROWS = "(SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v (n, s))"
 TOTAL = f"SELECT SUM(n) AS x FROM {ROWS} AS t"

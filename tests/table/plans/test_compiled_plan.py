@@ -12,22 +12,21 @@ from tests.table.planner.programs import rows_of
 from tests.table.sql.queries import QUERIES, TABLES, Query
 from tests.table.sql.sessions import PATH, Session
 
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.table import CompiledPlan, EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from millrace.table.expressions import col
-from millrace.table.planner import run as planner
-from millrace.table.planner.run import options_of
-from millrace.table.planner.streaming import add_to_program
-from millrace.table.plans.plan_json import read, written
-from millrace.table.plans.plan_reference import PlanReference
+from millrace.table.planner import engine
+from millrace.table.planner.compiled_plan import PlanReference
+from millrace.table.planner.engine import add_to_program, options_of
+from millrace.table.planner.plan_json import read, written
 from millrace.table.sessions.factories import register_factory
 from millrace.table.sql.binding import TableInfo, bind_query
-from millrace.table.sql.parser import parse_query, parse_type
+from millrace.table.sql.grammar.parser import parse_query, parse_type
 from millrace.table.udf import udf
 from millrace.testing.local import run_locally
 from millrace.util.exceptions import TableException
@@ -72,7 +71,7 @@ def queries() -> Session:
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
 def test_plans_are_the_same_again(query: Query, queries: Session, t_env: TableEnvironment) -> None:
-    plan = optimise(bind_query(parse_query(query.sql), queries), Surroundings(1))
+    plan = optimise_streaming(bind_query(parse_query(query.sql), queries), Surroundings(1))
     (again,) = read(json.loads(json.dumps(written([plan], t_env))), t_env)
     assert again == plan
 
@@ -179,7 +178,7 @@ def test_tables_that_have_changed(table: str, message: str) -> None:
 
 def test_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[Any] = []
-    monkeypatch.setattr(planner, "submit", lambda plans, session: ran.append(plans))
+    monkeypatch.setattr(engine, "submit", lambda plans, session: ran.append(plans))
     t_env = session()
     file = tmp_path / "plans" / "sums.json"
     t_env.execute_sql(f"COMPILE PLAN '{file}' FOR {INSERT}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.checkpoint.jobs import SavedJob
 from tests.table.programs.running import SECOND, Bound, Change, changes_in, job_of
 
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 
 Finish = Callable[[], bool]
 

@@ -20,14 +20,12 @@ from tests.table.programs.tables import create_statements, divided
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.relational.values import to_arrow, to_python
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.changes import Changes
-from millrace.table.planner.forms import changes_of
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
+from millrace.table.planner.plan import Changes, changes_of
 from millrace.testing.local import LocalEngine
 
 Row = tuple[Any, ...]
@@ -56,7 +54,7 @@ class Bound:
 
     @property
     def optimised(self) -> n.Rel:
-        return optimise(self.plan, surroundings_of(self.environment._session))
+        return optimise_streaming(self.plan, surroundings_of(self.environment._session))
 
 
 def environment_of(program: Program, streaming: bool = True) -> TableEnvironment:
@@ -89,7 +87,7 @@ def job_of(made: Bound, draw: random.Random, parallelism: int) -> JobGraph:
     """A job that collects the result. Batches, readers and epochs are drawn."""
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(parallelism).set_max_parallelism(MAX_PARALLELISM)
-    plan = optimise(divided(made.plan, draw, made.program.paced), surroundings_of(made.environment._session))
+    plan = optimise_streaming(divided(made.plan, draw, made.program.paced), surroundings_of(made.environment._session))
     add_to_program([plan], streams._program, options_of(made.environment._session))
     return replace(streams.job_graph(), epoch_records=1 if made.program.paced else draw.randint(1, 4))
 

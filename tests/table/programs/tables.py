@@ -12,10 +12,10 @@ import numpy as np
 from tests.table.programs.program import Program, Source
 
 from millrace.common.types import RowKind
-from millrace.connectors.collection import CollectionSource, CollectionSplit
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.generated_sources import CollectionSource, CollectionSplit
+from millrace.connectors.source_base import QueueEnumerator
 from millrace.relational import nodes as n
-from millrace.relational.nodes.traversal import transform
+from millrace.relational.nodes.rel import transform
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import (

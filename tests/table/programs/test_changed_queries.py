@@ -13,10 +13,10 @@ import pytest
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, RowKind, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.table import ChangelogMode, Schema, StreamTableEnvironment
 
@@ -118,10 +118,7 @@ def match(**parts: str) -> str:
 
 
 def interval_join(kind: str = "", on: str = "t.x = r.x", upper: str = "", columns: str = "t.g, r.x") -> str:
-    return (
-        f"SELECT {columns} FROM t {kind} JOIN r ON {on} AND "
-        f"t.ts BETWEEN r.ts - INTERVAL '2' SECOND AND r.ts{upper}"
-    )
+    return f"SELECT {columns} FROM t {kind} JOIN r ON {on} AND t.ts BETWEEN r.ts - INTERVAL '2' SECOND AND r.ts{upper}"
 
 
 def window_join(size: int = 5, column: str = "x") -> str:
@@ -140,8 +137,7 @@ def window_top(order: str = "x", size: int = 5, most: int = 2, part: str = "") -
 
 
 SESSION = (
-    "SELECT g, {} FROM TABLE(SESSION(TABLE t PARTITION BY g, DESCRIPTOR(ts), INTERVAL '{}' SECOND)) "
-    f"{OF_WINDOW}"
+    f"SELECT g, {{}} FROM TABLE(SESSION(TABLE t PARTITION BY g, DESCRIPTOR(ts), INTERVAL '{{}}' SECOND)) {OF_WINDOW}"
 )
 LAG = "SELECT g, LAG({}, {}) OVER (PARTITION BY g ORDER BY ts) FROM t"
 BOTH = "SELECT g, SUM(x) FROM (SELECT g, x FROM t UNION ALL SELECT g, {} FROM r) GROUP BY g"

@@ -9,10 +9,10 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import EPOCHS
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.table import ChangelogMode, StreamTableEnvironment
 
 ROWS = [Row(number % 3, number % 5) for number in range(60)]

@@ -16,10 +16,10 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import EPOCH_RECORDS, EPOCHS, GROUP, HOP, LEFT, ROWS, WINDOW, table
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.table import Schema, StreamTableEnvironment

@@ -15,11 +15,11 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import EPOCH_RECORDS, EPOCHS, LEFT, ROWS, table
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, RowKind, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.relational.rules.meaning import Meanings
-from millrace.runtime.jobs.job import JobGraph
+from millrace.relational.rules.plan_text import Meanings
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.table import DataTypes, Schema, StreamTableEnvironment
@@ -151,8 +151,9 @@ SESSION = (
     "GROUP BY g, window_start, window_end"
 )
 OVER = "SELECT g, {} FROM t WINDOW w AS (PARTITION BY g ORDER BY ts {})"
-ROWS_BACK, SPAN_BACK = "ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", (
-    "RANGE BETWEEN INTERVAL '4' SECOND PRECEDING AND CURRENT ROW"
+ROWS_BACK, SPAN_BACK = (
+    "ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
+    ("RANGE BETWEEN INTERVAL '4' SECOND PRECEDING AND CURRENT ROW"),
 )
 BY_VALUE = "SELECT g, {} FROM t WINDOW w AS (PARTITION BY g ORDER BY x)"
 GROUP = "SELECT g, {} FROM t GROUP BY g"

@@ -9,7 +9,7 @@ from tests.table.programs.every import PROGRAMS, TOPICS
 from tests.table.programs.program import STREAMING, Program
 from tests.table.programs.running import announced, bound, operators_of
 
-from millrace.relational.nodes.text import plan_text
+from millrace.relational.rules.plan_text import plan_text
 from millrace.table import ExplainDetail
 
 STREAMED = [program for program in PROGRAMS if program.runs_in(STREAMING)]

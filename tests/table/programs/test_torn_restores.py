@@ -17,12 +17,12 @@ from tests.programs import ListSource
 from tests.table.programs.test_changed_queries import table
 from tests.table.programs.test_mapped_rows import MAPPED, given, job_of, saved, whole
 
-from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
-from millrace.runtime.tasks.task_cache import TaskCache
+from millrace.runtime.tasks.worker import TaskCache
 from millrace.table import Schema, StreamTableEnvironment
 
 
@@ -168,9 +168,7 @@ def test_patterns_of_many_partitions_go_on(source: str, parallelism: int, disk: 
     of_key: dict[int, list[tuple[int, int]]] = {}
     for at, row in EVENTS:
         of_key.setdefault(row[0], []).append((at, row[1]))
-    expected = Counter(
-        (key, *match) for key, rows in of_key.items() for match in matches([x for _, x in sorted(rows)])
-    )
+    expected = Counter((key, *match) for key, rows in of_key.items() for match in matches([x for _, x in sorted(rows)]))
     assert sum(expected.values()) > KEYS // 2
     assert table([*first.collected, *second.finish()]) == expected
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.table.programs.running import SECOND, Bound, Row, comparable, job_of
 
 from millrace.common.types import RowKind
-from millrace.connectors.tables.values import clear_values, results_of
+from millrace.connectors.tables.values_table import clear_values, results_of
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import LocalEngine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.tables.blackhole import BlackholeFactory
+from millrace.connectors.tables.print_table import BlackholeFactory
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.sessions.factories import EVERYWHERE, register_factory
 from millrace.util.exceptions import TableException

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.sessions.legacy_properties import todays
+from millrace.table.sessions.factories import todays
 from millrace.util.exceptions import TableException
 
 KAFKA = {
@@ -125,9 +125,12 @@ def test_a_table_of_a_database() -> None:
     [
         {"connector.hosts": "http://host_name:9092;http://other:9093"},
         {
-            "connector.hosts.0.hostname": "host_name", "connector.hosts.0.port": "9092",
-            "connector.hosts.1.hostname": "other", "connector.hosts.1.port": "9093",
-            "connector.hosts.0.protocol": "http", "connector.hosts.1.protocol": "http",
+            "connector.hosts.0.hostname": "host_name",
+            "connector.hosts.0.port": "9092",
+            "connector.hosts.1.hostname": "other",
+            "connector.hosts.1.port": "9093",
+            "connector.hosts.0.protocol": "http",
+            "connector.hosts.1.protocol": "http",
         },
     ],
     ids=["one text", "numbered"],
@@ -155,13 +158,13 @@ def test_an_index_of_elasticsearch(hosts: dict[str, str], version: str) -> None:
 
 
 def test_the_connectors_of_today_know_the_words() -> None:
-    from millrace.connectors.tables.jdbc.factory import JdbcFactory
-    from millrace.connectors.tables.search.factory import Elasticsearch7Factory
-    from millrace.table.sessions import legacy_properties
+    from millrace.connectors.jdbc.jdbc_table import JdbcFactory
+    from millrace.connectors.search.search_table import Elasticsearch7Factory
+    from millrace.table.sessions import factories
 
     of_version_6 = {"document-type"}
     for factory, words in (
-        (JdbcFactory, legacy_properties._JDBC),
-        (Elasticsearch7Factory, legacy_properties._SEARCH),
+        (JdbcFactory, factories._JDBC),
+        (Elasticsearch7Factory, factories._SEARCH),
     ):
         assert set(words.values()) - of_version_6 <= {*factory.required, *factory.optional}

@@ -9,7 +9,7 @@ from tests.connectors.tables.messages.message_tables import MessageTables
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.rules.batch import optimise
+from millrace.relational.rules.optimizer import optimise_batch
 from millrace.runtime.failure import JobFailedError
 from millrace.testing.local import run_locally
 from millrace.util.exceptions import TableException
@@ -48,7 +48,7 @@ def test_rows_without_a_time_are_left_out_and_counted(tables: MessageTables, tmp
 
 def test_batch_mode_leaves_the_same_rows_out(tables: MessageTables, tmp_path: Path) -> None:
     create(tables, tmp_path, **{"scan.watermark.null-times": "drop"})
-    plan = optimise(tables.environment.sql_query("SELECT id FROM t")._plan, Surroundings(1, "UTC", 0))
+    plan = optimise_batch(tables.environment.sql_query("SELECT id FROM t")._plan, Surroundings(1, "UTC", 0))
     while not isinstance(plan, n.Filter):
         (plan,) = plan.inputs
     assert plan.details() == ["IS NOT NULL(ts)"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.table.sessions.factories import factory_names, factory_of
-from millrace.table.sessions.other_connectors import NEAREST
+from millrace.table.sessions.factories import NEAREST, factory_names, factory_of
 from millrace.util.exceptions import TableException
 
 

@@ -13,7 +13,7 @@ from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
 from millrace.table import ResultKind
 from millrace.table.sessions.table_result import TableResult, done, listing
-from millrace.table.values.cells import row_texts
+from millrace.table.values.printed_tables import row_texts
 
 CHANGES = """\
 +----+-------------+-------------+--------------------------------+

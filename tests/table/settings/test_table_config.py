@@ -8,7 +8,7 @@ import pytest
 
 from millrace.relational import types as t
 from millrace.table import TableEnvironment
-from millrace.table.values.cells import row_texts
+from millrace.table.values.printed_tables import row_texts
 
 
 @pytest.mark.parametrize("zone", ["GMT+08:00", "UTC+8", "+08:00", "CTT"])

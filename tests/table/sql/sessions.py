@@ -9,7 +9,7 @@ from typing import Any
 from millrace.relational.nodes import Field, Rel, Scan
 from millrace.relational.types import DataType
 from millrace.table.sql.binding import Resolver, SinkInfo, TableInfo, UserFunction, bind_query
-from millrace.table.sql.parser import parse_expression, parse_query, parse_type
+from millrace.table.sql.grammar.parser import parse_expression, parse_query, parse_type
 
 PATH = ("cat", "db")
 

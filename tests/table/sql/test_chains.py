@@ -6,8 +6,8 @@ import pytest
 
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.sql import nodes
-from millrace.table.sql.parser import parse_expression
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.grammar.parser import parse_expression
+from millrace.table.sql.text import SqlError
 
 
 def depth(tree: nodes.Node) -> int:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.table.sql.corpus import QUERIES, STATEMENTS
 
 from millrace.table.sql import nodes, statements
-from millrace.table.sql.parser import parse_query, parse_statement
+from millrace.table.sql.grammar.parser import parse_query, parse_statement
 from millrace.table.sql.statements import Statement
-from millrace.table.sql.text.errors import SqlParseError, position_of
+from millrace.table.sql.text import SqlParseError, position_of
 from millrace.table.sql.writing import written
 
 ALL = [(kind, text) for kind, texts in STATEMENTS.items() for text in texts]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.table.sql.grammar.parser import parse_expression
 from millrace.table.sql.nodes import IntervalLiteral
-from millrace.table.sql.parser import parse_expression
-from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text import SqlParseError
 
 
 def value(text: str) -> int:

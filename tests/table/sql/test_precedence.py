@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.table.sql import nodes
-from millrace.table.sql.parser import parse_expression
+from millrace.table.sql.grammar.parser import parse_expression
 from millrace.table.sql.writing import written
 
 NUMBERS = st.sampled_from(["1", "2", "3", "7", "(2 - 5)", "- 4"])

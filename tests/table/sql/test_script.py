@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.table.sql.parser import is_complete, parse_script, parse_statement, statements_of
+from millrace.table.sql.grammar.parser import is_complete, parse_script, parse_statement, statements_of
 from millrace.table.sql.statements import Query, StatementSet
-from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text import SqlParseError
 
 SCRIPT = """
 -- a comment; with a semicolon

@@ -8,9 +8,8 @@ import pytest
 
 from millrace.relational import types
 from millrace.table.sql import statements as s
-from millrace.table.sql.parser import parse_expression, parse_query, parse_statement
-from millrace.table.sql.text.errors import SqlParseError
-from millrace.table.sql.text.names import Name, Path
+from millrace.table.sql.grammar.parser import parse_expression, parse_query, parse_statement
+from millrace.table.sql.text import Name, Path, SqlParseError
 
 INT, STRING, TS3 = types.IntType(), types.string(), types.TimestampType(3)
 

@@ -8,7 +8,7 @@ import pytest
 
 from millrace.relational import types
 from millrace.table.sql import nodes
-from millrace.table.sql.parser import parse_expression, parse_query
+from millrace.table.sql.grammar.parser import parse_expression, parse_query
 from millrace.table.sql.writing import written
 
 
@@ -195,16 +195,12 @@ RELATIONS: dict[str, nodes.Node] = {
         "t",
         hints=(
             nodes.Hint(
-                expressions=(
-                    nodes.HintCall("OPTIONS", (nodes.PropertyEQ(this=text("k"), expression=text("v")),)),
-                )
+                expressions=(nodes.HintCall("OPTIONS", (nodes.PropertyEQ(this=text("k"), expression=text("v")),)),)
             ),
         ),
         alias=alias("u"),
     ),
-    "t FOR SYSTEM_TIME AS OF a AS u": table(
-        "t", version=nodes.Version(A), alias=alias("u")
-    ),
+    "t FOR SYSTEM_TIME AS OF a AS u": table("t", version=nodes.Version(A), alias=alias("u")),
     "(SELECT 1) u": nodes.Subquery(this=ONE, alias=alias("u")),
     "(VALUES (1), (2)) AS u (x)": nodes.Subquery(
         this=nodes.Values(expressions=(nodes.Tuple(expressions=(num(1),)), nodes.Tuple(expressions=(num(2),)))),

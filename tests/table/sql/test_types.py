@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from millrace.relational import types as t
-from millrace.table.sql.parser import parse_type
-from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.grammar.parser import parse_type
+from millrace.table.sql.text import SqlParseError
 
 DAY_TIME = t.DayTimeIntervalType.DayTimeResolution
 YEAR_MONTH = t.YearMonthIntervalType.YearMonthResolution

@@ -14,7 +14,7 @@ from tests.local_jobs import run_jobs_locally
 
 from millrace.common import Row
 from millrace.table import TableEnvironment
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.text import SqlError
 from millrace.table.udf import udtf
 from millrace.util.exceptions import TableException
 

@@ -24,7 +24,7 @@ plus_one = udf(lambda value: value + 1, result_type="BIGINT", name="plus_one")
 
 @pytest.fixture(autouse=True)
 def _values() -> Any:
-    from millrace.connectors.tables.values import clear_values, register_values
+    from millrace.connectors.tables.values_table import clear_values, register_values
 
     register_values("orders", [])
     yield

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from millrace.connectors.tables.values import ValuesSource
+from millrace.connectors.tables.values_table import ValuesSource
 from millrace.relational.nodes import Scan
 from millrace.table import EnvironmentSettings, Table, TableEnvironment
 from millrace.table.values.arrow_tables import arrow_of

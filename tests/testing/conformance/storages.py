@@ -6,8 +6,8 @@ import os
 import sqlite3
 from collections.abc import Iterable
 
-from millrace.checkpoint.files.folder import LocalFolder
-from millrace.common.files.checkpoint_files import CheckpointFiles
+from millrace.checkpoint.folder import LocalFolder
+from millrace.common.state.storage import CheckpointFiles
 
 MEMORY: dict[str, bytes] = {}
 

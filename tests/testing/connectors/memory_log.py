@@ -10,8 +10,8 @@ from typing import Any
 
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
-from millrace.connectors.patience import Patience
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.sink_base import Patience
+from millrace.connectors.source_base import QueueEnumerator
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 from millrace.testing.connectors import SinkUnderTest, SourceUnderTest
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from millrace.relational.rows import Rows, record_batch
-from millrace.testing.recording.events import Element, EventWriter, Mark, Place, Sign, read_events
-from millrace.testing.recording.values import RecordingError
+from millrace.testing.recording.events import Element, EventWriter, Mark, Place, RecordingError, Sign, read_events
 
 COLUMNS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int8(), [1, None]),

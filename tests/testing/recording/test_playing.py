@@ -11,12 +11,12 @@ import pytest
 
 from millrace.common import Duration, Time, Types, WatermarkStrategy
 from millrace.common.watermark_strategy import TimestampAssigner
-from millrace.connectors.datagen import DataGeneratorSource
+from millrace.connectors.generated_sources import DataGeneratorSource
 from millrace.datastream import KeyedProcessFunction, ProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSource, StreamFormat
 from millrace.datastream.functions import SourceFunction
 from millrace.datastream.window import TumblingEventTimeWindows
-from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.testing import run_locally
 from millrace.testing.recording.events import Element, Mark, Place, Sign, read_events
 from millrace.testing.recording.playing import ALL_AT_ONCE, Variant, play, record, sources_of, variants

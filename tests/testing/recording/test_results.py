@@ -8,8 +8,8 @@ import pytest
 
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import Rows
-from millrace.testing.recording.differences import SHOWN, differences
-from millrace.testing.recording.results import changes_of, left_over
+from millrace.testing.recording.playing import changes_of, left_over
+from millrace.testing.recording.sessions import SHOWN, differences
 
 INSERT, BEFORE, AFTER, DELETE = range(4)
 

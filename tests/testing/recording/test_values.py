@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from millrace.common.types import Row, RowKind
-from millrace.testing.recording.values import RecordingError, decode, encode
+from millrace.testing.recording.events import RecordingError, decode, encode
 
 
 @dataclass(frozen=True)

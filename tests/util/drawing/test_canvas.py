@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from millrace.util.drawing.canvas import Canvas
+from millrace.util.charts import Canvas
 
 SVG = "{http://www.w3.org/2000/svg}"
 

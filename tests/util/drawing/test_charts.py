@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from millrace.util.drawing.charts import Course, charts
+from millrace.util.charts import Course, charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 NOON = 1_774_828_800_000 + 12 * 3_600_000

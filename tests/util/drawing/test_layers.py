@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.util.drawing.boxes import Arrow, Box, Drawing
-from millrace.util.drawing.layers import layers
+from millrace.util.graph_drawing import Arrow, Box, Drawing, layers
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14, unique=True)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from millrace.util.drawing.boxes import Arrow, Box, Drawing
-from millrace.util.drawing.mermaid import mermaid
-from millrace.util.drawing.svg import svg
+from millrace.util.graph_drawing import Arrow, Box, Drawing, mermaid, svg
 
 ODD = '<script>alert("1")</script> & `x` #1 a|b'
 DRAWING = Drawing(

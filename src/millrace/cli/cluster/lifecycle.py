@@ -1,4 +1,7 @@
-"""Starting, finding and ending a cluster on this machine."""
+"""Starting, finding and ending a cluster on this machine.
+
+A cluster is started with the configuration files, what the command line says, and the Spark under it.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,16 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from millrace.cli.cluster.preparing import Wanted
-from millrace.cli.cluster.roles import BEGAN, command
-from millrace.cluster.places import attempts, job_folder, run_folder, sockets
-from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
-from millrace.cluster.places.job_folder import tail
-from millrace.cluster.places.log_folder import place_logs
-from millrace.cluster.places.run_folder import Found, Process
-from millrace.cluster.places.session_facts import facts_of, write_facts
-from millrace.cluster.processes.sparks_own import anything_left, end_left
-from millrace.cluster.standalone.layout import (
+from millrace.cluster import job_folder, rpc, run_folder, submissions
+from millrace.cluster.job_folder import facts_of, place_logs, tail, write_facts
+from millrace.cluster.processes.services import anything_left, end_left
+from millrace.cluster.processes.spark_layout import (
     STATE,
     Layout,
     forget_layout,
@@ -29,8 +27,71 @@ from millrace.cluster.standalone.layout import (
     state_folder,
     write_layout,
 )
-from millrace.cluster.wire.asking import NotThereError, ask
-from millrace.configuration.log_limits import DIRECTORY, log_limits
+from millrace.cluster.rpc import NotThereError, ask
+from millrace.cluster.run_folder import CANNOT_LISTEN, Found, Process, describe_engine, describe_server
+from millrace.configuration.files import DIRECTORY, log_limits
+
+if TYPE_CHECKING:
+    from millrace.cluster.processes.spark_layout import Hosts
+
+
+BEGAN = "millrace.cluster.began"
+"""Key of a cluster's configuration: when it was started (ms since the epoch)."""
+
+
+def command(role: str, folder: str) -> list[str]:
+    """The command line of a process."""
+    return [sys.executable, "-m", "millrace.cli.cluster.process", role, folder]
+
+
+MASTER, SPARK_MASTER = "millrace.master", "spark.master"
+PORT, BIND_PORT = "rest.port", "rest.bind-port"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for."""
+
+    configuration: Mapping[str, str] = field(repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """the part of it that only the configuration files say"""
+    hosts: Hosts | None = None
+    """machines for a Spark of its own"""
+
+
+def wanted(properties: Mapping[str, str], master: str | None, workers: int | None) -> Wanted:
+    """What options and files ask for; options count more.
+
+    :raises ValueError: a setting that is wrong, or one that another rules out.
+    """
+    from millrace.cluster.processes.spark_layout import find_hosts
+    from millrace.configuration.files import configuration_directory, file_settings
+    from millrace.configuration.registry import tell_about, with_new_names
+
+    tell_about(dict(properties))
+    given = with_new_names(properties)
+    files = file_settings()
+    said = master or given.get(MASTER) or given.get(SPARK_MASTER)
+    if said is not None and workers is not None:
+        raise ValueError(f"the cluster is to run on {said}: that has workers of its own (leave --workers out)")
+    named = said or (None if workers is not None else files.get(MASTER) or files.get(SPARK_MASTER))
+    configuration: dict[str, str] = {**files, **given}
+    for key in (MASTER, SPARK_MASTER):
+        configuration.pop(key, None)
+    directory, sure = configuration_directory()
+    hosts = None
+    if named is None:
+        hosts = find_hosts(directory if sure or files else None, workers)
+    else:
+        configuration[MASTER] = named
+    if hosts is not None and hosts.master.host.here and hosts.master.port is not None and PORT not in given:
+        # As Flink's script hands it to its job manager.
+        binds = configuration.get(BIND_PORT)
+        configuration |= {PORT: str(hosts.master.port), BIND_PORT: str(hosts.master.port)}
+        if binds is not None and binds != files.get(PORT):
+            configuration[BIND_PORT] = binds  # that was said by itself
+    return Wanted(configuration, {key: value for key, value in files.items() if key not in given}, hosts)
+
 
 START_SECONDS = 180.0
 SPARK_SECONDS = 120.0
@@ -165,7 +226,7 @@ def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: C
 
 def _answers(folder: str) -> bool:
     try:
-        ask(sockets.socket_path(folder, sockets.SUPERVISOR), "the supervisor", "status")
+        ask(rpc.socket_path(folder, rpc.SUPERVISOR), "the supervisor", "status")
     except NotThereError:
         return False
     return True
@@ -204,7 +265,7 @@ def _programs(folder: str) -> list[Process]:
     found = []
     if os.path.isdir(os.path.join(folder, job_folder.JOBS)):
         for name in job_folder.names(folder, job_folder.JOBS):
-            found += attempts.attempts(os.path.join(folder, job_folder.JOBS, name))[-1:]
+            found += submissions.attempts(os.path.join(folder, job_folder.JOBS, name))[-1:]
     return found
 
 

@@ -9,21 +9,17 @@ from typing import Any
 import click
 
 from millrace.cli.cluster.submitting import SUBMITTED
-from millrace.cli.errors import report
-from millrace.cli.hooks import hooks
 from millrace.cli.live import JobWatch
 from millrace.cli.options import ProgramOptions
-from millrace.cli.program import find_program
-from millrace.cli.run import Manner, run_program
-from millrace.cli.settings import RunSettings, run_settings
-from millrace.cli.signals import StoppedError, Stopper
+from millrace.cli.program import RunSettings, find_program, run_settings
+from millrace.cli.program_jobs import hooks, report
+from millrace.cli.run import Manner, StoppedError, Stopper, run_program
+from millrace.cluster.client import handed_over
 from millrace.cluster.processes.job_process import ProgramRun
-from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.remote.handing_over import handed_over
-from millrace.configuration.files import file_settings
-from millrace.configuration.log_limits import DIRECTORY
-from millrace.datastream.settings.defaults import Portable
-from millrace.spark import job_ids, recovery_file
+from millrace.cluster.socket_control import JobsHere
+from millrace.configuration.files import DIRECTORY, file_settings
+from millrace.datastream.settings import Portable
+from millrace.spark import job_records
 from millrace.spark.jobs.client import LocalJobClient
 
 Pairs = Sequence[tuple[str, str]]
@@ -44,8 +40,8 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         )
         return 2
     options = program_options_of(submission.options, _defaults(run), submission.savepoint)
-    recovery_file.use(run.recovery)
-    job_ids.choose(submission.id)
+    job_records.use(run.recovery)
+    job_records.choose(submission.id)
     stopper = Stopper()
     try:
         given = handed_over(run.program)

@@ -1,4 +1,7 @@
-"""``millrace run`` with a cluster: hand the program over, and wait for its end or not."""
+"""``millrace run`` with a cluster or a session: whether a program runs there, handing it over, waiting for its end.
+
+A program goes to a cluster of another machine or user (``-m``) through the REST API.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,25 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from millrace.cli.options import ProgramOptions
-from millrace.cli.program import Program
-from millrace.cli.targets import LOCAL, Target
+from millrace.cli.job_verbs import failed, failing
+from millrace.cli.options import LOCAL, ProgramOptions, Target
+from millrace.cli.program import Program, zip_folder
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from millrace.cli.run import Manner
-    from millrace.cluster.places.run_folder import Found
+    from millrace.cluster.rest_jobs import RestJobs
+    from millrace.cluster.run_folder import Found
+
 
 Savepoint = tuple[tuple[str, str], ...]
 """Configuration of a restore."""
@@ -56,7 +62,7 @@ def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
         return None
     found = _clusters() if something_runs() else []
     if target.address is not None:
-        from millrace.cluster.remote.addresses import same_address
+        from millrace.cluster.addresses import same_address
 
         for each in found:
             if target.address == each.name or same_address(target.address, each.entry.address):
@@ -79,7 +85,7 @@ def names_spark(program: ProgramOptions) -> bool:
 
 
 def _clusters() -> list[Found]:
-    from millrace.cli.cluster.running import clusters
+    from millrace.cli.job_lookup import clusters
 
     return clusters()
 
@@ -98,7 +104,6 @@ def submit_to(
     """
     if not isinstance(cluster, str):
         _run_on(cluster, program, savepoint, target, manner)
-    from millrace.cli.cluster.uploading import run_at
 
     run_at(cluster, program, found, savepoint, target)
 
@@ -107,7 +112,7 @@ def _run_on(
     cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target, manner: Manner | None
 ) -> NoReturn:
     """The cluster is one of this user on this machine."""
-    from millrace.cluster.places import submissions
+    from millrace.cluster import submissions
 
     submitted = submissions.SubmittedProgram(
         submissions.new_id(),
@@ -133,8 +138,9 @@ def _run_on(
 
 
 def _detached(cluster: Found, id: str) -> int:
-    from millrace.cluster.places import attempts, job_folder
-    from millrace.cluster.wire.asking import NotThereError, ask
+    from millrace.cluster import job_folder
+    from millrace.cluster import submissions as attempts
+    from millrace.cluster.rpc import NotThereError, ask
 
     with contextlib.suppress(NotThereError):  # it finds the submission when it is there again
         ask(_socket(cluster), "the supervisor of the cluster", "submitted", id=id)
@@ -166,8 +172,7 @@ def _attached(cluster: Found, id: str) -> int:
     When the supervisor has died, the program goes on; the next supervisor gets the streams again, for the process that
     it starts should this one die, too.
     """
-    from millrace.cluster.wire.asking import NotThereError, connect
-    from millrace.cluster.wire.messages import receive, send
+    from millrace.cluster.rpc import NotThereError, connect, receive, send
 
     sys.stdout.flush()
     told = False
@@ -197,7 +202,8 @@ def _attached(cluster: Found, id: str) -> int:
 
 def _look(cluster: Found, id: str) -> int | None:
     """How a program has ended, by its folder; None: it has not."""
-    from millrace.cluster.places import attempts, job_folder
+    from millrace.cluster import job_folder
+    from millrace.cluster import submissions as attempts
 
     program = job_folder.place_of(cluster.folder, id)
     if program is None:
@@ -216,8 +222,9 @@ def _outcome(cluster: Found, id: str) -> int:
 @contextlib.contextmanager
 def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> Iterator[None]:
     """Ctrl-C cancels the job, a second one ends the program. Without a supervisor its process itself hears of it."""
-    from millrace.cluster.places import attempts, job_folder
-    from millrace.cluster.wire.messages import send
+    from millrace.cluster import job_folder
+    from millrace.cluster import submissions as attempts
+    from millrace.cluster.rpc import send
 
     def hand_on(number: int, _: FrameType | None) -> None:
         if connection is not None:
@@ -239,6 +246,126 @@ def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> It
 
 
 def _socket(cluster: Found) -> str:
-    from millrace.cluster.places import sockets
+    from millrace.cluster import rpc
 
-    return sockets.socket_path(cluster.folder, sockets.SUPERVISOR)
+    return rpc.socket_path(cluster.folder, rpc.SUPERVISOR)
+
+
+# Clusters of other machines
+
+POLL_SECONDS = 0.5
+_OVER = frozenset(("FINISHED", "CANCELED", "FAILED"))
+
+
+def run_at(address: str, program: ProgramOptions, found: Program, savepoint: Savepoint, target: Target) -> NoReturn:
+    """Upload a program with the Python files beside it, and run it there; exits when its job has ended, or begun."""
+    from millrace.cli.job_lookup import TOKEN
+    from millrace.cluster.addresses import url_of
+    from millrace.cluster.rest_jobs import RestJobs
+
+    _refuse_what_stays_here(program)
+    jobs = RestJobs(url_of(address), os.environ.get(TOKEN))
+    with failing("The program could not be submitted."):
+        uploaded, entry = _upload(jobs, found)
+        body = {**_launch(program, found, savepoint), **({"entryClass": entry} if entry else {})}
+        job = jobs.ask("POST", f"/jars/{uploaded}/run", json=body)["jobid"]
+    click.echo(f"{SUBMITTED} {job}")
+    sys.exit(0 if target.detached else _wait(jobs, job))
+
+
+def _refuse_what_stays_here(program: ProgramOptions) -> None:
+    given = {
+        "-pyfs": program.files,
+        "-pyarch": program.archives,
+        "-pyreq": program.requirements,
+        "-pyexec": program.executable,
+    }
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"{name} names files of this machine, and the cluster is on another: nearest: keep the program's "
+                "modules in its folder, and what else it needs on that machine"
+            )
+
+
+def _upload(jobs: RestJobs, found: Program) -> tuple[str, str | None]:
+    """The id of the uploaded program, and the module to run."""
+    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
+        path = zip_folder(found.folder, directory)
+        module = found.target if found.is_module else os.path.basename(found.target).removesuffix(".py")
+        with open(path, "rb") as file:
+            answer = jobs.ask("POST", "/jars/upload", files={"jarfile": (f"{module}.zip", file)})
+    return os.path.basename(answer["filename"]), module
+
+
+def _launch(program: ProgramOptions, found: Program, savepoint: Savepoint) -> dict[str, Any]:
+    from millrace.datastream.settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
+
+    restore = dict(savepoint)
+    body: dict[str, Any] = {
+        "programArgsList": list(found.arguments),
+        "flinkConfiguration": dict(program.properties),
+        "allowNonRestoredState": restore.get(IGNORE_UNCLAIMED) == "true",
+    }
+    if program.parallelism is not None:
+        body["parallelism"] = program.parallelism
+    if PATH in restore:
+        body["savepointPath"] = restore[PATH]
+    if CLAIM_MODE in restore:
+        body["claimMode"] = restore[CLAIM_MODE].upper()
+    return body
+
+
+def _wait(jobs: RestJobs, job: str) -> int:
+    """Wait for the end of a job. Ctrl-C cancels it."""
+    try:
+        with failing(f"Job {job} could not be watched; it goes on."):
+            while (state := jobs.state(job)) not in _OVER:
+                time.sleep(POLL_SECONDS)
+            result = jobs.ask("GET", f"/jobs/{job}/execution-result")
+    except KeyboardInterrupt:
+        jobs.cancel(job)
+        click.echo("cancelled", err=True)
+        return 130
+    if state != "FINISHED":
+        cause = result.get("job-execution-result", {}).get("failure-cause", {})
+        failed(f"Job {job} is {state}.", str(cause.get("stack-trace", state)).strip())
+    runtime = result.get("job-execution-result", {}).get("net-runtime", 0)
+    click.echo(f"Program execution finished\nJob with JobID {job} has finished.\nJob Runtime: {runtime} ms")
+    return 0
+
+
+# The session that is there
+
+
+def session_for(program: ProgramOptions, target: Target) -> Found | None:
+    """The session that a program is to run on; None: it gets a Spark of its own, as it asks for, or as it has to."""
+    if target.kind is not None or target.isolated or names_spark(program) or not something_runs():
+        return None
+    from millrace.cli.program import configured
+
+    return fitting_session(configured(program))
+
+
+def fitting_session(configuration: Mapping[str, str]) -> Found | None:
+    """The session that runs, if it is what a program with this configuration would start for itself; else a line says
+    why it isn't used."""
+    if "millrace.master" in configuration or not something_runs():
+        return None
+    from millrace.cluster import run_folder
+    from millrace.cluster.job_folder import read_facts, versions, why_not
+    from millrace.cluster.run_folder import describe_engine
+
+    found = run_folder.find(run_folder.SESSION)
+    if not found:
+        return None
+    try:
+        reason = why_not(read_facts(found[0].folder), configuration, versions())
+    except (OSError, ValueError):
+        reason = "it cannot be read"
+    if reason is None and describe_engine(found[0].folder) is None:
+        reason = "its Spark is not there"
+    if reason is None:
+        return found[0]
+    click.echo(f"not on the session: {reason}", err=True)
+    return None

@@ -7,19 +7,28 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from millrace.cli.sql.arrow_stream import arrow_parts
-from millrace.cli.sql.commands import COMMANDS, QuitError
-from millrace.cli.sql.console import Console
-from millrace.cli.sql.executor import Executor
-from millrace.cli.sql.formats import formatted
-from millrace.cli.sql.reasons import place
-from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
-from millrace.cli.sql.settings import ARROW, RESULT_MODE, SCREEN, TABLEAU, VERBOSE, ClientSettings
+from millrace.cli.sql.executor import COMMANDS, Executor, QuitError, place
+from millrace.cli.sql.formats import arrow_parts, formatted
+from millrace.cli.sql.results import (
+    ARROW,
+    RESULT_MODE,
+    SCREEN,
+    TABLEAU,
+    VERBOSE,
+    ClientSettings,
+    Console,
+    Lines,
+    cost,
+    counts,
+    listed,
+    streamed,
+    whole,
+)
 from millrace.table import TableResult
-from millrace.table.sessions.result_kind import ResultKind
+from millrace.table.sessions.table_result import ResultKind
 from millrace.table.sql import statements as s
-from millrace.table.sql.parser import statements_of
-from millrace.table.sql.text.errors import SqlError
+from millrace.table.sql.grammar.parser import statements_of
+from millrace.table.sql.text import SqlError
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""

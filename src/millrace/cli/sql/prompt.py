@@ -1,8 +1,9 @@
-"""The prompt: lines are read until a semicolon, with a history, completion and colours."""
+"""The prompt: lines are read until a semicolon, with a history, completion and Flink SQL in colours."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 
 from prompt_toolkit import PromptSession
@@ -13,13 +14,42 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
+from pygments.lexer import RegexLexer, words
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.commands import QuitError
-from millrace.cli.sql.executor import Words
-from millrace.cli.sql.lexer import FlinkSqlLexer
-from millrace.table.sql.parser import is_complete
+from millrace.cli.sql.executor import QuitError, Words
+from millrace.cluster.gateway.sql_completion import KEYWORDS, TYPES
+from millrace.table.sql.grammar.parser import is_complete
 from millrace.util.secrets import mask_statement
+
+
+class FlinkSqlLexer(RegexLexer):  # type: ignore[misc]
+    """Names in backticks, hints and Flink's own words; what is not closed yet, too."""
+
+    name = "Flink SQL"
+    aliases = ["flinksql"]
+    flags = re.IGNORECASE
+
+    tokens = {
+        "root": [
+            (r"\s+", Text),
+            (r"(--|//).*", Comment.Single),
+            (r"/\*\+[^*]*(\*/|$)", Comment.Preproc),
+            (r"/\*", Comment.Multiline, "comment"),
+            (r"'([^']|'')*'?", String.Single),
+            (r"`([^`]|``)*`?", Name.Variable),
+            (r"(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", Number),
+            (words(sorted(TYPES), suffix=r"\b"), Keyword.Type),
+            (words(sorted(KEYWORDS), suffix=r"\b"), Keyword),
+            (r"[a-z_$][\w$]*(?=\s*\()", Name.Function),
+            (r"[^\W\d][\w$]*", Name),
+            (r"[-+*/%=<>!|]+", Operator),
+            (r".", Punctuation),
+        ],
+        "comment": [(r"\*/", Comment.Multiline, "#pop"), (r"[^*]+|\*", Comment.Multiline)],
+    }
+
 
 PROMPT = "Millrace SQL> "
 _GOES_ON = "> ".rjust(len(PROMPT))

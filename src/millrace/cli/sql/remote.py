@@ -7,18 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.cli.sql.reasons import reason
-from millrace.cluster.sql.commands import table
-from millrace.cluster.sql.completion import Candidate
-from millrace.cluster.sql.typed import typed
-from millrace.cluster.sql_client.errors import GatewayClientError, RefusedError
-from millrace.cluster.sql_client.session import RemoteSession
-from millrace.cluster.sql_client.statement import Header
+from millrace.cli.sql.executor import reason
+from millrace.cluster.gateway.sql_completion import Candidate, typed
+from millrace.cluster.gateway.sql_session import table
+from millrace.cluster.sql_client import GatewayClientError, Header, RefusedError, RemoteSession
 from millrace.common.configuration import Configuration
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.table import TableConfig, TableResult
 from millrace.table.result_kind import ResultKind
-from millrace.table.settings.environment_settings import MODE
+from millrace.table.sessions.table_settings import MODE
 from millrace.table.sql import statements as s
 from millrace.util.secrets import mask_options
 

@@ -1,16 +1,135 @@
-"""Rows of queries as lines: what the mode ``tableau`` prints."""
+"""Results of queries as lines of the mode ``tableau``, the settings of the client, and the console that it writes to.
+
+Results go to standard output, what the client says about them to standard error.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from millrace.cli.sql.settings import ClientSettings
+import click
+
+from millrace.common.config_values import to_boolean
 from millrace.common.types import Row
-from millrace.table.sessions.table_result import TableResult
-from millrace.table.values import tableau
-from millrace.table.values.cells import row_texts
+from millrace.table.sessions.table_result import MAX_WIDTH, TableResult
+from millrace.table.sessions.table_settings import COLUMN_WIDTH, DML_SYNC
+from millrace.table.sql.text import SqlError
+from millrace.table.values import printed_tables
+from millrace.table.values.printed_tables import row_texts
+from millrace.util.names import did_you_mean
+
+RESULT_MODE = "sql-client.execution.result-mode"
+OUTPUT = "millrace.sql.output"
+MAX_ROWS = "sql-client.execution.max-table-result.rows"
+VERBOSE = "sql-client.verbose"
+TIME_COST = "sql-client.display.print-time-cost"
+OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
+
+TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
+SCREEN, CSV, JSON, ARROW = OUTPUTS = ("screen", "csv", "json", "arrow")
+"""what results are written for: people, or other programs"""
+
+DEFAULTS = {
+    RESULT_MODE: TABLEAU,
+    MAX_ROWS: "1000000",
+    VERBOSE: "false",
+    TIME_COST: "true",
+    COLUMN_WIDTH: str(MAX_WIDTH),
+    DML_SYNC: "false",
+}
+"""What holds unless it is set."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What the client has to know of the session's settings."""
+
+    mode: str = TABLEAU
+    max_rows: int = 1_000_000
+    """that the modes table and changelog keep"""
+    verbose: bool = False
+    print_time: bool = True
+    max_width: int = MAX_WIDTH
+    """characters of a column whose type does not say how wide it is"""
+    wait_for_inserts: bool = False
+    output: str = SCREEN
+
+    @staticmethod
+    def of(settings: Mapping[str, str]) -> ClientSettings:
+        """:raises SqlError: a value that its key cannot have."""
+        mode = settings.get(RESULT_MODE, TABLEAU).lower()
+        if mode not in MODES:
+            meant = did_you_mean(mode, MODES)
+            raise SqlError(f"'{RESULT_MODE}' is one of {', '.join(MODES)}, not '{mode}'{meant}")
+        output = settings.get(OUTPUT, SCREEN).lower()
+        if output not in OUTPUTS:
+            meant = did_you_mean(output, OUTPUTS)
+            raise SqlError(f"'{OUTPUT}' is one of {', '.join(OUTPUTS)}, not '{output}'{meant}")
+        width = COLUMN_WIDTH if COLUMN_WIDTH in settings else OLDER_COLUMN_WIDTH
+        return ClientSettings(
+            mode,
+            _number(settings, MAX_ROWS, 1_000_000),
+            _flag(settings, VERBOSE, False),
+            _flag(settings, TIME_COST, True),
+            _number(settings, width, MAX_WIDTH),
+            _flag(settings, DML_SYNC, False),
+            output,
+        )
+
+
+def _number(settings: Mapping[str, str], key: str, default: int) -> int:
+    text = settings.get(key, str(default))
+    if not text.strip().isdigit() or int(text) < 1:
+        raise SqlError(f"'{key}' is a number from 1 on, not '{text}'")
+    return int(text)
+
+
+def _flag(settings: Mapping[str, str], key: str, default: bool) -> bool:
+    try:
+        return to_boolean(settings.get(key, str(default)))
+    except ValueError:
+        raise SqlError(f"'{key}' is 'true' or 'false', not '{settings[key]}'") from None
+
+
+class Console:
+    """:param messages_apart: messages go to standard error, so that a pipe gets the results and nothing else."""
+
+    def __init__(self, messages_apart: bool) -> None:
+        self._apart = messages_apart
+
+    def show(self, lines: Iterable[str]) -> None:
+        """Results, line by line as they come."""
+        for line in lines:
+            click.echo(line)
+
+    def write(self, parts: Iterable[bytes]) -> None:
+        """Results that are no text, part by part as they come."""
+        for part in parts:
+            click.echo(part, nl=False)
+
+    def info(self, text: str) -> None:
+        self._say(click.style("[INFO] ", fg="blue", bold=True) + text)
+
+    def warning(self, text: str) -> None:
+        self._say(click.style("[WARNING] ", fg="yellow", bold=True) + text)
+
+    def error(self, text: str) -> None:
+        title = click.style("[ERROR] Could not execute SQL statement. Reason:", fg="red", bold=True)
+        self._say(f"{title}\n{click.style(text, fg='red')}")
+
+    def say(self, text: str) -> None:
+        """A message without a mark in front."""
+        self._say(text)
+
+    def clear(self) -> None:
+        click.clear()
+
+    def _say(self, text: str) -> None:
+        click.echo(text, err=self._apart)
+
 
 Cells = list[str]
 Lines = Generator[str, None, None]
@@ -28,7 +147,7 @@ def names_of(result: TableResult) -> Sequence[str]:
 
 def widths_of(result: TableResult, settings: ClientSettings) -> list[int]:
     """Widths that are known before any row."""
-    return tableau.widths_by_type(result._columns, settings.max_width)
+    return printed_tables.widths_by_type(result._columns, settings.max_width)
 
 
 def streamed(result: TableResult, settings: ClientSettings, zone: str, begin: float) -> Lines:
@@ -38,22 +157,22 @@ def streamed(result: TableResult, settings: ClientSettings, zone: str, begin: fl
     :raises KeyboardInterrupt: Ctrl-C, after the query was cancelled and its rows were counted.
     """
     texts = cells_of(result, zone)
-    widths = [len(tableau.OP), *widths_of(result, settings)]
+    widths = [len(printed_tables.OP), *widths_of(result, settings)]
     count = 0
     try:
-        yield from tableau.header([tableau.OP, *names_of(result)], widths)
+        yield from printed_tables.header([printed_tables.OP, *names_of(result)], widths)
         for row in result.collect():
-            yield tableau.line([str(row.get_row_kind()), *texts(row)], widths)
+            yield printed_tables.line([str(row.get_row_kind()), *texts(row)], widths)
             count += 1
     except KeyboardInterrupt:
         result.collect().close()
-        yield tableau.border(widths)
+        yield printed_tables.border(widths)
         yield f"Query terminated, received a total of {_rows(count)}{cost(settings, begin)}"
         raise
     finally:
         result.collect().close()
     if count:
-        yield tableau.border(widths)
+        yield printed_tables.border(widths)
     yield f"Received a total of {_rows(count)}{cost(settings, begin)}"
 
 
@@ -71,8 +190,8 @@ def whole(result: TableResult, settings: ClientSettings, zone: str, begin: float
         raise
     names = names_of(result)
     most = [max(len(name), settings.max_width) for name in names]
-    widths = [min(each) for each in zip(tableau.widths_by_content(names, found), most)]
-    *lines, last = tableau.lines(names, found, widths)
+    widths = [min(each) for each in zip(printed_tables.widths_by_content(names, found), most)]
+    *lines, last = printed_tables.lines(names, found, widths)
     yield from lines
     yield f"{last}{cost(settings, begin)}"
 

@@ -1,11 +1,11 @@
-"""A result on the whole screen: a table that changes while it is looked at, page by page."""
+"""A result on the whole screen: a table that changes and grows while it is looked at, page by page."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -13,12 +13,54 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 
-from millrace.cli.sql.pages import Pages
-from millrace.cli.sql.results import cells_of, names_of, widths_of
-from millrace.cli.sql.settings import TABLE, ClientSettings
+from millrace.cli.sql.results import TABLE, ClientSettings, cells_of, names_of, widths_of
 from millrace.cli.sql.views import ChangelogView, TableView, View
 from millrace.table import TableResult
-from millrace.table.values import tableau
+from millrace.table.values import printed_tables
+
+T = TypeVar("T")
+"""A row."""
+
+
+class Pages:
+    """Which page is shown. The last page stays the last while rows come."""
+
+    def __init__(self) -> None:
+        self._page: int | None = None
+        """from 0; None: the last"""
+        self._count = 1
+
+    def shown(self, rows: Sequence[T], size: int) -> Sequence[T]:
+        """The rows of the page.
+
+        :param size: rows of a page.
+        """
+        size = max(size, 1)
+        self._count = max(-(-len(rows) // size), 1)
+        if self._page is not None and self._page >= self._count:
+            self._page = self._count - 1
+        page = self._count - 1 if self._page is None else self._page
+        return rows[page * size : (page + 1) * size]
+
+    @property
+    def text(self) -> str:
+        page = self._count if self._page is None else self._page + 1
+        return f"page {page} of {self._count}"
+
+    def next(self) -> None:
+        if self._page is not None:
+            self._page = self._page + 1 if self._page + 1 < self._count - 1 else None
+
+    def previous(self) -> None:
+        page = self._count - 1 if self._page is None else self._page
+        self._page = max(page - 1, 0)
+
+    def first(self) -> None:
+        self._page = 0
+
+    def last(self) -> None:
+        self._page = None
+
 
 REFRESH_SECONDS = 0.5
 _AROUND = 5
@@ -38,7 +80,7 @@ class ResultScreen:
             self._view = TableView(settings.max_rows)
         else:
             self._view = ChangelogView(settings.max_rows)
-            names, widths = [tableau.OP, *names], [len(tableau.OP), *widths]
+            names, widths = [printed_tables.OP, *names], [len(printed_tables.OP), *widths]
         self._names, self._widths = names, widths
         self._lock = threading.Lock()
         self._pages = Pages()
@@ -107,8 +149,8 @@ class ResultScreen:
         state = "finished" if self._over else "running"
         gone = f", {forgotten} oldest left out" if forgotten else ""
         title = f"{self._mode}: {len(rows)} rows of {received} changes{gone}, query {state}, {self._pages.text}"
-        lines = [title, *tableau.header(self._names, self._widths)]
-        lines += [tableau.line(cells, self._widths) for cells in shown]
+        lines = [title, *printed_tables.header(self._names, self._widths)]
+        lines += [printed_tables.line(cells, self._widths) for cells in shown]
         return "\n".join(lines)
 
     def _application(self) -> Application[None]:

@@ -1,4 +1,4 @@
-"""Makes the client of a command line, and lets it run scripts or answer a prompt."""
+"""Makes the SQL client of a command line, here or at a gateway, and lets it run scripts or answer a prompt."""
 
 from __future__ import annotations
 
@@ -6,30 +6,113 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
-from millrace.cli.hooks import hooks
-from millrace.cli.options import ProgramOptions
-from millrace.cli.program import Program
-from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.options import TARGET, ProgramOptions
+from millrace.cli.program import Program, RunSettings, run_settings
+from millrace.cli.program_jobs import hooks
 from millrace.cli.sql.client import Client, Screen
-from millrace.cli.sql.console import Console
-from millrace.cli.sql.embedded import Embedded
 from millrace.cli.sql.environment import EnvironmentFileError, environment_script
-from millrace.cli.sql.executor import Executor
-from millrace.cli.sql.script import FAILED, Script, run_scripts
-from millrace.cli.sql.settings import ClientSettings
-from millrace.cli.targets import TARGET
-from millrace.cluster.sql.clusters import asked_for
-from millrace.cluster.sql.jobs import SqlJobs
-from millrace.cluster.sql.session import SqlSession
-from millrace.spark.sessions.jvm_ahead import begun_ahead
-from millrace.table.sql.text.errors import SqlError
+from millrace.cli.sql.executor import Embedded, Executor, QuitError
+from millrace.cli.sql.results import ClientSettings, Console
+from millrace.cluster.gateway.sql_session import SqlJobs, SqlSession, asked_for
+from millrace.spark.sessions.own_jvm import begun_ahead
+from millrace.table.sql.text import SqlError
+
+if TYPE_CHECKING:
+    from millrace.cli.sql.remote import Remote
+
+
+TOKEN = "security.rest.token"
+TOKEN_VARIABLE = "MILLRACE_REST_TOKEN"
+_OWN = ("rest.", "sql-gateway.", "security.")
+_GATEWAYS = {
+    "master": "--master",
+    "files": "-pyfs",
+    "archives": "-pyarch",
+    "requirements": "-pyreq",
+    "executable": "-pyexec",
+}
+"""options of the command line that the gateway alone can follow"""
+
+
+@contextlib.contextmanager
+def open_session(endpoint: str, program: ProgramOptions, configuration: Mapping[str, str]) -> Iterator[Remote]:
+    """A session as long as the client runs.
+
+    :raises click.ClickException: there is no session, or an option that a client of a gateway can't follow."""
+    for field, name in _GATEWAYS.items():
+        if getattr(program, field):
+            raise click.UsageError(
+                f"{name} is for the process that runs the statements: give it to millrace sql-gateway"
+            )
+    try:
+        from millrace.cli.sql.remote import Remote
+        from millrace.cluster.sql_client import GatewayClientError, RemoteSession
+    except ImportError as error:
+        raise click.ClickException(str(error)) from None
+    token = configuration.get(TOKEN) or os.environ.get(TOKEN_VARIABLE) or _token_here(endpoint)
+    properties = {key: value for key, value in configuration.items() if not key.startswith(_OWN)}
+    try:
+        session = RemoteSession(endpoint, token, properties, "millrace sql")
+        remote = Remote(session)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except GatewayClientError as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        yield remote
+    finally:
+        session.close()
+
+
+def _token_here(endpoint: str) -> str | None:
+    """The token of a gateway or a cluster that this user has started on this machine."""
+    try:
+        from millrace.cluster.client import known_token
+    except ImportError:
+        return None  # then neither is installed here
+    parts = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
+    return known_token(f"{parts.scheme}://{parts.netloc}")
+
+
+FAILED = 1
+"""Exit code: a statement, or the job of an INSERT, failed."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """SQL, and the file that it comes from."""
+
+    text: str
+    name: str | None = None
+
+
+def run_scripts(client: Client, scripts: list[Script]) -> int:
+    """Run the statements up to the first that fails, then wait for the jobs that they have started; the exit code."""
+    try:
+        for script in scripts:
+            if not client.run(script.text, script.name):
+                _tell_cancelled(client)
+                return FAILED
+    except QuitError:
+        pass
+    # The end of the script is not that of its jobs.
+    client.executor.wait_for_jobs()
+    return FAILED if client.tell_failed_jobs() else 0
+
+
+def _tell_cancelled(client: Client) -> None:
+    for job in client.executor.running():
+        client.console.warning(f"{job} runs, and is cancelled.")
+
 
 STOPPED = 130
 """Exit code: Ctrl-C."""
@@ -91,17 +174,17 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
 
 def _on_session(configuration: Mapping[str, str]) -> Callable[[str], None] | None:
     """Share the Spark of the session, if there is one that fits: what is to be told of each job."""
-    from millrace.cli.session.choosing import fitting_session
+    from millrace.cli.cluster.submitting import fitting_session
 
     if configuration.get(TARGET) is not None or (found := fitting_session(configuration)) is None:
         return None
-    from millrace.cluster.places import sockets
-    from millrace.cluster.processes.attaching import attach_to_engine
-    from millrace.cluster.wire.asking import NotThereError, connect
+    from millrace.cluster import rpc
+    from millrace.cluster.processes.engine import attach_to_engine
+    from millrace.cluster.rpc import NotThereError, connect
 
     try:
         # As long as this connection is open, the session is in use.
-        _held.append(connect(sockets.socket_path(found.folder, sockets.SUPERVISOR), "the session"))
+        _held.append(connect(rpc.socket_path(found.folder, rpc.SUPERVISOR), "the session"))
         return attach_to_engine(found.folder, f"sql-{os.getpid()}")
     except NotThereError as error:
         click.echo(f"not on the session: {error}", err=True)
@@ -112,7 +195,6 @@ _held: list[socket.socket] = []
 
 
 def _remote(wishes: Start, settings: RunSettings, console: Console) -> int:
-    from millrace.cli.sql.endpoint import open_session
 
     with open_session(wishes.endpoint or "", wishes.program, settings.configuration) as executor:
         try:

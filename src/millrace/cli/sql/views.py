@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from millrace.common.types import RowKind
 
-Cells = tuple[str, ...]
+RowCells = tuple[str, ...]
 _ADDS = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 
 
@@ -25,7 +25,7 @@ class View(ABC):
         """One more change of the query."""
 
     @abstractmethod
-    def rows(self) -> list[Cells]:
+    def rows(self) -> list[RowCells]:
         """The lines as they are now."""
 
 
@@ -34,14 +34,14 @@ class ChangelogView(View):
 
     def __init__(self, most: int) -> None:
         super().__init__()
-        self._rows: deque[Cells] = deque(maxlen=most)
+        self._rows: deque[RowCells] = deque(maxlen=most)
 
     def add(self, kind: RowKind, cells: Sequence[str]) -> None:
         self.received += 1
         self.forgotten += len(self._rows) == self._rows.maxlen
         self._rows.append((str(kind), *cells))
 
-    def rows(self) -> list[Cells]:
+    def rows(self) -> list[RowCells]:
         return list(self._rows)
 
 
@@ -55,8 +55,8 @@ class TableView(View):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
-        self._rows: dict[int, Cells] = {}
-        self._places: defaultdict[Cells, list[int]] = defaultdict(list)
+        self._rows: dict[int, RowCells] = {}
+        self._places: defaultdict[RowCells, list[int]] = defaultdict(list)
         self._next = 0
         self._replaced: int | None = None
         """place of the row whose old form was taken back just now: its new form comes next"""
@@ -75,7 +75,7 @@ class TableView(View):
         else:
             self._take(row, stays=kind is RowKind.UPDATE_BEFORE)
 
-    def _put(self, place: int, row: Cells) -> None:
+    def _put(self, place: int, row: RowCells) -> None:
         self._rows[place] = row
         self._places[row].append(place)
         if len(self._rows) > self._most:
@@ -84,7 +84,7 @@ class TableView(View):
             del self._rows[oldest]
             self.forgotten += 1
 
-    def _take(self, row: Cells, stays: bool) -> None:
+    def _take(self, row: RowCells, stays: bool) -> None:
         if row not in self._places:
             return  # it has given way to newer ones
         place = self._places[row][-1]
@@ -107,5 +107,5 @@ class TableView(View):
             if not self._places[row]:
                 del self._places[row]
 
-    def rows(self) -> list[Cells]:
+    def rows(self) -> list[RowCells]:
         return [row for place, row in list(self._rows.items()) if place != self._replaced]

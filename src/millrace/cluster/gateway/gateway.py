@@ -7,13 +7,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from millrace.cluster.gateway.home import Home
-from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError, RetiredError
-from millrace.cluster.gateway.session import GatewaySession
+from millrace.cluster.gateway.operations import GatewayError, NoSuchSessionError, RetiredError
+from millrace.cluster.gateway.session import GatewaySession, Home
 from millrace.common.config_values import to_boolean
-from millrace.datastream.settings.defaults import Submission
+from millrace.datastream.settings import Submission
 from millrace.spark.jobs.listeners import JobListener, PlainListener
-from millrace.table.sessions.inferring import READS_FILES
+from millrace.table.sessions.table_info import READS_FILES
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import SparkJobClient

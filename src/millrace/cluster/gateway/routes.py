@@ -1,21 +1,27 @@
-"""The table of the gateway's routes: Flink's operations in their four versions, and without a version as the newest."""
+"""The application of the gateway: Flink's operations in their four versions, and without a version as the newest.
+
+They are protected as those of the REST API are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from starlette.applications import Starlette
+
+from millrace.cluster.control import JobHolder
 from millrace.cluster.gateway import bodies
 from millrace.cluster.gateway.gateway import Gateway
+from millrace.cluster.gateway.operations import GatewayError, RetiredError
 from millrace.cluster.gateway.operations import Operation as Submitted
-from millrace.cluster.gateway.problems import GatewayError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession
-from millrace.cluster.rest.answers.overview import FLINK
-from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import broken, refused, unreadable
-from millrace.cluster.rest.web.operation import Operation
-from millrace.cluster.rest.web.parameters import Query
+from millrace.cluster.rest.app import application
+from millrace.cluster.rest.call import Call, Site, Triggers, broken, refused, unreadable
+from millrace.cluster.rest.cluster import FLINK
+from millrace.cluster.rest.operation import Operation, Query
+from millrace.cluster.rest.settings import RestSettings
 from millrace.util.secrets import mask_options, mask_text
 
 GATEWAY_ERROR = "org.apache.flink.table.gateway.api.utils.SqlGatewayException"
@@ -97,54 +103,75 @@ def _causes(error: BaseException | None) -> str:
 def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
     """(version since which it is there, operation)."""
     yield 1, Operation("GET", "/info", h.info, "What this is.", bodies.InfoAnswer)
-    yield 1, Operation(
-        "POST", "/sessions", h.open, "Open a session.", bodies.SessionHandleAnswer, request=bodies.OpenSessionBody,
-        request_name="OpenSessionRequestBody",
+    yield (
+        1,
+        Operation(
+            "POST",
+            "/sessions",
+            h.open,
+            "Open a session.",
+            bodies.SessionHandleAnswer,
+            request=bodies.OpenSessionBody,
+            request_name="OpenSessionRequestBody",
+        ),
     )
-    yield 1, Operation(
-        "GET", _SESSION, h.properties, "Settings of a session.", bodies.PropertiesAnswer, changes=True
-    )
+    yield 1, Operation("GET", _SESSION, h.properties, "Settings of a session.", bodies.PropertiesAnswer, changes=True)
     yield 1, Operation("DELETE", _SESSION, h.close, "Close a session.", bodies.StatusAnswer)
     yield 1, Operation("POST", f"{_SESSION}/heartbeat", h.heartbeat, "Keep a session.")
-    yield 2, Operation(
-        "POST",
-        f"{_SESSION}/configure-session",
-        h.configure,
-        "Run a statement that changes the session.",
-        request=bodies.StatementBody,
+    yield (
+        2,
+        Operation(
+            "POST",
+            f"{_SESSION}/configure-session",
+            h.configure,
+            "Run a statement that changes the session.",
+            request=bodies.StatementBody,
+        ),
     )
-    yield 2, Operation(
-        "GET",
-        f"{_SESSION}/complete-statement",
-        h.complete,
-        "What may come next in a statement.",
-        bodies.CandidatesAnswer,
-        request=bodies.CompleteBody,
-        changes=True,
+    yield (
+        2,
+        Operation(
+            "GET",
+            f"{_SESSION}/complete-statement",
+            h.complete,
+            "What may come next in a statement.",
+            bodies.CandidatesAnswer,
+            request=bodies.CompleteBody,
+            changes=True,
+        ),
     )
-    yield 1, Operation(
-        "POST",
-        f"{_SESSION}/statements",
-        h.submit,
-        "Run a statement.",
-        bodies.OperationHandleAnswer,
-        request=bodies.StatementBody,
-        request_name="ExecuteStatementRequestBody",
+    yield (
+        1,
+        Operation(
+            "POST",
+            f"{_SESSION}/statements",
+            h.submit,
+            "Run a statement.",
+            bodies.OperationHandleAnswer,
+            request=bodies.StatementBody,
+            request_name="ExecuteStatementRequestBody",
+        ),
     )
-    yield 1, Operation(
-        "GET", f"{_OPERATION}/status", h.status, "How far a statement is.", bodies.StatusAnswer, changes=True
+    yield (
+        1,
+        Operation(
+            "GET", f"{_OPERATION}/status", h.status, "How far a statement is.", bodies.StatusAnswer, changes=True
+        ),
     )
     yield 1, Operation("POST", f"{_OPERATION}/cancel", h.cancel, "Cancel a statement.", bodies.StatusAnswer)
     let_go = "Let go of a statement."
     yield 1, Operation("DELETE", f"{_OPERATION}/close", h.close_operation, let_go, bodies.StatusAnswer)
-    yield 1, Operation(
-        "GET",
-        _RESULT,
-        h.fetch,
-        "Rows of a result.",
-        dict[str, Any],
-        query=(Query("rowFormat"),),
-        changes=True,
+    yield (
+        1,
+        Operation(
+            "GET",
+            _RESULT,
+            h.fetch,
+            "Rows of a result.",
+            dict[str, Any],
+            query=(Query("rowFormat"),),
+            changes=True,
+        ),
     )
 
 
@@ -227,3 +254,12 @@ def _statement(text: str | None) -> str:
     if text is None:
         raise GatewayError("The statement is missing.")
     return text
+
+
+# The application
+
+
+def make_gateway_app(gateway: Gateway, settings: RestSettings) -> Starlette:
+    """REST in front of a gateway."""
+    no_jobs = cast(JobHolder, None)  # none of its routes asks for any
+    return application([*routes(gateway)], Site(no_jobs, None, settings, Triggers(1, 1.0)), pages=False)

@@ -1,31 +1,93 @@
-"""A session: an environment of tables with its settings and jobs, and the statements that were submitted to it."""
+"""A session of the gateway: an environment of tables with its settings and jobs, and the statements submitted to it.
+
+INSERTs run in a cluster, if there is one, queries on the Spark that this process shares with it. The statements of a
+session run one after the other, on one thread: Spark knows its session by the thread.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
-from millrace.cluster.gateway.home import Home
-from millrace.cluster.gateway.operations import Operation
-from millrace.cluster.gateway.problems import GatewayError, NoSuchOperationError
-from millrace.cluster.sql.commands import answer
-from millrace.cluster.sql.completion import Completions
-from millrace.cluster.sql.jobs import SqlJobs
-from millrace.cluster.sql.session import SqlSession
-from millrace.common.jobs.job_client import JobClient
+from millrace.cluster.gateway.operations import GatewayError, NoSuchOperationError, Operation
+from millrace.cluster.gateway.sql_completion import Completions
+from millrace.cluster.gateway.sql_session import SqlJobs, SqlSession, answer
+from millrace.common.jobs import JobClient
 from millrace.common.types import Row
 from millrace.relational.nodes import Field
 from millrace.relational.types import string
 from millrace.spark.jobs.listeners import JobListener
-from millrace.table.sessions.results import settled
-from millrace.table.settings.table_config import DML_SYNC
+from millrace.spark.sessions.settings import spark_context
+from millrace.table.sessions.table_result import settled
+from millrace.table.sessions.table_settings import DML_SYNC
 from millrace.table.sql import statements as s
-from millrace.table.sql.parser import parse_statement
+from millrace.table.sql.grammar.parser import parse_statement
 from millrace.table.statement_runners.statements import run
 from millrace.table.table_result import TableResult
+
+if TYPE_CHECKING:
+    from millrace.cluster.client import Cluster
+
+
+# Where statements run
+
+Find = Callable[[Mapping[str, str]], "Cluster | None"]
+"""The cluster that takes the jobs of a session with these settings; None: this process runs them."""
+
+
+def nowhere(settings: Mapping[str, str]) -> Cluster | None:
+    """This process does it all."""
+    return None
+
+
+class Home:
+    """The cluster, and the Spark that this process shares with it once a query needs one.
+
+    :param find: called for each job.
+    """
+
+    def __init__(self, find: Find = nowhere) -> None:
+        self.cluster = find
+        self._lock = threading.Lock()
+        self._announce: Callable[[str], None] | None = None
+
+    def share(self, settings: Mapping[str, str]) -> None:
+        """Use the engine of the cluster, if this process has no Spark yet, and a new one if that is gone.
+
+        :raises NotThereError: there is a cluster, and its engine does not come.
+        :raises NoClusterError: the one that the settings ask for is not there.
+        """
+        cluster = self.cluster(settings)
+        with self._lock:
+            if self._announce is not None and not _answers():
+                from millrace.spark.jobs.gateways import detach
+
+                self._announce = None
+                detach()
+            if cluster is not None and spark_context() is None:
+                from millrace.cluster.processes.engine import attach_to_engine
+
+                self._announce = attach_to_engine(cluster.folder, f"sql-gateway-{os.getpid()}")
+
+    def announce(self, job: str) -> None:
+        """Let the engine know of a job that is about to run on it, on the thread that drives it."""
+        if self._announce is not None:
+            self._announce(job)
+
+
+def _answers() -> bool:
+    from millrace.spark.errors import jvm_answers
+
+    context = spark_context()
+    return context is not None and jvm_answers(context)
+
+
+# The session
 
 MOST_OPERATIONS = 100
 """that are over and not closed; beyond, the oldest of them go"""

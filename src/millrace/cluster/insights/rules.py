@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.insights.checkpoints import checkpoints
-from millrace.cluster.insights.epochs import overhead
-from millrace.cluster.insights.finding import Finding
-from millrace.cluster.insights.pressure import slow_operator, slow_vertices
-from millrace.cluster.insights.restarts import failures
-from millrace.cluster.insights.silence import everything_filtered, silent_sources
-from millrace.cluster.insights.skew import busy_subtasks, heavy_keys
-from millrace.cluster.insights.watermarks import watermarks
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.insights.checkpoint_rules import checkpoints, failures, overhead
+from millrace.cluster.insights.load_rules import busy_subtasks, heavy_keys, slow_operator, slow_vertices
+from millrace.cluster.insights.readings import Finding
+from millrace.cluster.insights.watermark_rules import everything_filtered, silent_sources, watermarks
 
 Rule = Callable[[JobDocument], Iterable[Finding]]
 

@@ -1,35 +1,105 @@
 """The engine: the process that has the JVM and the Spark of a cluster, and lets the processes of jobs use it.
 
 It runs no code of any job. When its JVM is gone it ends, too, and its supervisor starts another one.
+``attach_to_engine`` is the way of another process to it. Spark's executors are shown as Flink's task managers.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from millrace.cluster.places import job_folder, sockets
-from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription, become
-from millrace.cluster.places.run_folder import this_process
-from millrace.cluster.processes.task_managers import Measured, task_managers
-from millrace.cluster.standalone.daemon import wait_for
-from millrace.cluster.standalone.driver import driver_of
-from millrace.cluster.standalone.layout import read_layout
-from millrace.cluster.wire.serving import CallServer
-from millrace.configuration.log_limits import DIRECTORY, log_limits
-from millrace.metrics.system import wants_machine
-from millrace.util.log_rotation import keep_own_short
+from millrace.cluster import job_folder, rpc
+from millrace.cluster.documents import MetricDocument, TaskManagerDocument
+from millrace.cluster.processes.spark_daemons import wait_for
+from millrace.cluster.processes.spark_layout import driver_of, read_layout
+from millrace.cluster.rpc import CallServer, NotThereError, connect, converse
+from millrace.cluster.run_folder import ENGINE_FILE, EngineDescription, become, describe_engine, this_process
+from millrace.configuration.files import DIRECTORY, log_limits
+from millrace.metrics.system import Machine, wants_machine
+from millrace.util.logs import keep_own_short
 
 if TYPE_CHECKING:
-    from millrace.spark.sharing.gateways import OpenGateway
+    from millrace.spark.jobs.gateways import OpenGateway
+
+
+# Task managers
+
+FRESH_SECONDS = 1.0
+
+
+class Measured:
+    """What a driver measures of its JVM and machine, for the task manager that lives in it.
+
+    :param context: its ``SparkContext``.
+    :param machine: whether the machine is measured (``metrics.system-resource``).
+    """
+
+    def __init__(self, context: Any, machine: bool) -> None:
+        self._context = context
+        self._machine = Machine() if machine else None
+        self._lock = threading.Lock()
+        self._figures: Mapping[str, float] = {}
+        self._until = 0.0
+
+    def figures(self) -> Mapping[str, float]:
+        """As they are now; they serve for a second."""
+        from millrace.spark.jobs.gateways import jvm_figures
+
+        with self._lock:
+            if time.monotonic() > self._until:
+                machine = {} if self._machine is None else self._machine.read()
+                self._figures = {**jvm_figures(self._context), **machine}
+                self._until = time.monotonic() + FRESH_SECONDS
+            return self._figures
+
+
+def task_managers(context: Any, measured: Measured | None = None) -> list[TaskManagerDocument]:
+    """Those of a Spark, by its ``SparkContext``, as they are now.
+
+    :param measured: of this driver. Executors of their own are known by what Spark keeps of them.
+    """
+    from millrace.spark.jobs.gateways import DRIVER, executors
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    now = time.time_ns() // 1_000_000
+    return [
+        TaskManagerDocument(
+            each.id,
+            each.host,
+            each.port,
+            each.cores,
+            max(each.cores - each.active_tasks, 0),
+            now,
+            each.cores,
+            memory,
+            max(each.heap_max - each.heap_used, 0),
+            each.heap_max,
+            each.heap_used,
+            tasks=each.active_tasks,
+            metrics=(
+                MetricDocument("totalTasks", each.total_tasks, "counter"),
+                MetricDocument("failedTasks", each.failed_tasks, "counter"),
+                *(
+                    MetricDocument(name, value)
+                    for name, value in (measured.figures() if measured and each.id == DRIVER else {}).items()
+                ),
+            ),
+        )
+        for each in executors(context)
+    ]
+
+
+# The engine
 
 LOOK_SECONDS = 1.0
 CLOSE_SECONDS = 30.0
@@ -64,7 +134,7 @@ class Engine:
 
     def _attach(self, connection: int, holder: str) -> dict[str, Any]:
         """A gateway for a process, for as long as it keeps the connection open."""
-        from millrace.spark.sharing.gateways import OpenGateway
+        from millrace.spark.jobs.gateways import OpenGateway
 
         opened = OpenGateway(self._session)
         with self._changed:
@@ -101,8 +171,9 @@ class Engine:
 def run_engine(folder: str) -> int:
     """Be the engine of a cluster until its JVM is gone or SIGTERM comes; the exit code."""
     from millrace.spark.errors import jvm_answers
-    from millrace.spark.sessions.session import SessionWishes, log_file_of, make_session
-    from millrace.spark.sharing.gateways import warm_up
+    from millrace.spark.jobs.gateways import warm_up
+    from millrace.spark.sessions.session import log_file_of, make_session
+    from millrace.spark.sessions.settings import SessionWishes
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
@@ -132,7 +203,7 @@ def run_engine(folder: str) -> int:
         session.stop()
         return 0
     engine = Engine(session, configuration)
-    listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
+    listener = rpc.listen(rpc.socket_path(folder, rpc.ENGINE))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     try:
         while not stopped.wait(LOOK_SECONDS):
@@ -152,3 +223,48 @@ SLOTS = "taskmanager.numberOfTaskSlots"
 def _slots(configuration: Mapping[str, str]) -> int:
     """Tasks that run at the same time, where the engine has no cluster under it."""
     return int(configuration.get(SLOTS) or max(os.cpu_count() or 1, 4))
+
+
+# The way to the engine
+
+ENGINE_SECONDS = 180.0
+"""How long a program waits for the engine of its cluster, which may just be starting."""
+
+
+def attach_to_engine(cluster: str, holder: str) -> Callable[[str], None]:
+    """Use the engine of the cluster for life; what is to be told of each job is returned.
+
+    :param cluster: its folder.
+    :param holder: what this process goes by, and an earlier one whose work it goes on with.
+    :raises NotThereError: it is not there, and does not come.
+    """
+    from millrace.spark.jobs.gateways import Gateway, attach, run_in_pool
+
+    lease = _engine(cluster)
+    # What ran for an earlier driver of the program must have ended.
+    converse(lease, "the engine", {"call": "released", "holder": holder}, CLOSE_SECONDS + 10)
+    found = converse(lease, "the engine", {"call": "attach", "holder": holder}, ENGINE_SECONDS)
+    session = attach(Gateway(found["port"], found["secret"], found["log_file"]))
+    context = session.sparkContext
+    lock = threading.Lock()
+
+    def announce(job: str) -> None:
+        run_in_pool(context, job)
+        with lock:
+            converse(lease, "the engine", {"call": "job", "job": job}, ENGINE_SECONDS)
+
+    return announce
+
+
+def _engine(cluster: str) -> socket.socket:
+    path = rpc.socket_path(cluster, rpc.ENGINE)
+    until = time.monotonic() + ENGINE_SECONDS
+    while True:
+        try:
+            if describe_engine(cluster) is not None:
+                return connect(path, "the engine")
+        except NotThereError:
+            pass
+        if time.monotonic() > until:
+            raise NotThereError(f"the engine of the cluster has not been ready for {ENGINE_SECONDS:g} s: see its log")
+        time.sleep(0.1)

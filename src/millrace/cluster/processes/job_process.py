@@ -1,4 +1,7 @@
-"""The process of one program: what the supervisor's fork becomes."""
+"""The process of one program: what the supervisor's fork becomes.
+
+It writes the documents of its jobs to files, which outlive it, for the rest of the cluster.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,83 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, TextIO
 
-from millrace.cluster.places import attempts, job_folder, sockets
-from millrace.cluster.places.submissions import SubmittedProgram, read_submission
-from millrace.cluster.processes.attaching import attach_to_engine
-from millrace.cluster.processes.published import Published
-from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.wire.serving import CallServer
-from millrace.configuration.log_limits import log_limits
-from millrace.util.log_rotation import keep_own_short
+from millrace.cluster import job_folder, rpc, submissions
+from millrace.cluster.documents import JobDocument
+from millrace.cluster.processes.engine import attach_to_engine
+from millrace.cluster.publishing import published_jobs
+from millrace.cluster.rpc import CallServer
+from millrace.cluster.socket_control import JobsHere
+from millrace.cluster.submissions import SubmittedProgram, read_submission
+from millrace.common.jobs import JobStatus
+from millrace.configuration.files import log_limits
+from millrace.spark.job_records import read_jobs
+from millrace.util.logs import keep_own_short
+
+# Documents of its jobs
+
+LOOK_SECONDS = 0.5
+_BEFORE = {
+    JobStatus.FAILED.name: JobStatus.FAILING.name,
+    JobStatus.CANCELED.name: JobStatus.CANCELLING.name,
+    JobStatus.FINISHED.name: JobStatus.RUNNING.name,
+}
+"""What an end is shown as that has not been recorded."""
+WRITE_SECONDS = 10.0
+"""How old the written documents of jobs may be whose states have not changed."""
+
+
+class JobDocumentWriter:
+    """Writes the documents of the jobs of this process while they run, and keeps those of jobs that have ended."""
+
+    def __init__(self, cluster: str, program: str, recovery: str) -> None:
+        """:param recovery: file in which drivers say which jobs have ended."""
+        self._cluster = cluster
+        self._recovery = recovery
+        self._program = program
+        self._closed = threading.Event()
+        self._states: list[tuple[str, str]] = []
+        self._written = 0.0
+        self._lock = threading.Lock()
+        published_jobs()  # from here on it hears of all
+        self.here = JobsHere(published_jobs, self._shown)
+        threading.Thread(target=self._watch, name="millrace-documents", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(LOOK_SECONDS):
+            with contextlib.suppress(OSError):  # no space: the next look tries again
+                self._write()
+
+    def _shown(self, document: JobDocument) -> JobDocument:
+        """A job that has not recorded its end may go on with the next driver, should this process die now: it has lost
+        its driver's JVM, or is just cleaning up."""
+        if document.state not in _BEFORE:
+            return document
+        ends = {job.job_id: job.status for job in read_jobs(self._recovery)}
+        if ends.get(document.id, document.state) is not None:
+            return document
+        return replace(document, state=_BEFORE[document.state], ended=-1)
+
+    def _write(self) -> None:
+        with self._lock:
+            documents = self.here.documents()
+            for document in documents:
+                if document.state in job_folder.OVER and not job_folder.is_archived(self._cluster, document.id):
+                    job_folder.archive(self._cluster, document)
+            states = [(document.id, document.state) for document in documents]
+            if states != self._states or (states and time.monotonic() - self._written > WRITE_SECONDS):
+                job_folder.write_documents(self._program, documents)
+                self._states, self._written = states, time.monotonic()
+
+    def close(self) -> None:
+        """The program has ended: write the last documents."""
+        self._closed.set()
+        self._write()
+
+
+# The process
 
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone: it has to begin again."""
@@ -63,11 +132,11 @@ def become_job(cluster: str, program: str, attempt: int, streams: Sequence[int],
         os.setsid()
         _signals_as_usual()
         _take_streams(streams)
-        if not attempts.begin(program, attempt):
+        if not submissions.begin(program, attempt):
             os._exit(NOT_THE_ONE)
         code = _run(cluster, program, entry)
         if code != DRIVER_LOST:
-            attempts.write_outcome(program, attempts.Outcome(code, time.time_ns() // 1_000_000))
+            submissions.write_outcome(program, submissions.Outcome(code, time.time_ns() // 1_000_000))
     except BaseException:
         traceback.print_exc()
     finally:
@@ -91,10 +160,8 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     work = os.path.join(program, "work")
     os.makedirs(work, mode=0o700, exist_ok=True)
     recovery = os.path.join(work, "jobs")
-    published = Published(cluster, program, recovery)
-    service = CallServer(
-        sockets.listen(sockets.socket_path(program, sockets.CONTROL)), published.here.calls(), "millrace-control"
-    )
+    published = JobDocumentWriter(cluster, program, recovery)
+    service = CallServer(rpc.listen(rpc.socket_path(program, rpc.CONTROL)), published.here.calls(), "millrace-control")
     service.start()
     try:
         files = job_folder.read_files(cluster)

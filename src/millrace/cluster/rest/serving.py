@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from millrace.cluster.rest.options import Binding
+from millrace.cluster.rest.settings import Binding
 
 __all__ = ["NoPortError", "RestServer"]
 

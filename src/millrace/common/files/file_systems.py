@@ -1,19 +1,78 @@
-"""From a path or URI to the file system that holds it."""
+"""From a path or URI to the file system that holds it; behind ``hdfs://``, the WebHDFS servers that a name stands for."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from pyarrow import fs
 
-from millrace.common.files.stores import hadoop, s3, settings
-from millrace.common.files.stores.kinds import is_local
-from millrace.common.files.stores.others import AZURE, GOOGLE, open_azure, open_google, open_with_fsspec
+from millrace.common.files import object_stores, store_settings
+from millrace.common.files.object_stores import AZURE, GOOGLE, open_azure, open_google, open_with_fsspec
+from millrace.common.files.store_settings import user
 
-__all__ = ["Location", "absolute", "is_local", "locate", "open_file_system"]
+# HDFS
+
+HDFS_SCHEMES = frozenset({"hdfs", "webhdfs", "swebhdfs"})
+_URI = re.compile(r"^(\w+)://(?:([^/@]*)@)?([^/:]*)(?::(\d+))?(/[^?]*)?$")
+_HTTP, _HTTPS = 9870, 9871
+"""the ports of a NameNode's pages, where WebHDFS is, too"""
+
+
+def open_hdfs(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
+    """The file system behind a URI, and the path inside it.
+
+    :raises ValueError: the URI names nobody, or httpx is not installed.
+    """
+    try:
+        from millrace.common.files.webhdfs import WebHdfs
+    except ImportError as error:
+        needed = "WebHDFS needs httpx (pip install 'millrace-streaming[hdfs]')"
+        raise ValueError(f"no file system for {uri}: {needed}") from error
+    match = _URI.match(uri)
+    if match is None:
+        raise ValueError(f"{uri} is no address of HDFS: hdfs://namenode:8020/folder, or hdfs://nameservice/folder")
+    kerberos = settings.get("hadoop.security.authentication", "simple").lower() == "kerberos"
+    handler = WebHdfs(tuple(addresses(uri, settings)), match[2] or user(), kerberos)
+    return fs.PyFileSystem(handler), match[5] or "/"
+
+
+def addresses(uri: str, settings: Mapping[str, str]) -> list[str]:
+    """The servers behind a URI: of a nameservice all its NameNodes.
+
+    WebHDFS has another port than ``hdfs://host:port`` names: Hadoop's files say which (``dfs.namenode.http-address``),
+    else it is the usual one.
+    """
+    match = _URI.match(uri)
+    assert match is not None
+    scheme, host, port = match[1], match[3], match[4]
+    if scheme == "hdfs" and not host:
+        default = settings.get("fs.defaultFS", "")
+        if not default.startswith("hdfs://") or default.rstrip("/") == "hdfs:":
+            raise ValueError(f"{uri} names no NameNode, and no fs.defaultFS does (core-site.xml in HADOOP_CONF_DIR)")
+        return addresses(default, settings)
+    secure = scheme == "swebhdfs" or settings.get("dfs.http.policy", "") == "HTTPS_ONLY"
+    kind, usual = ("https", _HTTPS) if secure else ("http", _HTTP)
+    if scheme != "hdfs":
+        return [f"{kind}://{host}:{port or usual}"]
+    key = f"dfs.namenode.{kind}-address"
+    if nodes := settings.get(f"dfs.ha.namenodes.{host}"):
+        named = [settings.get(f"{key}.{host}.{node.strip()}") for node in nodes.split(",")]
+        if None in named:
+            raise ValueError(f"{uri}: {key}.{host}.<namenode> is missing in hdfs-site.xml")
+        return [f"{kind}://{each}" for each in named]
+    named_one = settings.get(f"{key}.{host}") or settings.get(key)
+    if named_one is None:
+        return [f"{kind}://{host}:{usual}"]
+    at, _, given = named_one.rpartition(":")
+    # Servers listen on 0.0.0.0 and are reached by their name.
+    return [f"{kind}://{host if at in ('', '0.0.0.0') else at}:{given}"]
+
+
+# All schemes
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*)://")
 
@@ -24,7 +83,7 @@ def absolute(path: str | os.PathLike[str]) -> str:
     One that begins with ``/`` leads where ``fs.default-scheme`` says.
     """
     text = _without_file(os.fspath(path))
-    scheme = settings.default_scheme()
+    scheme = store_settings.default_scheme()
     if scheme is not None and text.startswith("/") and not os.fspath(path).startswith("file:"):
         return f"{scheme}{text}"
     return _absolute(text)
@@ -77,7 +136,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
 
 def open_file_system(root: str) -> tuple[Any, str]:
     """The file system behind a URI ("" for local files) and the path inside it that the URI names."""
-    return _opened(root, settings.current())
+    return _opened(root, store_settings.current())
 
 
 @lru_cache(maxsize=256)
@@ -85,11 +144,11 @@ def _opened(root: str, under: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
     """Opened once a process and for the same settings; they are an argument so that others lead to another one."""
     if not root:
         return fs.LocalFileSystem(), ""
-    scheme, known = root.partition("://")[0].lower(), settings.known()
-    if scheme in s3.SCHEMES:
-        return s3.open_s3(root, known)
-    if scheme in hadoop.SCHEMES:
-        return hadoop.open_hdfs(root, known)
+    scheme, known = root.partition("://")[0].lower(), store_settings.known()
+    if scheme in object_stores.S3_SCHEMES:
+        return object_stores.open_s3(root, known)
+    if scheme in HDFS_SCHEMES:
+        return open_hdfs(root, known)
     if scheme in GOOGLE:
         return open_google(root, known)
     if scheme in AZURE:

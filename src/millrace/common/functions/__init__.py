@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-from millrace.common.functions.aggregate import AggregateFunction
-from millrace.common.functions.asynchronous import (
+from millrace.common.functions.async_functions import (
     AsyncFunction,
     AsyncFunctionDescriptor,
     AsyncRetryPredicate,
     AsyncRetryStrategy,
 )
-from millrace.common.functions.base import Function, GlobalAggregateManager, KeyedStateStore, RuntimeContext
-from millrace.common.functions.broadcast import (
-    BaseBroadcastProcessFunction,
-    BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
-from millrace.common.functions.checkpointed import (
-    CheckpointedFunction,
-    FunctionInitializationContext,
-    FunctionSnapshotContext,
-)
-from millrace.common.functions.join import (
-    CoGroupFunction,
-    FlatJoinFunction,
-    JoinFunction,
-    ProcessJoinFunction,
-)
-from millrace.common.functions.process import (
-    CoProcessFunction,
-    KeyedCoProcessFunction,
-    KeyedProcessFunction,
-    ProcessFunction,
-)
-from millrace.common.functions.simple import (
+from millrace.common.functions.element_functions import (
+    AggregateFunction,
     CoFlatMapFunction,
+    CoGroupFunction,
     CoMapFunction,
     FilterFunction,
+    FlatJoinFunction,
     FlatMapFunction,
+    JoinFunction,
     KeySelector,
     MapFunction,
     NullByteKeySelector,
     Partitioner,
+    ProcessJoinFunction,
     ReduceFunction,
 )
-from millrace.common.functions.source_sink import ParallelSourceFunction, SinkFunction, SourceFunction
-from millrace.common.functions.two_phase_commit import TwoPhaseCommitSinkFunction
-from millrace.common.functions.window import (
+from millrace.common.functions.function_base import (
+    CheckpointedFunction,
+    Function,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+    GlobalAggregateManager,
+    KeyedStateStore,
+    RuntimeContext,
+)
+from millrace.common.functions.process_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+    TimerService,
+)
+from millrace.common.functions.source_and_sink_functions import (
+    ParallelSourceFunction,
+    SinkFunction,
+    SourceFunction,
+    TwoPhaseCommitSinkFunction,
+)
+from millrace.common.functions.window_functions import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,
@@ -53,7 +57,6 @@ from millrace.common.functions.window import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from millrace.common.timerservice import TimerService
 
 __all__ = [
     "Function",

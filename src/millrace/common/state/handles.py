@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from millrace.common.functions.adapt import as_reduce
-from millrace.common.functions.aggregate import AggregateFunction
-from millrace.common.functions.simple import ReduceFunction
+from millrace.common.functions.callables import as_reduce
+from millrace.common.functions.element_functions import AggregateFunction, ReduceFunction
 from millrace.common.state.ttl import StateTtlConfig
 from millrace.common.typeinfo import TypeInformation, Types
 
@@ -83,37 +82,37 @@ class OperatorStateStore(ABC):
 class State(ABC):
     """A handle of keyed state. It shows the entry of the current key (and window); do not keep what it returns.
 
-        >>> issubclass(ValueState, State)
-        True
+    >>> issubclass(ValueState, State)
+    True
     """
 
     @abstractmethod
     def clear(self) -> None:
         """Remove the current key's entry.
 
-            >>> class Once(KeyedProcessFunction):
-            ...     def open(self, runtime_context):
-            ...         self.kept = runtime_context.get_state(ValueStateDescriptor("kept", Types.INT()))
-            ...     def process_element(self, value, ctx):
-            ...         self.kept.update(value)
-            ...         self.kept.clear()
-            ...         yield self.kept.value()
-            >>> list(env.from_collection([1]).key_by(lambda n: n).process(Once()).execute_and_collect())
-            [None]
+        >>> class Once(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.kept = runtime_context.get_state(ValueStateDescriptor("kept", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.kept.update(value)
+        ...         self.kept.clear()
+        ...         yield self.kept.value()
+        >>> list(env.from_collection([1]).key_by(lambda n: n).process(Once()).execute_and_collect())
+        [None]
         """
 
 
 class ValueState(State, Generic[T]):
     """One value per key.
 
-        >>> class Count(KeyedProcessFunction):
-        ...     def open(self, runtime_context):
-        ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
-        ...     def process_element(self, value, ctx):
-        ...         self.count.update((self.count.value() or 0) + 1)
-        ...         yield self.count.value()
-        >>> list(env.from_collection(["a", "a"]).key_by(lambda word: word).process(Count()).execute_and_collect())
-        [1, 2]
+    >>> class Count(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+    ...     def process_element(self, value, ctx):
+    ...         self.count.update((self.count.value() or 0) + 1)
+    ...         yield self.count.value()
+    >>> list(env.from_collection(["a", "a"]).key_by(lambda word: word).process(Count()).execute_and_collect())
+    [1, 2]
     """
 
     @abstractmethod
@@ -128,8 +127,8 @@ class ValueState(State, Generic[T]):
 class AppendingState(State, Generic[IN, OUT]):
     """State that elements are added to.
 
-        >>> issubclass(ListState, AppendingState)
-        True
+    >>> issubclass(ListState, AppendingState)
+    True
     """
 
     @abstractmethod
@@ -144,61 +143,61 @@ class AppendingState(State, Generic[IN, OUT]):
 class MergingState(AppendingState[IN, OUT], Generic[IN, OUT]):
     """Appending state that can be merged, as the windows of a session are.
 
-        >>> issubclass(ReducingState, MergingState)
-        True
+    >>> issubclass(ReducingState, MergingState)
+    True
     """
 
 
 class ReducingState(MergingState[T, T], Generic[T]):
     """Added elements are combined by a ``ReduceFunction``.
 
-        >>> class Total(KeyedProcessFunction):
-        ...     def open(self, runtime_context):
-        ...         total = ReducingStateDescriptor("total", lambda x, y: x + y, Types.INT())
-        ...         self.total = runtime_context.get_reducing_state(total)
-        ...     def process_element(self, value, ctx):
-        ...         self.total.add(value)
-        ...         yield self.total.get()
-        >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Total()).execute_and_collect())
-        [1, 3]
+    >>> class Total(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         total = ReducingStateDescriptor("total", lambda x, y: x + y, Types.INT())
+    ...         self.total = runtime_context.get_reducing_state(total)
+    ...     def process_element(self, value, ctx):
+    ...         self.total.add(value)
+    ...         yield self.total.get()
+    >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Total()).execute_and_collect())
+    [1, 3]
     """
 
 
 class AggregatingState(MergingState[IN, OUT], Generic[IN, OUT]):
     """Added elements are combined by an ``AggregateFunction``; ``get`` gives its result.
 
-        >>> class Length(AggregateFunction):
-        ...     def create_accumulator(self):
-        ...         return 0
-        ...     def add(self, value, accumulator):
-        ...         return accumulator + len(value)
-        ...     def get_result(self, accumulator):
-        ...         return accumulator
-        ...     def merge(self, a, b):
-        ...         return a + b
-        >>> class Lengths(KeyedProcessFunction):
-        ...     def open(self, runtime_context):
-        ...         lengths = AggregatingStateDescriptor("lengths", Length(), Types.INT())
-        ...         self.lengths = runtime_context.get_aggregating_state(lengths)
-        ...     def process_element(self, value, ctx):
-        ...         self.lengths.add(value)
-        ...         yield self.lengths.get()
-        >>> list(env.from_collection(["a", "bc"]).key_by(lambda word: "all").process(Lengths()).execute_and_collect())
-        [1, 3]
+    >>> class Length(AggregateFunction):
+    ...     def create_accumulator(self):
+    ...         return 0
+    ...     def add(self, value, accumulator):
+    ...         return accumulator + len(value)
+    ...     def get_result(self, accumulator):
+    ...         return accumulator
+    ...     def merge(self, a, b):
+    ...         return a + b
+    >>> class Lengths(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         lengths = AggregatingStateDescriptor("lengths", Length(), Types.INT())
+    ...         self.lengths = runtime_context.get_aggregating_state(lengths)
+    ...     def process_element(self, value, ctx):
+    ...         self.lengths.add(value)
+    ...         yield self.lengths.get()
+    >>> list(env.from_collection(["a", "bc"]).key_by(lambda word: "all").process(Lengths()).execute_and_collect())
+    [1, 3]
     """
 
 
 class ListState(MergingState[T, Iterable[T]], Generic[T]):
     """One list per key. ``get`` gives an iterable, an empty one if nothing was added.
 
-        >>> class Keep(KeyedProcessFunction):
-        ...     def open(self, runtime_context):
-        ...         self.kept = runtime_context.get_list_state(ListStateDescriptor("kept", Types.INT()))
-        ...     def process_element(self, value, ctx):
-        ...         self.kept.add(value)
-        ...         yield list(self.kept.get())
-        >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Keep()).execute_and_collect())
-        [[1], [1, 2]]
+    >>> class Keep(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.kept = runtime_context.get_list_state(ListStateDescriptor("kept", Types.INT()))
+    ...     def process_element(self, value, ctx):
+    ...         self.kept.add(value)
+    ...         yield list(self.kept.get())
+    >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Keep()).execute_and_collect())
+    [[1], [1, 2]]
     """
 
     @abstractmethod
@@ -269,15 +268,15 @@ class _MutableMapping(_Mapping[K, V], Generic[K, V]):
     def remove(self, key: K) -> None:
         """Remove ``key``; nothing happens if it is not there.
 
-            >>> class Last(KeyedProcessFunction):
-            ...     def open(self, runtime_context):
-            ...         self.kept = runtime_context.get_map_state(MapStateDescriptor("kept", Types.INT(), Types.INT()))
-            ...     def process_element(self, value, ctx):
-            ...         self.kept.put(value, value)
-            ...         self.kept.remove(value - 1)
-            ...         yield list(self.kept.keys())
-            >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Last()).execute_and_collect())
-            [[1], [2]]
+        >>> class Last(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.kept = runtime_context.get_map_state(MapStateDescriptor("kept", Types.INT(), Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.kept.put(value, value)
+        ...         self.kept.remove(value - 1)
+        ...         yield list(self.kept.keys())
+        >>> list(env.from_collection([1, 2]).key_by(lambda n: "all").process(Last()).execute_and_collect())
+        [[1], [2]]
         """
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -307,32 +306,32 @@ class MapState(_MutableMapping[K, V], Generic[K, V]):
 class ReadOnlyBroadcastState(_Mapping[K, V], Generic[K, V]):
     """Broadcast state as the side that is not broadcast sees it. What it returns must not be changed.
 
-        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
-        >>> class Look(BroadcastProcessFunction):
-        ...     def process_element(self, value, ctx):
-        ...         yield ctx.get_broadcast_state(rules).get(value)
-        ...     def process_broadcast_element(self, value, ctx):
-        ...         ctx.get_broadcast_state(rules).put(*value)
-        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
-        >>> list(env.from_collection(["limit"]).connect(told).process(Look()).execute_and_collect())
-        [3]
+    >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+    >>> class Look(BroadcastProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         yield ctx.get_broadcast_state(rules).get(value)
+    ...     def process_broadcast_element(self, value, ctx):
+    ...         ctx.get_broadcast_state(rules).put(*value)
+    >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+    >>> list(env.from_collection(["limit"]).connect(told).process(Look()).execute_and_collect())
+    [3]
     """
 
 
 class BroadcastState(_MutableMapping[K, V], ReadOnlyBroadcastState[K, V], Generic[K, V]):
     """A map that every subtask holds a copy of, written by the broadcast side.
 
-        >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
-        >>> class Rules(BroadcastProcessFunction):
-        ...     def process_element(self, value, ctx):
-        ...         pass
-        ...     def process_broadcast_element(self, value, ctx):
-        ...         state = ctx.get_broadcast_state(rules)
-        ...         state.put(*value)
-        ...         yield sorted(state.items())
-        >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
-        >>> list(env.from_collection([1]).connect(told).process(Rules()).execute_and_collect())
-        [[('limit', 3)]]
+    >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+    >>> class Rules(BroadcastProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         pass
+    ...     def process_broadcast_element(self, value, ctx):
+    ...         state = ctx.get_broadcast_state(rules)
+    ...         state.put(*value)
+    ...         yield sorted(state.items())
+    >>> told = env.from_collection([("limit", 3)]).broadcast(rules)
+    >>> list(env.from_collection([1]).connect(told).process(Rules()).execute_and_collect())
+    [[('limit', 3)]]
     """
 
 
@@ -377,14 +376,14 @@ class StateDescriptor(ABC):
 class ValueStateDescriptor(StateDescriptor):
     """Describes a ``ValueState``.
 
-        >>> class Last(KeyedProcessFunction):
-        ...     def open(self, runtime_context):
-        ...         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
-        ...     def process_element(self, value, ctx):
-        ...         yield self.last.value(), value
-        ...         self.last.update(value)
-        >>> list(env.from_collection([1, 3]).key_by(lambda n: n % 2).process(Last()).execute_and_collect())
-        [(None, 1), (1, 3)]
+    >>> class Last(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
+    ...     def process_element(self, value, ctx):
+    ...         yield self.last.value(), value
+    ...         self.last.update(value)
+    >>> list(env.from_collection([1, 3]).key_by(lambda n: n % 2).process(Last()).execute_and_collect())
+    [(None, 1), (1, 3)]
     """
 
     def __init__(self, name: str, value_type_info: TypeInformation) -> None:
@@ -394,8 +393,8 @@ class ValueStateDescriptor(StateDescriptor):
 class ListStateDescriptor(StateDescriptor):
     """Describes a ``ListState`` by the type of its elements.
 
-        >>> ListStateDescriptor("words", Types.STRING()).get_name()
-        'words'
+    >>> ListStateDescriptor("words", Types.STRING()).get_name()
+    'words'
     """
 
     def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
@@ -405,8 +404,8 @@ class ListStateDescriptor(StateDescriptor):
 class MapStateDescriptor(StateDescriptor):
     """Describes a ``MapState`` or a ``BroadcastState`` by the types of its keys and values.
 
-        >>> MapStateDescriptor("prices", Types.STRING(), Types.DOUBLE()).get_name()
-        'prices'
+    >>> MapStateDescriptor("prices", Types.STRING(), Types.DOUBLE()).get_name()
+    'prices'
     """
 
     def __init__(self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
@@ -456,9 +455,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     def __init__(self, name: str, agg_function: AggregateFunction, state_type_info: TypeInformation) -> None:
         super().__init__(name, state_type_info)
         if not isinstance(agg_function, AggregateFunction):
-            raise TypeError(
-                f"The input must be a millrace.common.functions.AggregateFunction, not {agg_function!r}"
-            )
+            raise TypeError(f"The input must be a millrace.common.functions.AggregateFunction, not {agg_function!r}")
         self._agg_function = agg_function
 
     def get_agg_function(self) -> AggregateFunction:

@@ -2,31 +2,62 @@
 
 from __future__ import annotations
 
-from millrace.common.window.assigner import MergingWindowAssigner, WindowAssigner
-from millrace.common.window.continuous_triggers import ContinuousEventTimeTrigger, ContinuousProcessingTimeTrigger
-from millrace.common.window.count_trigger import CountTrigger
-from millrace.common.window.count_windows import CountSlidingWindowAssigner, CountTumblingWindowAssigner
-from millrace.common.window.cumulative import CumulativeEventTimeWindows, CumulativeProcessingTimeWindows
-from millrace.common.window.delta_function import DeltaFunction
-from millrace.common.window.delta_trigger import DeltaTrigger
-from millrace.common.window.evictor import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
-from millrace.common.window.global_windows import EndOfStreamTrigger, GlobalWindows
-from millrace.common.window.never_trigger import NeverTrigger
-from millrace.common.window.purging_trigger import PurgingTrigger
-from millrace.common.window.serializers import CountWindowSerializer, GlobalWindowSerializer, TimeWindowSerializer
-from millrace.common.window.session import (
+from millrace.common.window.count_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+    EndOfStreamTrigger,
+    GlobalWindows,
+)
+from millrace.common.window.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    DeltaFunction,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
+from millrace.common.window.session_windows import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from millrace.common.window.sliding import SlidingEventTimeWindows, SlidingProcessingTimeWindows
-from millrace.common.window.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from millrace.common.window.timeout_trigger import ProcessingTimeoutTrigger
-from millrace.common.window.trigger import Trigger, TriggerResult
-from millrace.common.window.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
-from millrace.common.window.windows import CountWindow, GlobalWindow, MergeCallback, TimeWindow, Window
+from millrace.common.window.stateful_triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    ProcessingTimeoutTrigger,
+)
+from millrace.common.window.time_windows import (
+    CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
+    MergingWindowAssigner,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowAssigner,
+)
+from millrace.common.window.triggers import (
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+    TriggerResult,
+)
+from millrace.common.window.windows import (
+    CountWindow,
+    CountWindowSerializer,
+    GlobalWindow,
+    GlobalWindowSerializer,
+    MergeCallback,
+    TimeWindow,
+    TimeWindowSerializer,
+    Window,
+)
 
 __all__ = [
     "Window",

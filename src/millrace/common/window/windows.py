@@ -1,14 +1,15 @@
-"""Windows as values."""
+"""Windows as values, and their binary forms as PyFlink writes them: big-endian longs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from io import BytesIO
+from struct import Struct
 from typing import Generic, NamedTuple, TypeVar
 
 from millrace.common.constants import MAX_LONG_VALUE
-
-__all__ = ["Window", "TimeWindow", "CountWindow", "GlobalWindow", "MergeCallback"]
+from millrace.common.serializer import TypeSerializer
 
 W2 = TypeVar("W2")
 """Type of the windows, within a callback."""
@@ -17,8 +18,8 @@ W2 = TypeVar("W2")
 class MergeCallback(ABC, Generic[W2]):
     """Is told which windows become one. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``.
 
-        >>> sorted(MergeCallback.__abstractmethods__)
-        ['merge']
+    >>> sorted(MergeCallback.__abstractmethods__)
+    ['merge']
     """
 
     @abstractmethod
@@ -29,8 +30,8 @@ class MergeCallback(ABC, Generic[W2]):
 class Window(ABC):
     """A finite set of elements that are evaluated together. Hashable: a window is a namespace of state.
 
-        >>> isinstance(TimeWindow(0, 1000), Window)
-        True
+    >>> isinstance(TimeWindow(0, 1000), Window)
+    True
     """
 
     __slots__ = ()
@@ -100,9 +101,9 @@ class TimeWindow(_Interval, Window):
 class CountWindow(Window):
     """The ``id``-th window of a number of elements. It has no end in time.
 
-        >>> window = CountWindow(3)
-        >>> window.id
-        3
+    >>> window = CountWindow(3)
+    >>> window.id
+    3
     """
 
     __slots__ = ("id",)
@@ -127,8 +128,8 @@ class CountWindow(Window):
 class GlobalWindow(Window):
     """The one window that holds all elements of a key. There is one object of it in a process.
 
-        >>> GlobalWindow.get() == GlobalWindow.get()
-        True
+    >>> GlobalWindow.get() == GlobalWindow.get()
+    True
     """
 
     __slots__ = ()
@@ -151,3 +152,59 @@ class GlobalWindow(Window):
 
     def __repr__(self) -> str:
         return "GlobalWindow"
+
+
+# Binary forms
+
+_LONG = Struct(">q")
+_TWO_LONGS = Struct(">qq")
+
+
+class TimeWindowSerializer(TypeSerializer[TimeWindow]):
+    """16 bytes: start, end.
+
+    >>> serializer = TimeWindowSerializer()
+    >>> isinstance(serializer, TypeSerializer)
+    True
+    """
+
+    def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
+        stream.write(_TWO_LONGS.pack(element.start, element.end))
+
+    def deserialize(self, stream: BytesIO) -> TimeWindow:
+        """Read a window from a stream of bytes."""
+        return TimeWindow(*_TWO_LONGS.unpack(stream.read(_TWO_LONGS.size)))
+
+
+class CountWindowSerializer(TypeSerializer[CountWindow]):
+    """8 bytes: the id.
+
+    >>> isinstance(CountWindowSerializer(), TypeSerializer)
+    True
+    """
+
+    def serialize(self, element: CountWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
+        stream.write(_LONG.pack(element.id))
+
+    def deserialize(self, stream: BytesIO) -> CountWindow:
+        """Read a window from a stream of bytes."""
+        return CountWindow(*_LONG.unpack(stream.read(_LONG.size)))
+
+
+class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
+    """One byte, 0.
+
+    >>> isinstance(GlobalWindowSerializer(), TypeSerializer)
+    True
+    """
+
+    def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:
+        """Write a window to a stream of bytes."""
+        stream.write(b"\0")
+
+    def deserialize(self, stream: BytesIO) -> GlobalWindow:
+        """Read a window from a stream of bytes."""
+        stream.read(1)
+        return GlobalWindow.get()

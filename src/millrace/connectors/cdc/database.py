@@ -1,30 +1,132 @@
-"""What a kind of database implements so that its tables can be captured: ``CdcDatabase`` and ``LogReader``.
+"""``CdcDatabase`` and ``LogReader``: what a kind of database implements so that its tables can be captured.
 
 The enumerator (driver) calls ``check``, ``tables``, ``prepare``, and cuts each table in chunks by a column of its key
-with ``bounds`` and ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time;
-each chunk comes with a ``Seen`` that says which changes are in it. When all chunks are read one reader opens the log
-where ``prepare`` said, and leaves out for each row what its chunk has seen.
+with ``bounds`` and ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time; each chunk comes with a
+``Seen`` that says which changes are in it. When all chunks are read one reader opens the log where ``prepare`` said,
+and leaves out for each row what its chunk has seen.
 
 A database with exact snapshots says in ``Seen`` what its snapshot has. One that only knows positions around a SELECT
-(low before, high after) merges the log between the two into the rows (``backfill.merged``) and gives ``UpTo(high)``.
+(low before, high after) merges the log between the two into the rows (``changes.backfilled``) and gives ``UpTo(high)``.
+``StartupOptions`` says where a capture begins.
 """
 
 from __future__ import annotations
 
+import enum
+import logging
+import time
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from millrace.connectors.cdc.changes import Change, ChunkRows, LogPart, Relation
-from millrace.connectors.cdc.chunks import Bounds, Chunk
-from millrace.connectors.cdc.schema import TableId, TableSchema
-from millrace.connectors.cdc.startup import StartupOptions
+from millrace.connectors.cdc.changes import Bounds, Change, Chunk, ChunkRows, LogPart, Relation
+from millrace.connectors.cdc.events import TableId, TableSchema
+from millrace.connectors.stores import ConnectionFailed
 from millrace.relational.types import DataType
 
-__all__ = ["CdcDatabase", "LogReader", "PositionLost"]
+
+class StartupMode(enum.Enum):
+    """The values are those of 'scan.startup.mode'."""
+
+    INITIAL = "initial"
+    EARLIEST_OFFSET = "earliest-offset"
+    LATEST_OFFSET = "latest-offset"
+    COMMITTED_OFFSETS = "committed-offset"
+    SPECIFIC_OFFSETS = "specific-offset"
+    TIMESTAMP = "timestamp"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True)
+class StartupOptions:
+    """A mode and what it needs.
+
+        >>> StartupOptions.initial().has_snapshot, StartupOptions.latest().has_snapshot
+        (True, False)
+
+    :ivar offset: of SPECIFIC_OFFSETS, in the database's own form.
+    :ivar timestamp: of TIMESTAMP, ms since 1970.
+    """
+
+    mode: StartupMode = StartupMode.INITIAL
+    offset: Any = None
+    timestamp: int | None = None
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether the rows are read that are there."""
+        return self.mode in (StartupMode.INITIAL, StartupMode.SNAPSHOT)
+
+    @property
+    def has_log(self) -> bool:
+        """Whether the log of changes is read."""
+        return self.mode is not StartupMode.SNAPSHOT
+
+    @staticmethod
+    def initial() -> StartupOptions:
+        """The rows that are there, then the log."""
+        return StartupOptions()
+
+    @staticmethod
+    def snapshot() -> StartupOptions:
+        """The rows that are there, and no more."""
+        return StartupOptions(StartupMode.SNAPSHOT)
+
+    @staticmethod
+    def latest() -> StartupOptions:
+        """The log from now on."""
+        return StartupOptions(StartupMode.LATEST_OFFSET)
+
+    @staticmethod
+    def earliest() -> StartupOptions:
+        """The log as far back as it goes."""
+        return StartupOptions(StartupMode.EARLIEST_OFFSET)
+
+    @staticmethod
+    def committed_offset() -> StartupOptions:
+        """The log from where the server knows that an earlier job was."""
+        return StartupOptions(StartupMode.COMMITTED_OFFSETS)
+
+    @staticmethod
+    def specific_offset(*offset: Any) -> StartupOptions:
+        """The log from a place of it: a file and a position, or one value in the database's own form."""
+        return StartupOptions(StartupMode.SPECIFIC_OFFSETS, offset=offset[0] if len(offset) == 1 else offset)
+
+    @staticmethod
+    def timestamp_millis(timestamp: int) -> StartupOptions:
+        """The log from a time on."""
+        return StartupOptions(StartupMode.TIMESTAMP, timestamp=timestamp)
+
+
+T = TypeVar("T")
+RETRY_PAUSE_SECONDS = 0.5
+
+logger = logging.getLogger(__name__)
+
+
+def retry_query(work: Callable[[], T], is_passing: Callable[[BaseException], bool], retries: int, place: str) -> T:
+    """After half a second, one, two, ...
+
+    :param work: only reads.
+    :param is_passing: whether an error may be over a moment later.
+    :param place: of the server, for messages.
+    :raises ConnectionFailed: it was tried so often.
+    """
+    for attempt in range(retries + 1):
+        try:
+            return work()
+        except Exception as error:
+            if not is_passing(error) or (attempt == retries and isinstance(error, ConnectionFailed)):
+                raise
+            if attempt == retries:
+                raise ConnectionFailed(f"{place}: the connection is lost: {error}", True) from error
+            logger.warning("%s: %s; it is asked again", place, error)
+        time.sleep(RETRY_PAUSE_SECONDS * 2**attempt)
+    raise AssertionError("the last try gives its result or its error")
 
 
 class PositionLost(RuntimeError):

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from millrace.common.serialization import BulkWriter, BulkWriterFactory
-from millrace.connectors.file_system.bucket import BucketAssigner
-from millrace.connectors.file_system.compaction import FileCompactor, FileCompactStrategy
-from millrace.connectors.file_system.enumerate import FileEnumeratorProvider, FileSplitAssignerProvider
-from millrace.connectors.file_system.format import BulkFormat, StreamFormat
-from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.rolling import (
+from millrace.connectors.file_system.file_committer import FileCompactor, FileCompactStrategy
+from millrace.connectors.file_system.file_format import BulkFormat, StreamFormat
+from millrace.connectors.file_system.file_listing import FileEnumeratorProvider, FileSplitAssignerProvider
+from millrace.connectors.file_system.file_sink import FileSink, StreamingFileSink
+from millrace.connectors.file_system.file_source import FileSource, FileSourceBuilder
+from millrace.connectors.file_system.file_stream import FileSplit
+from millrace.connectors.file_system.part_policies import (
+    BucketAssigner,
     CheckpointRollingPolicy,
     DefaultRollingPolicy,
     OnCheckpointRollingPolicy,
+    OutputFileConfig,
     PartFileInfo,
     RollingPolicy,
 )
-from millrace.connectors.file_system.sink import FileSink
-from millrace.connectors.file_system.source import FileSource, FileSourceBuilder
-from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.file_system.streaming_file_sink import StreamingFileSink
 
 __all__ = [
     "FileCompactor",

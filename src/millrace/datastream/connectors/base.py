@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from millrace.common.sink import Sink
 from millrace.common.source import Source
-from millrace.connectors.base import DeliveryGuarantee, StreamTransformer, SupportsPreprocessing
+from millrace.connectors.sink_base import DeliveryGuarantee, StreamTransformer, SupportsPreprocessing
 
 __all__ = ["Source", "Sink", "DeliveryGuarantee", "StreamTransformer", "SupportsPreprocessing"]

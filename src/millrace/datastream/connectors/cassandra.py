@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.connectors.cassandra.streams import (
+from millrace.connectors.cassandra.cassandra_streams import (
     CassandraCommitter,
     CassandraFailureHandler,
     CassandraSink,

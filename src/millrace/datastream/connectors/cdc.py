@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.debezium_json import JsonDebeziumDeserializationSchema
 from millrace.connectors.cdc.deserializers import (
     DebeziumDeserializationSchema,
     EventDeserializationSchema,
     RowDebeziumDeserializationSchema,
 )
-from millrace.connectors.cdc.json import JsonDebeziumDeserializationSchema
-from millrace.connectors.cdc.mysql.builder import MySqlSource
-from millrace.connectors.cdc.postgres.builder import PostgresSourceBuilder
-from millrace.connectors.cdc.startup import StartupOptions
+from millrace.connectors.cdc.mysql.mysql_source import MySqlSource
+from millrace.connectors.cdc.postgres.postgres_source import PostgresSourceBuilder
 
 __all__ = [
     "DebeziumDeserializationSchema",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.connectors.kafka.dynamic.metadata import (
+from millrace.connectors.kafka.dynamic_kafka_enumerator import (
     ClusterMetadata,
     KafkaMetadataService,
     KafkaStream,
@@ -11,8 +11,8 @@ from millrace.connectors.kafka.dynamic.metadata import (
     SingleClusterTopicMetadataService,
     StreamPatternSubscriber,
 )
-from millrace.connectors.kafka.dynamic.source import DynamicKafkaSource, DynamicKafkaSourceBuilder
-from millrace.connectors.kafka.record import KafkaRecordDeserializationSchema
+from millrace.connectors.kafka.dynamic_kafka_source import DynamicKafkaSource, DynamicKafkaSourceBuilder
+from millrace.connectors.kafka.kafka_records import KafkaRecordDeserializationSchema
 
 __all__ = [
     "ClusterMetadata",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from millrace.connectors.search.actions import Create, Delete, Index, Update
-from millrace.connectors.search.builders import (
+from millrace.connectors.search.search_builders import (
+    Create,
+    Delete,
     Elasticsearch6SinkBuilder,
     Elasticsearch7SinkBuilder,
     Elasticsearch8SinkBuilder,
@@ -11,6 +12,8 @@ from millrace.connectors.search.builders import (
     ElasticsearchSink,
     ElasticsearchSinkBuilderBase,
     FlushBackoffType,
+    Index,
+    Update,
 )
 
 __all__ = [

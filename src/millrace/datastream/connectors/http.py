@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.connectors.http.builder import HttpSinkBuilder
-from millrace.connectors.http.caller import HttpAnswer, HttpError, HttpRequest
-from millrace.connectors.http.function import HttpAsyncFunction
-from millrace.connectors.http.sink import HttpSink
+from millrace.connectors.http.http_client import HttpAnswer, HttpAsyncFunction, HttpError, HttpRequest
+from millrace.connectors.http.http_sink import HttpSink, HttpSinkBuilder
 
 __all__ = ["HttpAnswer", "HttpAsyncFunction", "HttpError", "HttpRequest", "HttpSink", "HttpSinkBuilder"]

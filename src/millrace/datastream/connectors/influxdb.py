@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from millrace.connectors.influxdb.streams import InfluxDBConfig, InfluxDBConfigBuilder, InfluxDBPoint, InfluxDBSink
+from millrace.connectors.influxdb.influxdb_streams import (
+    InfluxDBConfig,
+    InfluxDBConfigBuilder,
+    InfluxDBPoint,
+    InfluxDBSink,
+)
 
 __all__ = ["InfluxDBConfig", "InfluxDBConfigBuilder", "InfluxDBPoint", "InfluxDBSink"]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
-from millrace.connectors.jdbc.streams import JdbcSink, JdbcSinkBuilder
+from millrace.connectors.jdbc.jdbc_sink import (
+    JdbcConnectionOptions,
+    JdbcExactlyOnceOptions,
+    JdbcExecutionOptions,
+    JdbcSink,
+    JdbcSinkBuilder,
+)
 
 __all__ = ["JdbcConnectionOptions", "JdbcExactlyOnceOptions", "JdbcExecutionOptions", "JdbcSink", "JdbcSinkBuilder"]

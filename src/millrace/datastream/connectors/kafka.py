@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from millrace.connectors.base import DeliveryGuarantee as DeliveryGuarantee  # programs import it from here, too
-from millrace.connectors.kafka.builders import (
-    KafkaRecordSerializationSchema,
-    KafkaRecordSerializationSchemaBuilder,
-    KafkaSinkBuilder,
-    KafkaSourceBuilder,
-)
-from millrace.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer, KafkaTopicPartition
-from millrace.connectors.kafka.old_names import (
+from millrace.connectors.kafka.kafka_legacy import (
     FlinkKafkaConsumer,
     FlinkKafkaConsumerBase,
     FlinkKafkaProducer,
     FlinkKafkaProducerBase,
     Semantic,
 )
-from millrace.connectors.kafka.record import ConsumerRecord, KafkaRecordDeserializationSchema, ProducerRecord
-from millrace.connectors.kafka.serializing import (
+from millrace.connectors.kafka.kafka_offsets import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaTopicPartition,
+)
+from millrace.connectors.kafka.kafka_records import (
+    ConsumerRecord,
     FlinkFixedPartitioner,
     KafkaPartitioner,
+    KafkaRecordDeserializationSchema,
+    KafkaRecordSerializationSchema,
+    KafkaRecordSerializationSchemaBuilder,
     KafkaTopicSelector,
+    ProducerRecord,
     RecordSerializer,
     RoundRobinPartitioner,
 )
-from millrace.connectors.kafka.sink import KafkaSink
-from millrace.connectors.kafka.source import KafkaSource
+from millrace.connectors.kafka.kafka_sink import KafkaSink, KafkaSinkBuilder
+from millrace.connectors.kafka.kafka_source import KafkaSource, KafkaSourceBuilder
+from millrace.connectors.sink_base import DeliveryGuarantee as DeliveryGuarantee  # programs import it from here, too
 
 __all__ = [
     "FlinkKafkaConsumer",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from millrace.connectors.kinesis.old_names import (
-    FlinkKinesisConsumer,
-    KinesisDeserializationSchema,
-    KinesisShardAssigner,
-    WatermarkTracker,
-)
-from millrace.connectors.kinesis.sink import (
+from millrace.connectors.kinesis.kinesis_sink import (
     KinesisFirehoseSink,
     KinesisFirehoseSinkBuilder,
     KinesisStreamsSink,
     KinesisStreamsSinkBuilder,
     PartitionKeyGenerator,
 )
-from millrace.connectors.kinesis.source import KinesisStreamsSource
+from millrace.connectors.kinesis.kinesis_source import (
+    FlinkKinesisConsumer,
+    KinesisDeserializationSchema,
+    KinesisShardAssigner,
+    KinesisStreamsSource,
+    WatermarkTracker,
+)
 from millrace.datastream.not_yet import module_getattr
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.connectors.mongodb.streams import (
+from millrace.connectors.mongodb.mongodb_streams import (
     MongoDeserializationSchema,
     MongoSerializationSchema,
     MongoSink,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from millrace.connectors.mqtt.sink import MqttSink
-from millrace.connectors.mqtt.source import MqttSource
+from millrace.connectors.mqtt.mqtt_streams import MqttSink, MqttSource
 
 __all__ = ["MqttSink", "MqttSource"]

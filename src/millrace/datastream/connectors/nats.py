@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from millrace.connectors.nats.sink import JetStreamSink
-from millrace.connectors.nats.source import JetStreamSource
+from millrace.connectors.nats.nats_streams import JetStreamSink, JetStreamSource
 
 __all__ = ["JetStreamSink", "JetStreamSource"]

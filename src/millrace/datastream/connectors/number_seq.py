@@ -1,7 +1,7 @@
-"""``NumberSequenceSource`` under PyFlink's name; the code is in ``millrace.connectors.number_seq``."""
+"""``NumberSequenceSource`` under PyFlink's name; the code is in ``millrace.connectors.generated_sources``."""
 
 from __future__ import annotations
 
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 
 __all__ = ["NumberSequenceSource"]

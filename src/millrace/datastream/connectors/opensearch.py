@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from millrace.connectors.search.actions import Create, Delete, Index, Update
-from millrace.connectors.search.builders import ElasticsearchEmitter as OpensearchEmitter
-from millrace.connectors.search.builders import FlushBackoffType, OpensearchSink, OpensearchSinkBuilder
+from millrace.connectors.search.search_builders import (
+    Create,
+    Delete,
+    FlushBackoffType,
+    Index,
+    OpensearchSink,
+    OpensearchSinkBuilder,
+    Update,
+)
+from millrace.connectors.search.search_builders import ElasticsearchEmitter as OpensearchEmitter
 
 __all__ = [
     "FlushBackoffType",

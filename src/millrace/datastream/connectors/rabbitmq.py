@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from millrace.connectors.rabbitmq.connection import RMQConnectionConfig
-from millrace.connectors.rabbitmq.sink import RMQSink
-from millrace.connectors.rabbitmq.source import RMQSource
+from millrace.connectors.rabbitmq.rabbitmq_streams import RMQConnectionConfig, RMQSink, RMQSource
 
 __all__ = ["RMQConnectionConfig", "RMQSink", "RMQSource"]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from millrace.connectors.redis.mapper import RedisCommand, RedisCommandDescription, RedisDataType, RedisMapper
-from millrace.connectors.redis.pubsub import RedisPubSubSink, RedisPubSubSource
-from millrace.connectors.redis.stream_sink import RedisStreamSink
-from millrace.connectors.redis.stream_source import RedisStreamSource
-from millrace.connectors.redis.streams import (
+from millrace.connectors.redis.redis_sink import (
     FlinkJedisClusterConfig,
     FlinkJedisConfigBase,
     FlinkJedisPoolConfig,
     FlinkJedisSentinelConfig,
+    RedisCommand,
+    RedisCommandDescription,
+    RedisDataType,
+    RedisMapper,
     RedisSink,
+)
+from millrace.connectors.redis.redis_streams import (
+    RedisPubSubSink,
+    RedisPubSubSource,
+    RedisStreamSink,
+    RedisStreamSource,
 )
 
 __all__ = [

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from millrace.formats.avro_files import AvroBulkWriters, AvroInputFormat
-from millrace.formats.avro_generic import AvroSchema, GenericRecordAvroTypeInfo
-from millrace.formats.avro_rows import AvroRowDeserializationSchema, AvroRowSerializationSchema
+from millrace.formats.avro import (
+    AvroBulkWriters,
+    AvroInputFormat,
+    AvroRowDeserializationSchema,
+    AvroRowSerializationSchema,
+    AvroSchema,
+    GenericRecordAvroTypeInfo,
+)
 
 __all__ = [
     "AvroSchema",

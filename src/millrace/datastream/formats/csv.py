@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.formats.csv import (
-    CsvBulkWriters,
-    CsvReaderFormat,
-    CsvRowDeserializationSchema,
-    CsvRowSerializationSchema,
-    CsvSchema,
-    CsvSchemaBuilder,
-)
+from millrace.formats.csv import CsvBulkWriters, CsvReaderFormat, CsvRowDeserializationSchema, CsvRowSerializationSchema
+from millrace.formats.csv_schema import CsvSchema, CsvSchemaBuilder
 
 __all__ = [
     "CsvSchema",

@@ -1,18 +1,180 @@
-"""The dialect ``millrace``."""
+"""The dialect ``millrace`` of SQLAlchemy: its types, the SQL of its statements, and what it tells of tables.
+
+SQLAlchemy finds it by the entry point in pyproject.toml.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from sqlalchemy import exc, schema
+from sqlalchemy import types as sa
 from sqlalchemy.engine import default
 from sqlalchemy.engine.url import URL
+from sqlalchemy.sql import compiler
+from sqlalchemy.sql.compiler import GenericTypeCompiler
+from sqlalchemy.types import TypeEngine
 
-from millrace.dbapi.alchemy.compilers import MillraceCompiler, MillraceDdlCompiler, MillracePreparer
-from millrace.dbapi.alchemy.types import MillraceTypeCompiler, alchemy_type
-from millrace.table.sql.parser import parse_type
+from millrace.dbapi.parameters import literal
+from millrace.relational import types as t
+from millrace.relational.types import DataType
+from millrace.table.sql.grammar.parser import parse_type
+from millrace.table.sql.text import RESERVED
+
+# Types
+
+MOST = 2**31 - 1
+
+
+class FlinkType(sa.UserDefinedType[Any]):
+    """A type that SQLAlchemy does not have, by its text in SQL: ``FlinkType("MAP<STRING, INT>")``."""
+
+    cache_ok = True
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def get_col_spec(self, **kw: Any) -> str:
+        return self.text
+
+
+def alchemy_type(data_type: DataType) -> TypeEngine[Any]:
+    """The type of SQLAlchemy for one of Flink SQL."""
+    make = _TYPES.get(type(data_type))
+    return FlinkType(str(data_type.nullable())) if make is None else make(data_type)
+
+
+def _array(kind: t.ArrayType) -> TypeEngine[Any]:
+    if isinstance(kind.element_type, t.ArrayType):  # SQLAlchemy counts dimensions instead
+        return FlinkType(str(kind.nullable()))
+    return sa.ARRAY(alchemy_type(kind.element_type))
+
+
+def _length(kind: Any) -> int | None:
+    return None if kind.length == MOST else kind.length
+
+
+_TYPES: Mapping[type[DataType], Callable[[Any], TypeEngine[Any]]] = {
+    t.BooleanType: lambda kind: sa.BOOLEAN(),
+    t.SmallIntType: lambda kind: sa.SMALLINT(),
+    t.IntType: lambda kind: sa.INTEGER(),
+    t.BigIntType: lambda kind: sa.BIGINT(),
+    t.FloatType: lambda kind: sa.REAL(),
+    t.DoubleType: lambda kind: sa.DOUBLE(),
+    t.DecimalType: lambda kind: sa.DECIMAL(kind.precision, kind.scale),
+    t.CharType: lambda kind: sa.CHAR(kind.length),
+    t.VarCharType: lambda kind: sa.VARCHAR(_length(kind)),
+    t.BinaryType: lambda kind: sa.BINARY(kind.length),
+    t.VarBinaryType: lambda kind: sa.VARBINARY(_length(kind)),
+    t.DateType: lambda kind: sa.DATE(),
+    t.TimeType: lambda kind: sa.TIME(),
+    t.TimestampType: lambda kind: sa.TIMESTAMP(),
+    t.LocalZonedTimestampType: lambda kind: sa.TIMESTAMP(timezone=True),
+    t.ArrayType: _array,
+}
+
+
+class MillraceTypeCompiler(GenericTypeCompiler):
+    """Names of types in CREATE TABLE and CAST."""
+
+    def visit_FLOAT(self, type_: Any, **kw: Any) -> str:
+        """What SQLAlchemy calls a float is Python's: eight bytes."""
+        return "DOUBLE"
+
+    def visit_REAL(self, type_: Any, **kw: Any) -> str:
+        return "FLOAT"
+
+    def visit_DOUBLE(self, type_: Any, **kw: Any) -> str:
+        return "DOUBLE"
+
+    visit_DOUBLE_PRECISION = visit_DOUBLE
+
+    def visit_VARCHAR(self, type_: Any, **kw: Any) -> str:
+        return f"VARCHAR({type_.length})" if type_.length else "STRING"
+
+    visit_NVARCHAR = visit_VARCHAR
+    visit_TEXT = visit_CLOB = visit_VARCHAR
+
+    def visit_VARBINARY(self, type_: Any, **kw: Any) -> str:
+        return f"VARBINARY({type_.length})" if type_.length else "BYTES"
+
+    visit_BLOB = visit_VARBINARY
+
+    def visit_DATETIME(self, type_: Any, **kw: Any) -> str:
+        return "TIMESTAMP_LTZ(3)" if type_.timezone else "TIMESTAMP(6)"
+
+    visit_TIMESTAMP = visit_DATETIME
+
+    def visit_TIME(self, type_: Any, **kw: Any) -> str:
+        return "TIME(3)"
+
+    def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
+        inner = self.process(type_.item_type, **kw)
+        for _ in range(type_.dimensions or 1):
+            inner = f"ARRAY<{inner}>"
+        return inner
+
+
+# Statements
+
+
+class MillracePreparer(compiler.IdentifierPreparer):
+    """Names in backticks. A schema is a database, or ``catalog.database``."""
+
+    reserved_words = {word.lower() for word in RESERVED}
+
+    def __init__(self, dialect: Any, **kw: Any) -> None:
+        super().__init__(dialect, initial_quote="`", escape_quote="`", **kw)
+
+    def quote_schema(self, schema: str, force: Any = None) -> str:
+        return ".".join(self.quote(part) for part in schema.split("."))
+
+
+class MillraceCompiler(compiler.SQLCompiler):
+    """Queries and INSERTs."""
+
+    def limit_clause(self, select: Any, **kw: Any) -> str:
+        text = ""
+        if select._limit_clause is not None:
+            text += f"\n LIMIT {self.process(select._limit_clause, **kw)}"
+        if select._offset_clause is not None:
+            text += f"\n OFFSET {self.process(select._offset_clause, **kw)} ROWS"
+        return text
+
+    def for_update_clause(self, select: Any, **kw: Any) -> str:
+        """There are no locks."""
+        return ""
+
+    def visit_now_func(self, fn: Any, **kw: Any) -> str:
+        return "CURRENT_TIMESTAMP"
+
+
+class MillraceDdlCompiler(compiler.DDLCompiler):
+    """CREATE TABLE with ``millrace_with={"connector": ...}`` and ``millrace_partitioned_by=[...]``."""
+
+    def get_column_specification(self, column: Any, **kw: Any) -> str:
+        name, kind = self.preparer.format_column(column), self.dialect.type_compiler_instance.process(column.type)
+        return f"{name} {kind}" + ("" if column.nullable else " NOT NULL")
+
+    def visit_primary_key_constraint(self, constraint: Any, **kw: Any) -> str:
+        text = super().visit_primary_key_constraint(constraint, **kw)
+        return f"{text} NOT ENFORCED" if text else ""
+
+    def post_create_table(self, table: Any) -> str:
+        options = table.dialect_options["millrace"]
+        text = ""
+        if options["partitioned_by"]:
+            text += f"\nPARTITIONED BY ({', '.join(map(self.preparer.quote, options['partitioned_by']))})"
+        if options["with"]:
+            pairs = ", ".join(f"{literal(key)} = {literal(str(value))}" for key, value in options["with"].items())
+            text += f"\nWITH ({pairs})"
+        return text
+
+
+# The dialect
 
 _OWN = ("changes", "timeout", "statement_timeout")
 """parameters of a URL that are the driver's; all others are settings of the session"""

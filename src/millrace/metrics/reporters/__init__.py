@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from millrace.metrics.reporters.contract import MetricReporter, PullReporter
-from millrace.metrics.reporters.reported import ReportedMetric
-from millrace.metrics.reporters.reporter_config import ReporterConfig
+from millrace.metrics.reporters.reporter import MetricReporter, PullReporter, ReportedMetric, ReporterConfig
 
 __all__ = ["MetricReporter", "PullReporter", "ReportedMetric", "ReporterConfig"]

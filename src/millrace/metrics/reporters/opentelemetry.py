@@ -8,19 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from millrace.metrics.reporters.contract import MetricReporter
-from millrace.metrics.reporters.deltas import Deltas
-from millrace.metrics.reporters.http import Target
-from millrace.metrics.reporters.reported import ReportedMetric
-from millrace.metrics.reporters.reporter_config import ReporterConfig
-from millrace.metrics.reporters.values import finite
-from millrace.metrics.snapshot import (
+from millrace.metrics.report import (
     CounterSnapshot,
     DistributionSnapshot,
     GaugeSnapshot,
     HistogramSnapshot,
     MeterSnapshot,
 )
+from millrace.metrics.reporters.http_reporters import Target
+from millrace.metrics.reporters.reporter import Deltas, MetricReporter, ReportedMetric, ReporterConfig, finite
 
 __all__ = ["OpenTelemetryReporter"]
 

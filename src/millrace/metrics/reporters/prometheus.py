@@ -1,17 +1,315 @@
-"""The reporter that Prometheus asks."""
+"""The reporter that Prometheus asks, its text format, and the HTTP endpoint: one for all jobs of a process that report
+at the same port.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import math
+import re
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from millrace.metrics.reporters import endpoint
-from millrace.metrics.reporters.contract import PullReporter, Read
-from millrace.metrics.reporters.ports import port_range
-from millrace.metrics.reporters.reporter_config import ReporterConfig
+from millrace.metrics.report import (
+    PERCENTILES,
+    CounterSnapshot,
+    DistributionSnapshot,
+    GaugeSnapshot,
+    HistogramSnapshot,
+    MeterSnapshot,
+    MetricSnapshot,
+)
+from millrace.metrics.reporters.reporter import PullReporter, Read, ReportedMetric, ReporterConfig, number
 
-__all__ = ["PrometheusReporter"]
+# Ports
+
+
+def port_range(text: str) -> list[int]:
+    """The ports to try, in order.
+
+    :raises ValueError: these are no ports.
+    """
+    ports = list(dict.fromkeys(_ports(text)))
+    if not ports or not all(0 <= port <= 65535 for port in ports):
+        raise ValueError(f"{text!r} is neither a port nor a range like 9250-9260")
+    return ports
+
+
+def _ports(text: str) -> Iterator[int]:
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.strip().isdecimal()):
+            raise ValueError(f"{text!r} is neither a port nor a range like 9250-9260")
+        end = int(last) if dash else int(first)
+        yield from range(int(first), min(end, 65536) + 1)
+
+
+# The text format
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PREFIX = "flink_"
+"""Flink's, so that dashboards and alerts stay as they are"""
+_INVALID = re.compile(r"[^a-zA-Z0-9:_]")
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+Labels = dict[str, str]
+
+
+@lru_cache(4096)  # most are in every report
+def only_valid(text: str) -> str:
+    """A text with ``_`` for each character that names of metrics may not have."""
+    return _INVALID.sub("_", text)
+
+
+@dataclass
+class _Family:
+    """All metrics of one name."""
+
+    type: str
+    help: str
+    lines: dict[tuple[str, tuple[tuple[str, str], ...]], str] = field(default_factory=dict)
+    """suffix and labels -> line; of two that are the same for Prometheus the first counts"""
+
+
+class Families:
+    """The metrics of one or several jobs, by name.
+
+    A gauge that is no number is left out; so is a metric whose name belongs to others of another type, or two of whose
+    variables have the same name as labels.
+    """
+
+    def __init__(self) -> None:
+        self._families: dict[str, _Family] = {}
+
+    def add(self, metrics: Iterable[ReportedMetric], filter_values: bool = True) -> None:
+        """:param filter_values: values of labels, too, have letters, digits, ``:`` and ``_`` only."""
+        for metric in metrics:
+            labels = _labels(metric, filter_values)
+            if labels is not None:
+                self._add(metric, labels)
+
+    def _add(self, metric: ReportedMetric, labels: Labels) -> None:
+        name = PREFIX + metric.logical("_", only_valid)
+        type = "summary" if metric.type == "histogram" else "gauge"
+        scope = "_".join(map(only_valid, metric.scope))
+        family = self._families.setdefault(name, _Family(type, f"{metric.name} (scope: {scope})"))
+        if family.type != type:
+            return
+        for suffix, more, value in _samples(metric.value):
+            key = (suffix, tuple(sorted((labels | more).items())))
+            family.lines.setdefault(key, f"{name}{suffix}{_written(labels | more)} {_text(value)}")
+
+    def text(self) -> str:
+        """All of them in the format."""
+        return "".join(_lines(name, family) for name, family in self._families.items() if family.lines)
+
+
+def _lines(name: str, family: _Family) -> str:
+    help = family.help.replace("\\", r"\\").replace("\n", r"\n")
+    return "\n".join((f"# HELP {name} {help}", f"# TYPE {name} {family.type}", *family.lines.values(), ""))
+
+
+def _labels(metric: ReportedMetric, filter_values: bool) -> Labels | None:
+    labels: Labels = {}
+    for key, value in metric.variables.items():
+        label = re.sub(r"^(?=\d)", "_", only_valid(key).replace(":", "_")) or "_"
+        if label in labels:
+            return None
+        labels[label] = only_valid(value) if filter_values else value
+    return labels
+
+
+def _samples(value: MetricSnapshot) -> Iterator[tuple[str, Labels, int | float]]:
+    if isinstance(value, CounterSnapshot):
+        yield "", {}, value.count
+    elif isinstance(value, MeterSnapshot):
+        yield "", {}, value.rate
+    elif isinstance(value, GaugeSnapshot):
+        found = number(value.value)
+        if found is not None:
+            yield "", {}, found
+    elif isinstance(value, HistogramSnapshot):
+        for part in PERCENTILES:
+            yield "", {"quantile": str(part)}, value.quantile(part)
+        yield "_count", {}, value.count
+    else:
+        yield from _of_distribution(value)
+
+
+def _of_distribution(value: DistributionSnapshot) -> Iterator[tuple[str, Labels, int | float]]:
+    """A summary: the smallest and the largest value are its quantiles 0 and 1."""
+    if value.min is not None and value.max is not None:
+        yield "", {"quantile": "0.0"}, value.min
+        yield "", {"quantile": "1.0"}, value.max
+    yield "_sum", {}, value.sum
+    yield "_count", {}, value.count
+
+
+def _written(labels: Labels) -> str:
+    inner = ",".join(f'{key}="{value.translate(_ESCAPES)}"' for key, value in labels.items())
+    return f"{{{inner}}}" if inner else ""
+
+
+def _text(value: int | float) -> str:
+    found = number(value)
+    if found is None or math.isnan(found):
+        return "NaN"
+    if math.isinf(found):
+        return "+Inf" if found > 0 else "-Inf"
+    return repr(found)
+
+
+# The endpoint
 
 logger = logging.getLogger("millrace")
+
+SECONDS = 10.0
+"""how long a client may take to ask"""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Whose metrics are told, and how."""
+
+    read: Read
+    filter_values: bool
+
+
+class _Endpoint:
+    """Answers on one port for its members."""
+
+    def __init__(self, host: str, ports: list[int]) -> None:
+        """:raises OSError: none of the ports is free."""
+        self.members: dict[object, Member] = {}
+        self._server = _bind(host, ports, self)
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.1,), name=f"metrics on port {self.port}", daemon=True
+        )
+        self._thread.start()
+
+    def text(self) -> str:
+        families = Families()
+        for member in list(self.members.values()):
+            families.add(member.read(), member.filter_values)
+        return families.text()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+_lock = threading.Lock()
+_endpoints: dict[tuple[str, tuple[int, ...]], _Endpoint] = {}
+
+
+def join(host: str, ports: list[int], key: object, member: Member) -> int:
+    """Let the endpoint of an address answer for a member, too; gives its port.
+
+    :raises OSError: there is none yet, and no port for it is free.
+    """
+    with _lock:
+        endpoint = _endpoints.get((host, tuple(ports)))
+        if endpoint is None:
+            endpoint = _endpoints[host, tuple(ports)] = _Endpoint(host, ports)
+        endpoint.members[key] = member
+        return endpoint.port
+
+
+def leave(host: str, ports: list[int], key: object) -> None:
+    """The endpoint no longer answers for a member; without any it closes."""
+    with _lock:
+        endpoint = _endpoints.get((host, tuple(ports)))
+        if endpoint is None or endpoint.members.pop(key, None) is None or endpoint.members:
+            return
+        del _endpoints[host, tuple(ports)]
+    endpoint.close()
+
+
+def _bind(host: str, ports: list[int], endpoint: _Endpoint) -> ThreadingHTTPServer:
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Nothing: a client that breaks off is no concern of the job."""
+
+    class Handler(_Handler):
+        answers_for = endpoint
+        any_name = not _is_loopback(host)
+
+    problem: OSError | None = None
+    for port in ports:
+        try:
+            return Server((host, port), Handler)
+        except OSError as error:
+            problem = error
+    span = str(ports[0]) if len(ports) == 1 else f"{ports[0]} to {ports[-1]}"
+    raise OSError(f"cannot listen at {host}, port {span}: {problem}") from problem
+
+
+class _Handler(BaseHTTPRequestHandler):
+    answers_for: _Endpoint
+    any_name: bool
+    """whether clients may call this server by any name; else only by those of the machine itself, so that no page in a
+    browser reads metrics through a name of its own for 127.0.0.1"""
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, with_body: bool) -> None:
+        if not self.any_name and not _is_loopback(_bare(self.headers.get("Host", "localhost"))):
+            self._send(403, "text/plain", b"this server is for its own machine\n", with_body)
+        elif self.path.partition("?")[0] not in ("/", "/metrics"):
+            self._send(404, "text/plain", b"metrics are at /metrics\n", with_body)
+        else:
+            try:
+                text = self.answers_for.text()
+            except Exception as error:
+                logger.debug("no metrics for Prometheus: %s", type(error).__name__)
+                self._send(500, "text/plain", b"the metrics can't be read\n", with_body)
+            else:
+                self._send(200, CONTENT_TYPE, text.encode(), with_body)
+
+    def _send(self, status: int, kind: str, body: bytes, with_body: bool) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: each scrape would be a line."""
+
+
+def _bare(host: str) -> str:
+    """A host without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# The reporter
 
 
 class PrometheusReporter(PullReporter):
@@ -30,8 +328,8 @@ class PrometheusReporter(PullReporter):
         self._filter_values = config.get_boolean("filterLabelValueCharacters", True)
 
     def serve(self, read: Read) -> None:
-        port = endpoint.join(self._host, self._ports, self, endpoint.Member(read, self._filter_values))
+        port = join(self._host, self._ports, self, Member(read, self._filter_values))
         logger.info("metrics for Prometheus are at http://%s:%d/metrics", self._host, port)
 
     def close(self) -> None:
-        endpoint.leave(self._host, self._ports, self)
+        leave(self._host, self._ports, self)

@@ -1,19 +1,227 @@
-"""Reports the metrics of a running job, each reporter on a thread of its own."""
+"""Which reporters a configuration asks for (``metrics.reporters``, ``metrics.reporter.<name>.*``), by Flink's class
+names or as ``module:Class``, which metrics each gets (``filter.includes``, ``filter.excludes``), and reporting the
+metrics of a running job, each reporter on a thread of its own.
+"""
 
 from __future__ import annotations
 
+import importlib
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
+from dataclasses import dataclass, replace
 
-from millrace.metrics.report import MetricEntry
-from millrace.metrics.reporters.contract import PullReporter
-from millrace.metrics.reporters.setup import ReporterSetup, setups
+from millrace.common.config_values import split_list, to_map
+from millrace.metrics.report import MetricEntry, ScopeFormats
+from millrace.metrics.reporters.reporter import MetricReporter, PullReporter, ReportedMetric, ReporterConfig
 
-__all__ = ["ReporterThread", "Reporters"]
+# Filters
+
+TYPES = ("counter", "meter", "gauge", "histogram")
+
+
+@dataclass(frozen=True)
+class MetricFilter:
+    """``scope[:name[,name]][:type[,type]]``, where ``*`` stands for any characters in scopes and names."""
+
+    scope: re.Pattern[str]
+    """of the logical scope, joined by dots"""
+    names: re.Pattern[str]
+    types: frozenset[str]
+
+    @staticmethod
+    def parse(text: str) -> MetricFilter:
+        """:raises ValueError: too many parts, or an unknown type."""
+        scope, *rest = text.strip().split(":")
+        if not scope or len(rest) > 2:
+            raise ValueError(f"the filter {text!r} is not like <scope>[:<name>[,<name>][:<type>[,<type>]]]")
+        names = rest[0] if rest else "*"
+        types = _parts(rest[1]) if len(rest) > 1 else ["*"]
+        for type in types:
+            if type not in (*TYPES, "*"):
+                raise ValueError(f"the filter {text!r} has the type {type!r}, which is none of {', '.join(TYPES)}")
+        return MetricFilter(_pattern([scope]), _pattern(_parts(names)), frozenset(TYPES if "*" in types else types))
+
+    def matches(self, metric: ReportedMetric) -> bool:
+        return (
+            metric.type in self.types
+            and self.names.fullmatch(metric.name) is not None
+            and self.scope.fullmatch(".".join(metric.scope)) is not None
+        )
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a reporter gets: what one of the first includes, and none of the others excludes."""
+
+    includes: tuple[MetricFilter, ...]
+    excludes: tuple[MetricFilter, ...]
+
+    @staticmethod
+    def parse(includes: str, excludes: str) -> Filters:
+        """:raises ValueError: one of them can't be read."""
+        return Filters(_filters(includes or "*"), _filters(excludes))
+
+    def let(self, metric: ReportedMetric) -> bool:
+        """Whether the reporter gets it."""
+        if not any(filter.matches(metric) for filter in self.includes):
+            return False
+        return not any(filter.matches(metric) for filter in self.excludes)
+
+
+def _filters(text: str) -> tuple[MetricFilter, ...]:
+    return tuple(MetricFilter.parse(part) for part in split_list(text) if part.strip())
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] or ["*"]
+
+
+def _pattern(wildcards: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(".*".join(map(re.escape, text.strip().split("*"))) for text in wildcards), re.DOTALL)
+
+
+# Classes of reporters
+
+_HERE = "millrace.metrics.reporters"
+_FLINKS = "org.apache.flink.metrics."
+_OURS = {
+    "prometheus.PrometheusReporter": f"{_HERE}.prometheus:PrometheusReporter",
+    "prometheus.PrometheusPushGatewayReporter": f"{_HERE}.http_reporters:PushGatewayReporter",
+    "statsd.StatsDReporter": f"{_HERE}.plain_reporters:StatsDReporter",
+    "datadog.DatadogHttpReporter": f"{_HERE}.http_reporters:DatadogReporter",
+    "influxdb.InfluxdbReporter": f"{_HERE}.http_reporters:InfluxdbReporter",
+    "graphite.GraphiteReporter": f"{_HERE}.plain_reporters:GraphiteReporter",
+    "otel.OpenTelemetryMetricReporter": f"{_HERE}.opentelemetry:OpenTelemetryReporter",
+    "ganglia.GangliaReporter": f"{_HERE}.plain_reporters:GangliaReporter",
+    "slf4j.Slf4jReporter": f"{_HERE}.log:LogReporter",
+}
+_JMX = "jmx.JMXReporter"
+
+
+def reporter_class(name: str) -> type[MetricReporter]:
+    """The class of a reporter: Flink's name of it, or of its factory, or ``module:Class`` for one of your own.
+
+    :raises ValueError: there is no such class, or it is no reporter.
+    """
+    text = name.strip()
+    flinks = text.removeprefix(_FLINKS).removesuffix("Factory")
+    if text.startswith(_FLINKS) and flinks == _JMX:
+        raise ValueError(
+            "there is no JMX reporter: metrics live in Python, without MBeans. Nearest: Spark's own metrics, "
+            "with spark.metrics.conf.*.sink.jmx.class=org.apache.spark.metrics.sink.JmxSink and "
+            "-Dcom.sun.management.jmxremote.port in spark.driver.extraJavaOptions; for these metrics "
+            "org.apache.flink.metrics.prometheus.PrometheusReporterFactory"
+        )
+    if text.startswith(_FLINKS):
+        if flinks not in _OURS:
+            raise ValueError(f"no reporter {text!r}; there are: {', '.join(f'{_FLINKS}{own}Factory' for own in _OURS)}")
+        text = _OURS[flinks]
+    module, colon, attribute = text.partition(":")
+    if not colon:
+        raise ValueError(f"no reporter {text!r}: name a class of Flink's, or one of your own as module:Class")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"no reporter {text!r}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, MetricReporter)):
+        raise ValueError(f"{text!r} is no class that extends {MetricReporter.__module__}.{MetricReporter.__name__}")
+    return found
+
+
+# Settings
+
+_PREFIX = "metrics.reporter."
+_CLASS_KEYS = ("factory.class", "class")
+
+
+@dataclass(frozen=True)
+class ReporterSetup:
+    """One reporter, not opened yet, and what it gets."""
+
+    reporter: MetricReporter
+    config: ReporterConfig
+    filters: Filters
+    formats: ScopeFormats
+    excluded: frozenset[str]
+    """variables that it does not see"""
+    additional: Mapping[str, str]
+    """variables that it sees for all metrics"""
+
+    def select(self, entries: Iterable[MetricEntry]) -> list[ReportedMetric]:
+        """What the reporter gets of a job's metrics."""
+        seen = (ReportedMetric(entry, self.formats, self._variables(entry)) for entry in entries)
+        return [metric for metric in seen if self.filters.let(metric)]
+
+    def _variables(self, entry: MetricEntry) -> dict[str, str]:
+        own = {key[1:-1]: value for key, value in entry.variables.items()}
+        return {key: value for key, value in own.items() if key not in self.excluded} | dict(self.additional)
+
+
+def setups(configuration: Mapping[str, str], job_name: str) -> list[ReporterSetup]:
+    """The reporters of a configuration: those that it lists, else all that it describes.
+
+    :raises ValueError: a reporter can't be as it is described; the message names the key.
+    """
+    formats = ScopeFormats.of(configuration)
+    listed = [name.strip() for name in configuration.get("metrics.reporters", "").split(",") if name.strip()]
+    names = list(dict.fromkeys(listed)) or _described(configuration)
+    return [_setup(name, _options(configuration, name), formats, job_name) for name in names]
+
+
+def _described(configuration: Mapping[str, str]) -> list[str]:
+    found: dict[str, None] = {}
+    for key in sorted(configuration):
+        for ending in _CLASS_KEYS:
+            if key.startswith(_PREFIX) and key.endswith(f".{ending}"):
+                found[key[len(_PREFIX) : -len(ending) - 1]] = None
+                break
+    return list(found)
+
+
+def _options(configuration: Mapping[str, str], name: str) -> dict[str, str]:
+    start = f"{_PREFIX}{name}."
+    return {key[len(start) :]: value for key, value in configuration.items() if key.startswith(start)}
+
+
+def _setup(name: str, options: dict[str, str], formats: ScopeFormats, job_name: str) -> ReporterSetup:
+    config = ReporterConfig(name, options, job_name=job_name)
+    key = next((key for key in _CLASS_KEYS if options.get(key, "").strip()), None)
+    if key is None:
+        raise ValueError(f"{config.key('factory.class')} is not set: what is the reporter {name!r}?")
+    try:
+        reporter = reporter_class(options[key])()
+    except ValueError as error:
+        raise ValueError(f"{config.key(key)}: {error}") from error
+    interval = config.get_seconds("interval", 10.0)
+    if interval <= 0:
+        raise ValueError(f"{config.key('interval')} must be more than 0, not {options['interval']!r}")
+    try:
+        filters = Filters.parse(config.get_string("filter.includes"), config.get_string("filter.excludes"))
+        additional = to_map(config.get_string("scope.variables.additional"))
+    except ValueError as error:
+        raise ValueError(f"{_PREFIX}{name}: {error}") from None
+    delimiter = options.get("scope.delimiter", formats.delimiter)
+    excluded = config.get_string("scope.variables.excludes").split(";")
+    return ReporterSetup(
+        reporter,
+        replace(config, interval=interval),
+        filters,
+        replace(formats, delimiter=delimiter),
+        frozenset(_bare(variable) for variable in excluded if variable.strip()),
+        {_bare(variable): value for variable, value in additional.items()},
+    )
+
+
+def _bare(variable: str) -> str:
+    return variable.strip().removeprefix("<").removesuffix(">")
+
+
+# Threads
 
 logger = logging.getLogger("millrace")
 

@@ -6,15 +6,15 @@ through both and compare.
 
 To add a function:
 
-1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here. The name is upper
+1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in the module of its family here. The name is upper
    case, as SQL has it; operators have their signs (``+``, ``<=``, ``||``) or words (``IS NULL``, ``SIMILAR TO``). What
    has special syntax takes its parts as plain arguments in the order of the text, fixed words as options. NOT forms
    (``NOT LIKE``) are ``NOT`` of the plain one.
-2. ``infer`` is mostly ``signatures.takes(TEXT, WHOLE, result=...)``. What it does not take raises ``SignatureError``
+2. ``infer`` is mostly ``takes(TEXT, WHOLE, result=...)``. What it does not take raises ``SignatureError``
    with "it takes (...)"; ``call`` puts name and types before that.
 3. The computation gets each argument as an Arrow column or, for a constant, as an Arrow scalar, and gives either, of
    the Arrow type of ``call.type``. Use a kernel of ``pyarrow.compute`` where it does exactly the right thing,
-   ``columns.by_row`` elsewhere. Errors that a row causes are ``ValueError`` or ``ArithmeticError``.
+   ``by_row`` elsewhere. Errors that a row causes are ``ValueError`` or ``ArithmeticError``.
 4. Give Spark text only if it computes the same for all inputs, NULL, NaN, -0.0 and overflow included. Spark has
    ``spark.sql.ansi.enabled=false``, the zone of the job's session, and columns of the types in ``relational.arrow``.
 5. What must not compute all of its arguments for all rows (CASE, AND) gives ``by_need`` too: it is asked when one of
@@ -24,22 +24,34 @@ To add a function:
 An operator of several type families (``+`` of numbers, of times, ...) is registered once a family: the others give
 ``overload_of="+"`` and a name of their own, e.g. ``+ TIME``. ``call("+", ...)`` makes a call of the first one that
 takes the arguments; plans contain that one's name.
+
+The second half has the parts of which ``infer`` is made (kinds of arguments, and how the result's type follows from
+theirs), what computations on Arrow columns share, and ``shallow``, which makes flat lists of steps of deep expressions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import reduce
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from millrace.relational import functions
-from millrace.relational.rex import Call, Rex
+from millrace.relational import types as t
+from millrace.relational.casting import common_type, is_bytes, is_number, is_text
+from millrace.relational.rex import STEPS, Call, FieldAccess, Literal, Ref, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
-from millrace.util.modules import import_modules
+from millrace.util.names import import_modules
 from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.relational.functions.evaluate import Evaluator
+
 
 Column: TypeAlias = Any
 """An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
@@ -191,3 +203,263 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
         return Call(signature.result, candidate.name, given, tuple(sorted(options.items())))
     types = ", ".join(arg.type.sql() for arg in args)
     raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")
+
+
+# Computations on Arrow columns
+
+Prepare = dict[int, Callable[[Any], Any]]
+"""argument -> what is made of each of its different values once (a compiled pattern, say)"""
+
+
+def by_row(
+    call: Call,
+    args: Sequence[Column],
+    function: Callable[..., Any],
+    *,
+    prepare: Prepare | None = None,
+    nulls: bool = False,
+) -> Column:
+    """``function`` of the values of each row; the result has the type of the call.
+
+    :param prepare: makes values ready for use, once a value and not once a row; NULL excepted.
+    :param nulls: whether the function is called for rows with NULL. Otherwise they give NULL.
+    """
+    wanted = arrow_type(call.type)
+    if not nulls and any(isinstance(arg, pa.Scalar) and not arg.is_valid for arg in args):
+        return pa.scalar(None, wanted)
+    if all(isinstance(arg, pa.Scalar) for arg in args):
+        row = [_prepared_value(arg.as_py(), (prepare or {}).get(index)) for index, arg in enumerate(args)]
+        return pa.scalar(function(*row), wanted)
+    columns = [_values(arg, (prepare or {}).get(index)) for index, arg in enumerate(args)]
+    if nulls or not any(arg.null_count for arg in args if not isinstance(arg, pa.Scalar)):
+        return pa.array(list(map(function, *columns)), wanted)
+    valid = [pc.is_valid(arg) for arg in args if not isinstance(arg, pa.Scalar)]
+    complete = reduce(pc.and_, valid).to_pylist()
+    return pa.array([function(*row) if whole else None for row, whole in zip(zip(*columns), complete)], wanted)
+
+
+def _prepared_value(value: Any, prepare: Callable[[Any], Any] | None) -> Any:
+    return value if prepare is None or value is None else prepare(value)
+
+
+def _values(arg: Column, prepare: Callable[[Any], Any] | None) -> Any:
+    if isinstance(arg, pa.Scalar):
+        return repeat(_prepared_value(arg.as_py(), prepare))
+    values = arg.to_pylist()
+    if prepare is None:
+        return values
+    ready = {value: prepare(value) for value in set(values) if value is not None}
+    return [None if value is None else ready[value] for value in values]
+
+
+def null(call: Call) -> pa.Scalar:
+    """NULL of the type of the call."""
+    return pa.scalar(None, arrow_type(call.type))
+
+
+def is_null_constant(column: Column) -> bool:
+    """Whether an argument is NULL in all rows because it is written so."""
+    return isinstance(column, pa.Scalar) and not column.is_valid
+
+
+# Type inference from parts
+
+Result = DataType | Callable[[Sequence[DataType]], DataType]
+"""a type, or what makes it of the arguments' types after their casts; nullability is added by ``takes``"""
+
+STRING, BYTES_TYPE = t.string(), t.VarBinaryType(t.MAX_LENGTH)
+BOOLEAN_TYPE, INT_TYPE, BIGINT_TYPE, DOUBLE_TYPE = t.BooleanType(), t.IntType(), t.BigIntType(), t.DoubleType()
+
+
+class Kind(Record):
+    """A kind of argument. ``target`` gives the type that an argument is cast to, None if it is not taken."""
+
+    name: str
+    target: Callable[[DataType], DataType | None]
+
+
+def _is(accept: Callable[[DataType], bool], for_null: DataType) -> Callable[[DataType], DataType | None]:
+    """Arguments of these types stay as they are; a bare NULL is one of ``for_null``."""
+
+    def target(found: DataType) -> DataType | None:
+        if isinstance(found, t.NullType):
+            return for_null
+        return found if accept(found) else None
+
+    return target
+
+
+def _as(accept: Callable[[DataType], bool], wanted: DataType) -> Callable[[DataType], DataType | None]:
+    """Arguments of these types are cast to one type."""
+    return lambda found: wanted if isinstance(found, t.NullType) or accept(found) else None
+
+
+def _one_of(*types: type[DataType]) -> Callable[[DataType], bool]:
+    return lambda found: isinstance(found, types)
+
+
+ANY = Kind("ANY", lambda found: found)
+NUMERIC = Kind("NUMERIC", _is(is_number, INT_TYPE))
+WHOLE = Kind("INTEGER", _is(_one_of(t.IntegralType), INT_TYPE))
+INT = Kind("INT", _as(_one_of(t.TinyIntType, t.SmallIntType, t.IntType), INT_TYPE))
+BIGINT = Kind("BIGINT", _as(_one_of(t.IntegralType), BIGINT_TYPE))
+DOUBLE = Kind("NUMERIC", _as(is_number, DOUBLE_TYPE))
+TEXT = Kind("STRING", _is(is_text, STRING))
+BYTES = Kind("BYTES", _is(is_bytes, BYTES_TYPE))
+TEXT_OR_BYTES = Kind("STRING or BYTES", _is(lambda found: is_text(found) or is_bytes(found), STRING))
+BOOLEAN = Kind("BOOLEAN", _is(_one_of(t.BooleanType), BOOLEAN_TYPE))
+
+
+def takes(
+    *kinds: Kind,
+    result: Result,
+    optional: int = 0,
+    variadic: bool = False,
+    nullable: bool | None = None,
+) -> Infer:
+    """A function of these arguments.
+
+    :param optional: how many of the last arguments may be missing.
+    :param variadic: the last kind may be repeated.
+    :param nullable: whether the result may be NULL; None: if one of the arguments may.
+    """
+
+    def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+        wanted = [*kinds, *kinds[-1:] * (len(args) - len(kinds))] if variadic else kinds
+        if not len(kinds) - optional <= len(args) <= len(wanted):
+            raise SignatureError(described)
+        types = []
+        for arg, kind in zip(args, wanted):
+            target = kind.target(arg.type)
+            if target is None:
+                raise SignatureError(described)
+            types.append(target.with_nullable(arg.type.is_nullable))
+        return signature(types, result, nullable)
+
+    described = _described(kinds, optional, variadic)
+    return infer
+
+
+def signature(types: Sequence[DataType], result: Result, nullable: bool | None = None) -> Signature:
+    """Arguments of these types give this result, nullable if one of them is unless said otherwise."""
+    given = result if isinstance(result, DataType) else result(types)
+    if nullable is None:
+        nullable = any(each.is_nullable for each in types)
+    return Signature(tuple(types), given.with_nullable(nullable))
+
+
+def first(types: Sequence[DataType]) -> DataType:
+    """The result has the type of the first argument."""
+    return types[0]
+
+
+def shortened(types: Sequence[DataType]) -> DataType:
+    """The result is a part of the first argument, a text."""
+    return t.VarCharType(types[0].length)  # type: ignore[attr-defined]
+
+
+def same_type(
+    *,
+    result: Result = first,
+    least: int = 1,
+    most: int | None = None,
+    nullable: bool | None = None,
+    skip: int = 0,
+    order: Callable[[Sequence[DataType]], Sequence[DataType]] = tuple,
+) -> Infer:
+    """Arguments that are cast to their common type.
+
+    :param skip: so many leading arguments are left alone.
+    :param order: in which types are looked at for their common one.
+    """
+
+    def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+        if len(args) < least or (most is not None and len(args) > most):
+            raise SignatureError(f"it takes {_count(least, most)} arguments")
+        types = [arg.type for arg in args]
+        common = common_type(order(types[skip:]))
+        if common is None:
+            raise SignatureError("it takes arguments with a common type: CAST them to one")
+        cast = [common.with_nullable(each.is_nullable) for each in types[skip:]]
+        return signature([*types[:skip], *cast], result, nullable)
+
+    return infer
+
+
+def _count(least: int, most: int | None) -> str:
+    if most is None:
+        return f"{least} or more"
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _described(kinds: Sequence[Kind], optional: int, variadic: bool) -> str:
+    names = [kind.name for kind in kinds]
+    needed = ", ".join(names[: len(names) - optional])
+    rest = "".join(f" [, {name}]" for name in names[len(names) - optional :])
+    return f"it takes ({needed.strip()}{rest}{', ...' if variadic else ''})"
+
+
+# Deep expressions as flat lists
+
+DEEP = 40
+"""levels that are left as they are"""
+
+
+def shallow(expression: Rex) -> Rex:
+    """The same value by an expression of few levels. The very same expression if it has few."""
+    depths = _depths(expression)
+    if depths[id(expression)] <= DEEP:
+        return expression
+    way: list[tuple[Rex, int]] = []
+    part = expression
+    while depths[id(part)] > 1 and _may_be_step(part):
+        place = max(range(len(part.children)), key=lambda at: depths[id(part.children[at])])
+        way.append((part, place))
+        part = part.children[place]
+    if not way:
+        return expression.with_children(tuple(map(shallow, expression.children)))
+    return _in_steps(part, way)
+
+
+def _in_steps(innermost: Rex, way: list[tuple[Rex, int]]) -> Rex:
+    args: list[Rex] = [innermost]
+    steps: list[Rex] = []
+    if isinstance(innermost, Call) and innermost.function == STEPS:
+        args, steps = list(innermost.args), list(innermost.option("steps"))
+    so_far = innermost.type
+    for part, place in reversed(way):
+        children: list[Rex] = []
+        for at, child in enumerate(part.children):
+            if at == place:
+                children.append(Ref(so_far, 0))
+            elif isinstance(child, Literal):
+                children.append(child)
+            else:
+                children.append(Ref(child.type, len(args)))
+                args.append(shallow(child))
+        steps.append(part.with_children(tuple(children)))
+        so_far = part.type
+    return Call(so_far, STEPS, tuple(args), (("steps", tuple(steps)),))
+
+
+def _may_be_step(part: Rex) -> bool:
+    """Whether it may be computed apart from its place; others are seen by rules that look for them."""
+    if isinstance(part, FieldAccess):
+        return True
+    function = find_scalar(part.function) if isinstance(part, Call) and part.function != STEPS else None
+    return function is not None and function.deterministic and not function.dynamic and not function.sees_calls
+
+
+def _depths(expression: Rex) -> dict[int, int]:
+    """Levels of each part, by its id; without calls within calls."""
+    found: dict[int, int] = {}
+    todo = [expression]
+    while todo:
+        part = todo[-1]
+        missing = [child for child in part.children if id(child) not in found]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        found[id(part)] = 1 + max((found[id(child)] for child in part.children), default=0)
+    return found

@@ -4,18 +4,42 @@ A plan is made by the SQL front end or the Table API, changed by rules, and run 
 (streaming). The same nodes describe both: what is streaming about a query is decided by how it is run.
 """
 
-from millrace.relational.fields import PROCTIME, ROWTIME, Field, Schema
-from millrace.relational.nodes.aggregation import Aggregate, TableAggregate
-from millrace.relational.nodes.base import Rel, find, walk
-from millrace.relational.nodes.changelogs import FromChangelog, ToChangelog
-from millrace.relational.nodes.joins import JOIN_KINDS, IntervalJoin, Join, LookupJoin, TemporalJoin, WindowJoin
-from millrace.relational.nodes.leaves import Scan, StreamScan, Values
-from millrace.relational.nodes.matches import Match
-from millrace.relational.nodes.ranking import Deduplicate, Over, Rank
-from millrace.relational.nodes.rows import Correlate, Expand, Filter, Hinted, Project, Watermark
-from millrace.relational.nodes.sets import SetOp, Sort
-from millrace.relational.nodes.sinks import Sink
-from millrace.relational.nodes.windows import Emission, WindowAggregate, WindowSpec, WindowTable
+from millrace.relational.nodes.keyed_nodes import (
+    JOIN_KINDS,
+    Aggregate,
+    Deduplicate,
+    Emission,
+    IntervalJoin,
+    Join,
+    LookupJoin,
+    Match,
+    Over,
+    Rank,
+    TableAggregate,
+    TemporalJoin,
+    WindowAggregate,
+    WindowJoin,
+    WindowSpec,
+    WindowTable,
+)
+from millrace.relational.nodes.rel import Rel, find, walk
+from millrace.relational.nodes.row_nodes import (
+    Correlate,
+    Expand,
+    Filter,
+    FromChangelog,
+    Hinted,
+    Project,
+    Scan,
+    SetOp,
+    Sink,
+    Sort,
+    StreamScan,
+    ToChangelog,
+    Values,
+    Watermark,
+)
+from millrace.relational.rex import PROCTIME, ROWTIME, Field, Schema
 
 __all__ = [
     "JOIN_KINDS",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
-from millrace.relational.nodes.traversal import expressions_of
+from millrace.relational.nodes.rel import expressions_of
 from millrace.relational.rex import AggCall, Ref, Rex, SortKey, refs, remap
 from millrace.relational.sources import goes_by_key
 

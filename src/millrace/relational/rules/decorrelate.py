@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
-from millrace.relational.nodes.traversal import expressions_of, is_correlated, outer_refs
+from millrace.relational.nodes.rel import expressions_of, is_correlated, outer_refs
 from millrace.relational.rex import (
     AggCall,
     Call,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from millrace.relational import nodes as n
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
-from millrace.relational.nodes.traversal import expressions_of, is_correlated
+from millrace.relational.nodes.rel import expressions_of, is_correlated
 from millrace.relational.rex import (
     TRUE,
     AggCall,
@@ -22,7 +22,7 @@ from millrace.relational.rex import (
     walk,
 )
 from millrace.relational.rules.decorrelate import NEVER_NULL, Pulled, Puller, decorrelate, joined_condition
-from millrace.relational.rules.window_join import window_join
+from millrace.relational.rules.window_rules import window_join
 from millrace.relational.types import BigIntType, BooleanType
 
 _COUNT = AggCall("COUNT", (), BigIntType(False))

@@ -1,22 +1,179 @@
-"""What a pattern is, as frozen data: its steps one after the other, with windows and the skip strategy.
+"""What a pattern is, as frozen data: conditions on events, steps one after the other, windows, the skip strategy.
 
 The handles of ``millrace.cep`` and MATCH_RECOGNIZE both build this; the compiler makes states and transitions of it.
-All times are milliseconds.
+All times are milliseconds. A condition is called at most once per event and state of the automaton (a simple one once
+per event), in Flink's order: the right side of an ``AndCondition`` only if the left one holds.
+
+``fingerprint`` is what a pattern's partial matches depend on, as a short text: state goes on only with the same.
+Conditions are no part of it, since functions can't be compared: with other conditions partial matches go on.
 """
 
 from __future__ import annotations
 
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from millrace.runtime.cep.conditions import IterativeCondition
+from millrace.common.functions.function_base import Function, RuntimeContext
 from millrace.util.record import Record
+
+# Conditions
+
+
+class Context(ABC):
+    """What an iterative condition sees beside the event."""
+
+    @abstractmethod
+    def get_events_for_pattern(self, name: str) -> Sequence[Any]:
+        """The events that this partial match has for a pattern so far; empty for a name that is unknown."""
+
+    @abstractmethod
+    def timestamp(self) -> int:
+        """The event's timestamp, ms; in processing time when it came."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """The clock, ms."""
+
+
+class IterativeCondition(Function):
+    """A condition that may look at what was matched before.
+
+    >>> class Rising(IterativeCondition):
+    ...     def filter(self, value, context):
+    ...         return all(value > earlier for earlier in context.get_events_for_pattern("a"))
+    >>> pattern = Pattern.begin("a").where(Rising()).one_or_more()
+    """
+
+    @abstractmethod
+    def filter(self, event: Any, ctx: Context) -> bool:
+        """Whether the event matches."""
+
+
+class SimpleCondition(IterativeCondition):
+    """A condition on the event alone.
+
+    >>> class Large(SimpleCondition):
+    ...     def filter(self, value):
+    ...         return value > 100
+    >>> pattern = Pattern.begin("large").where(Large())
+    """
+
+    @abstractmethod
+    def filter(self, event: Any, ctx: Context | None = None) -> bool:
+        """Whether the event matches; ``ctx`` is never given."""
+
+    @staticmethod
+    def of(function: Callable[[Any], bool]) -> SimpleCondition:
+        """The condition that a function is."""
+        return FunctionCondition(function)
+
+
+class RichIterativeCondition(IterativeCondition):
+    """An iterative condition that knows where it runs; ``open`` and ``close`` are called once per subtask.
+
+    >>> class Above(RichIterativeCondition):
+    ...     def open(self, runtime_context):
+    ...         self.limit = 3
+    ...     def filter(self, value, context):
+    ...         return value > self.limit
+    """
+
+    _runtime_context: RuntimeContext | None = None
+
+    def set_runtime_context(self, runtime_context: RuntimeContext) -> None:
+        """Called by the operator, before ``open``."""
+        self._runtime_context = runtime_context
+
+    def get_runtime_context(self) -> RuntimeContext:
+        """What the operator has around it."""
+        if self._runtime_context is None:
+            raise RuntimeError("The runtime context has not been initialized.")
+        return self._runtime_context
+
+
+class FunctionCondition(SimpleCondition):
+    """A Python function of the event."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def filter(self, event: Any, ctx: Context | None = None) -> bool:
+        return bool(self.function(event))
+
+
+class IterativeFunctionCondition(IterativeCondition):
+    """A Python function of the event and the context."""
+
+    def __init__(self, function: Callable[[Any, Context], Any]) -> None:
+        self.function = function
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        return bool(self.function(event, ctx))
+
+
+class SubtypeCondition(SimpleCondition):
+    """The event is an instance of a class."""
+
+    def __init__(self, subtype: type) -> None:
+        self.subtype = subtype
+
+    def filter(self, event: Any, ctx: Context | None = None) -> bool:
+        return isinstance(event, self.subtype)
+
+
+class ColumnCondition(SimpleCondition):
+    """A condition that is computed for many events at once, before the automaton sees them."""
+
+    @abstractmethod
+    def mask(self, events: Sequence[Any]) -> Sequence[bool]:
+        """For each event whether it matches, as bools or a numpy array of them."""
+
+    def filter(self, event: Any, ctx: Context | None = None) -> bool:
+        return bool(self.mask([event])[0])
+
+
+class AndCondition(IterativeCondition):
+    """Both hold; the right one is not asked if the left one does not."""
+
+    def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
+        self.left, self.right = left, right
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        return self.left.filter(event, ctx) and self.right.filter(event, ctx)
+
+
+class OrCondition(IterativeCondition):
+    """One of them holds; the right one is not asked if the left one does."""
+
+    def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
+        self.left, self.right = left, right
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        return self.left.filter(event, ctx) or self.right.filter(event, ctx)
+
+
+class NotCondition(IterativeCondition):
+    """The other one does not hold."""
+
+    def __init__(self, negated: IterativeCondition) -> None:
+        self.negated = negated
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        return not self.negated.filter(event, ctx)
+
+
+# Patterns
 
 
 class Contiguity(Enum):
     """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``).
 
-        >>> Pattern.begin("a").next("b").get_quantifier().consuming_strategy.name
-        'STRICT'
+    >>> Pattern.begin("a").next("b").get_quantifier().consuming_strategy.name
+    'STRICT'
     """
 
     STRICT = "STRICT"
@@ -39,7 +196,7 @@ class Contiguity(Enum):
 class WithinType(Enum):
     """What a window bounds: the whole match, or the distance from the event before.
 
-        >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10), WithinType.PREVIOUS_AND_CURRENT)
+    >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10), WithinType.PREVIOUS_AND_CURRENT)
     """
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
@@ -126,6 +283,71 @@ class PatternDescription(Record):
 class MalformedPatternException(ValueError):
     """A pattern that breaks a rule; the message names the step and the rule.
 
-        >>> Pattern.begin("a").next("a")
-        STRICT a STRICT a
+    >>> Pattern.begin("a").next("a")
+    STRICT a STRICT a
     """
+
+
+# The fingerprint of a pattern
+
+
+def fingerprint(pattern: PatternDescription) -> str:
+    """The fingerprint, with the names of the pattern in front for people."""
+    digest = hashlib.sha256(repr([_shape(step) for step in pattern.steps]).encode()).hexdigest()[:16]
+    return f"{' '.join(map(_name, pattern.steps))} {digest}"
+
+
+def _shape(step: Step) -> tuple[object, ...]:
+    quantifier, times = step.quantifier, step.quantifier.times
+    return (
+        step.name,
+        step.contiguity.value,
+        None if times is None else (times.least, times.most, times.window),
+        quantifier.optional,
+        quantifier.greedy,
+        quantifier.inner.value,
+        step.until is not None,
+        step.within,
+        step.within_previous,
+        None if step.group is None else [_shape(inner) for inner in step.group],
+    )
+
+
+def _name(step: Step) -> str:
+    return step.name if step.group is None else f"({' '.join(map(_name, step.group))})"
+
+
+# Patterns that are exchanged while a job runs
+
+
+@dataclass(frozen=True)
+class PatternUpdate:
+    """A version of a pattern, or its end."""
+
+    id: str
+    version: int
+    pattern: str | None
+    """its text; None: the pattern is not looked for any more"""
+    function: str = ""
+    """the name of the function that hears of its matches; empty where there is but one"""
+
+
+@dataclass(frozen=True)
+class PatternUpdates:
+    """What one message says."""
+
+    updates: tuple[PatternUpdate, ...]
+    whole: bool = False
+    """whether these are all patterns: others are not looked for any more, and an older version may come back"""
+
+
+class PatternReader(ABC):
+    """Reads messages and the texts of patterns; raises whatever says what is wrong with them."""
+
+    @abstractmethod
+    def updates(self, message: Any) -> PatternUpdates:
+        """What a message says."""
+
+    @abstractmethod
+    def pattern(self, update: PatternUpdate) -> PatternDescription:
+        """The pattern of an update that has a text."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.common.functions.base import Function, RuntimeContext
+from millrace.common.functions.function_base import Function, RuntimeContext
 from millrace.common.output_tag import OutputTag
 
 Match = dict[str, list[Any]]
@@ -41,13 +41,13 @@ class PatternContext(ABC):
 class PatternProcessFunction(Function):
     """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output.
 
-        >>> class Pairs(PatternProcessFunction):
-        ...     def process_match(self, match, ctx):
-        ...         yield match["a"][0], match["b"][0]
-        >>> pattern = Pattern.begin("a").next("b")
-        >>> matches = CEP.pattern(env.from_collection([1, 2]), pattern).in_processing_time()
-        >>> list(matches.process(Pairs()).execute_and_collect())
-        [(1, 2)]
+    >>> class Pairs(PatternProcessFunction):
+    ...     def process_match(self, match, ctx):
+    ...         yield match["a"][0], match["b"][0]
+    >>> pattern = Pattern.begin("a").next("b")
+    >>> matches = CEP.pattern(env.from_collection([1, 2]), pattern).in_processing_time()
+    >>> list(matches.process(Pairs()).execute_and_collect())
+    [(1, 2)]
     """
 
     Context = PatternContext
@@ -60,11 +60,11 @@ class PatternProcessFunction(Function):
 class TimedOutPartialMatchHandler(ABC):
     """Mixed into a PatternProcessFunction: hears of partial matches that have timed out, too.
 
-        >>> class Pairs(PatternProcessFunction, TimedOutPartialMatchHandler):
-        ...     def process_match(self, match, ctx):
-        ...         yield "match"
-        ...     def process_timed_out_match(self, match, ctx):
-        ...         ctx.output(OutputTag("late"), sorted(match))
+    >>> class Pairs(PatternProcessFunction, TimedOutPartialMatchHandler):
+    ...     def process_match(self, match, ctx):
+    ...         yield "match"
+    ...     def process_timed_out_match(self, match, ctx):
+    ...         ctx.output(OutputTag("late"), sorted(match))
     """
 
     @abstractmethod
@@ -75,12 +75,12 @@ class TimedOutPartialMatchHandler(ABC):
 class PatternSelectFunction(Function):
     """One result per match.
 
-        >>> class First(PatternSelectFunction):
-        ...     def select(self, pattern):
-        ...         return pattern["a"][0]
-        >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a")).in_processing_time()
-        >>> list(matches.select(First()).execute_and_collect())
-        [1, 2]
+    >>> class First(PatternSelectFunction):
+    ...     def select(self, pattern):
+    ...         return pattern["a"][0]
+    >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a")).in_processing_time()
+    >>> list(matches.select(First()).execute_and_collect())
+    [1, 2]
     """
 
     @abstractmethod
@@ -91,9 +91,9 @@ class PatternSelectFunction(Function):
 class PatternFlatSelectFunction(Function):
     """Any number of results per match.
 
-        >>> class Names(PatternFlatSelectFunction):
-        ...     def flat_select(self, pattern):
-        ...         yield from sorted(pattern)
+    >>> class Names(PatternFlatSelectFunction):
+    ...     def flat_select(self, pattern):
+    ...         yield from sorted(pattern)
     """
 
     @abstractmethod
@@ -104,9 +104,9 @@ class PatternFlatSelectFunction(Function):
 class PatternTimeoutFunction(Function):
     """One result per partial match that has timed out.
 
-        >>> class Late(PatternTimeoutFunction):
-        ...     def timeout(self, pattern, timeout_timestamp):
-        ...         return sorted(pattern), timeout_timestamp
+    >>> class Late(PatternTimeoutFunction):
+    ...     def timeout(self, pattern, timeout_timestamp):
+    ...         return sorted(pattern), timeout_timestamp
     """
 
     @abstractmethod
@@ -117,9 +117,9 @@ class PatternTimeoutFunction(Function):
 class PatternFlatTimeoutFunction(Function):
     """Any number of results per partial match that has timed out.
 
-        >>> class Names(PatternFlatTimeoutFunction):
-        ...     def timeout(self, pattern, timeout_timestamp):
-        ...         yield from sorted(pattern)
+    >>> class Names(PatternFlatTimeoutFunction):
+    ...     def timeout(self, pattern, timeout_timestamp):
+    ...         yield from sorted(pattern)
     """
 
     @abstractmethod
@@ -130,11 +130,11 @@ class PatternFlatTimeoutFunction(Function):
 class EventComparator(ABC):
     """The order of events with the same timestamp.
 
-        >>> class ByAmount(EventComparator):
-        ...     def compare(self, first, second):
-        ...         return first["amount"] - second["amount"]
-        >>> ByAmount().compare({"amount": 3}, {"amount": 1})
-        2
+    >>> class ByAmount(EventComparator):
+    ...     def compare(self, first, second):
+    ...         return first["amount"] - second["amount"]
+    >>> ByAmount().compare({"amount": 3}, {"amount": 1})
+    2
     """
 
     @abstractmethod

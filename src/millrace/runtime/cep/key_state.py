@@ -1,21 +1,150 @@
 """What the automaton knows of one key: partial matches, and matches that wait for earlier ones.
 
+The events of a partial match are a chain that leads back from the last event to the first one. A link never changes, so
+partial matches that have the same events up to some point share the links until there.
+
 While it works a ``KeyState`` is changed in place. Stored, a small one is packed: into bytes where its events are plain
 data, so that a million keys with one partial match each fit into memory. A large one stays as it is, since packing it
-for every event would cost more than the event.
+for every event would cost more than the event. Earlier versions stored nodes, and edges with versions between them: a
+node is an event under the name of a step, and a partial match of some version goes back along the edges of compatible
+versions.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from millrace.common.types import Row, RowKind, row_of
-from millrace.runtime.cep import earlier_state
-from millrace.runtime.cep.paths import EVENT, Link, links_of
 
+# Chains of events
+
+Link = tuple[Any, str, Any, int, int]
+"""(link of the event before or None, name of the step, event, timestamp, id among the events of this time)"""
+PAGE: Final = 1
+EVENT: Final = 2
+TIME: Final = 3
+ID: Final = 4
+EventId = tuple[int, int]
+"""(timestamp, number among the events of this time)"""
+
+
+def path(link: Link) -> list[Link]:
+    """The links from the first event on."""
+    found: list[Link] = []
+    at: Any = link
+    while at is not None:
+        found.append(at)
+        at = at[0]
+    found.reverse()
+    return found
+
+
+def events_by_name(link: Link) -> dict[str, list[Any]]:
+    """The match that a chain is: name of the step -> its events, in the order of the first ones."""
+    found: dict[str, list[Any]] = {}
+    for _, page, event, _, _ in path(link):
+        known = found.get(page)
+        if known is None:
+            found[page] = [event]
+        else:
+            known.append(event)
+    return found
+
+
+def links_of(ends: Iterable[Link]) -> list[Link]:
+    """All links of some chains, each once and behind the one that it leads back to."""
+    seen: set[int] = set()
+    found: list[Link] = []
+    for end in ends:
+        begun = len(found)
+        at: Any = end
+        while at is not None and id(at) not in seen:
+            seen.add(id(at))
+            found.append(at)
+            at = at[0]
+        found[begun:] = found[begun:][::-1]
+    return found
+
+
+# The stored form of earlier versions
+
+Version = tuple[int, ...]
 Partial = tuple[int, Link, int, int]
+_SINGLE_EDGE = 6
+"""length of the form of a single event; the other one has 4 parts"""
+
+
+def unpacked(
+    packed: tuple[Any, ...], made: Callable[[Any], Any] | None
+) -> tuple[int, int, list[Partial], list[Partial]]:
+    """(timestamp of the last event, how many of that time, partial matches, complete ones).
+
+    :param made: what makes an event of its plain data.
+    """
+    if len(packed) == _SINGLE_EDGE:
+        number, page, event, time, _, _ = packed
+        only: Link = (None, page, event if made is None else made(event), time, 0)
+        return time, 1, [(number, only, time, 0)], []
+    (_, time, event_number, _), partials, completed, nodes = packed
+    chains = _Chains(nodes, made)
+    both = [
+        [
+            (number, link, first, first_id)
+            for number, version, node, first, first_id, _ in some
+            if (link := chains.link(node, version)) is not None
+        ]
+        for some in (partials, completed)
+    ]
+    return time, event_number, both[0], both[1]
+
+
+class _Chains:
+    """Makes chains of nodes; the same way back becomes the same chain."""
+
+    def __init__(self, nodes: Any, made: Callable[[Any], Any] | None) -> None:
+        self._nodes = {
+            number: (page, event if made is None else made(event), time, event_id, edges)
+            for number, page, event, time, event_id, _, edges in nodes
+        }
+        self._known: dict[tuple[int, int], Link] = {}
+
+    def link(self, number: int, version: Version) -> Link | None:
+        """The chain that a partial match of a version has; None: its events are gone."""
+        ways: list[tuple[int, int]] = []
+        at: int | None = number
+        while at is not None:
+            node = self._nodes.get(at)
+            found = None if node is None else _onward(node[4], version)
+            if found is None:
+                return None
+            ways.append((at, found))
+            at, version = self._nodes[at][4][found][:2]
+        link: Link | None = None
+        for way in reversed(ways):
+            known = self._known.get(way)
+            if known is None:
+                known = self._known[way] = (link, *self._nodes[way[0]][:4])
+            link = known
+        return link
+
+
+def _onward(edges: Any, version: Version) -> int | None:
+    """Which edge a partial match goes back along: the last one, as it always was."""
+    places = [place for place, edge in enumerate(edges) if _compatible(version, edge[1])]
+    return places[-1] if places else None
+
+
+def _compatible(version: Version, edge: Version) -> bool:
+    length, prefix = len(version), len(edge)
+    if length > prefix:
+        return version[:prefix] == edge
+    return length == prefix and version[:-1] == edge[:-1] and version[-1] >= edge[-1]
+
+
+# The state of a key
+
 """(number of the state, link of the last event, timestamp and id of the first event)"""
 Stored = Any
 """bytes, a tuple, or a ``KeyState``"""
@@ -146,7 +275,7 @@ def _unpack(packed: tuple[Any, ...], made: Callable[[Any], Any] | None = None) -
         state.partials.append((number, (None, page, event if made is None else made(event), time, 0), time, 0))
         return state
     if len(packed) != _WHOLE:
-        state.time, state.event_number, state.partials, state.completed = earlier_state.unpacked(packed, made)
+        state.time, state.event_number, state.partials, state.completed = unpacked(packed, made)
         state.kept = len(state.links())
         return state
     (state.time, state.event_number), flat, some = packed

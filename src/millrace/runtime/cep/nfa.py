@@ -3,6 +3,9 @@
 It finds what Flink's does, in the same order, with less: partial matches are a list, which stays in the order of their
 first events; the start state is none of them; their events are chains that share what they have in common; and a
 partial match that an event leaves as it is costs a look at a list.
+
+The order of matches depends on a binary heap whose ties come out as those of Java's ``PriorityQueue``. Its entries are
+compared by their ``order`` alone, so ``heapq`` (which also sifts in another way) will not do.
 """
 
 from __future__ import annotations
@@ -12,16 +15,102 @@ from typing import Any
 
 import numpy as np
 
-from millrace.common.functions.base import RuntimeContext
-from millrace.runtime.cep import heap
-from millrace.runtime.cep.automaton import Kind
+from millrace.common.functions.function_base import RuntimeContext
+from millrace.runtime.cep.automaton import ENDS, GOES_ON, TAKE, UNCHANGED, Decisions, Kind, Outcome, Question
 from millrace.runtime.cep.compiler import compile_pattern
-from millrace.runtime.cep.conditions import ColumnCondition, Context, RichIterativeCondition
-from millrace.runtime.cep.decisions import ENDS, GOES_ON, TAKE, UNCHANGED, Decisions, Outcome, Question
-from millrace.runtime.cep.description import PatternDescription
-from millrace.runtime.cep.key_state import KeyState, Partial
-from millrace.runtime.cep.paths import TIME, Link, events_by_name
-from millrace.runtime.cep.skipping import Skipping
+from millrace.runtime.cep.description import (
+    ColumnCondition,
+    Context,
+    PatternDescription,
+    RichIterativeCondition,
+    Skip,
+    SkipKind,
+)
+from millrace.runtime.cep.key_state import ID, PAGE, TIME, EventId, KeyState, Link, Partial, events_by_name, path
+
+# The heap
+
+Order = Callable[[Any], Any]
+
+
+def push(heap: list[Any], entry: Any, order: Order) -> None:
+    """Add an entry."""
+    place, key = len(heap), order(entry)
+    heap.append(entry)
+    while place:
+        parent = (place - 1) >> 1
+        if not key < order(heap[parent]):
+            break
+        heap[place] = heap[parent]
+        place = parent
+    heap[place] = entry
+
+
+def pop(heap: list[Any], order: Order) -> Any:
+    """Take the first entry out; there must be one."""
+    first, last = heap[0], heap.pop()
+    if heap:
+        _sift_down(heap, 0, last, order)
+    return first
+
+
+def heapify(heap: list[Any], order: Order) -> None:
+    """Make a heap of entries in any order."""
+    for place in range((len(heap) >> 1) - 1, -1, -1):
+        _sift_down(heap, place, heap[place], order)
+
+
+def _sift_down(heap: list[Any], place: int, entry: Any, order: Order) -> None:
+    key, size = order(entry), len(heap)
+    while (child := 2 * place + 1) < size:
+        right = child + 1
+        if right < size and order(heap[right]) < order(heap[child]):
+            child = right
+        if not order(heap[child]) < key:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = entry
+
+
+# After a match: which partial matches and matches are dropped
+
+
+class SkipError(RuntimeError):
+    """A match has no event to skip to, and the strategy says that this is an error."""
+
+
+class Skipping:
+    """A skip strategy at work."""
+
+    def __init__(self, skip: Skip) -> None:
+        self._kind, self._name, self._throw = skip.kind, skip.name, skip.throw_on_miss
+        self.skips = skip.kind is not SkipKind.NO_SKIP
+        self.inclusive = skip.kind in (SkipKind.SKIP_TO_NEXT, SkipKind.SKIP_PAST_LAST_EVENT)
+        """whether what begins with the event of ``until`` is dropped, too"""
+
+    def until(self, match: Partial) -> EventId | None:
+        """What begins before this event is dropped; None: nothing is.
+
+        :raises SkipError: there is no such event in the match, or it is the first one.
+        """
+        _, link, first, first_id = match
+        if self._kind is SkipKind.SKIP_PAST_LAST_EVENT:
+            return link[TIME], link[ID]
+        if self._kind is SkipKind.SKIP_TO_NEXT:
+            return first, first_id
+        named = [(each[TIME], each[ID]) for each in path(link) if each[PAGE] == self._name]
+        found = None
+        if named:
+            found = named[0 if self._kind is SkipKind.SKIP_TO_FIRST else -1]
+        elif self._throw:
+            raise SkipError(f"Could not skip to {self._name}. No such element in the found match")
+        if self._throw and found == (first, first_id):
+            raise SkipError(f"Could not skip to {self._name}: it is the first element of the match")
+        return found
+
+
+# The automaton
 
 Match = dict[str, list[Any]]
 """name of a step -> its events"""
@@ -292,13 +381,13 @@ class Nfa:
         """Matches that can be told now, in order, after which others may be dropped."""
         completed, skipping = state.completed, self._skipping
         for final in finals:
-            heap.push(completed, final, _by_first_event)
+            push(completed, final, _by_first_event)
         matches: list[Match] = []
         while completed:
             partials = state.partials
             if skipping.skips and partials and partials[0][2:] < completed[0][2:]:
                 break
-            match = heap.pop(completed, _by_first_event)
+            match = pop(completed, _by_first_event)
             if skipping.skips:
                 self._skip(state, match)
             matches.append(events_by_name(match[1]))
@@ -314,7 +403,7 @@ class Nfa:
                 partials[:] = kept
                 state.numbers = None
                 if partials is state.completed:
-                    heap.heapify(partials, _by_first_event)
+                    heapify(partials, _by_first_event)
 
 
 def _mask(condition: ColumnCondition, events: Sequence[Any]) -> Sequence[bool]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from millrace.common.sink import Committer
+from millrace.runtime.bases.epoch_protocol import OperatorReport, TaskAck
 from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.failure import failed_on_driver
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph, OperatorInfo
-from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
 
 logger = logging.getLogger(__name__)
 
@@ -132,9 +132,7 @@ class Commits:
 
     def writers(self) -> dict[str, tuple[Any, ...]]:
         """uid -> states of all writers, in the order of their subtasks."""
-        return {
-            info.uid: tuple(self._states(id)) for id, (info, _) in self._committers.items()
-        }
+        return {info.uid: tuple(self._states(id)) for id, (info, _) in self._committers.items()}
 
     def restore(self, pending: Mapping[str, Sequence[Any]], writers: Mapping[str, Sequence[Any]]) -> None:
         """Take over from a checkpoint what belongs to sinks of this job."""

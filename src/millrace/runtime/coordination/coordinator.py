@@ -11,44 +11,42 @@ from functools import cached_property, partial
 from types import MappingProxyType
 
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.clocks import steady_of
-from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
-from millrace.runtime.coordination.chains import Chains
-from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
-from millrace.runtime.coordination.checkpoints import Checkpoints
-from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
-from millrace.runtime.coordination.commits import Commits
-from millrace.runtime.coordination.figures import Figures
-from millrace.runtime.coordination.history import EpochRecord, JobHistory
-from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
-from millrace.runtime.coordination.loops import Loops, has_loops
-from millrace.runtime.coordination.moves import Moves
-from millrace.runtime.coordination.phases import Phases
-from millrace.runtime.coordination.quiet_subtasks import QuietSubtasks
-from millrace.runtime.coordination.reading import Alignment, reading_states
-from millrace.runtime.coordination.reading_pace import FIRST_MILLIS, ReadingPace
-from millrace.runtime.coordination.reporting import JobReporter
-from millrace.runtime.coordination.restored_states import RestoredStates
-from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
-from millrace.runtime.exchange.exchange import Tally, total
-from millrace.runtime.failure import Failure, JobFailedError
-from millrace.runtime.jobs.job import JobGraph, OperatorInfo
-from millrace.runtime.jobs.specs import Source
-from millrace.runtime.protocol.epoch import (
+from millrace.runtime.bases.epoch_protocol import (
     EpochOrder,
     EpochPlan,
     OperatorReport,
+    Result,
     SavedSubtask,
     SourceOrder,
     StateQuery,
     TaskAck,
     TaskOrder,
+    TaskSoFar,
 )
-from millrace.runtime.protocol.results import Result
-from millrace.runtime.protocol.so_far import TaskSoFar
+from millrace.runtime.bases.runtime_context import GlobalAggregateError, GlobalAggregates
+from millrace.runtime.clocks import steady_of
+from millrace.runtime.coordination.checkpoints import (
+    AtOnce,
+    CheckpointLog,
+    Checkpoints,
+    Cleaner,
+    Pending,
+    Restored,
+    TaskBytes,
+)
+from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.figures import Figures
+from millrace.runtime.coordination.history import EpochRecord, JobHistory, Phases, TaskMoves
+from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics, JobReporter
+from millrace.runtime.coordination.reading import FIRST_MILLIS, Alignment, QuietSubtasks, ReadingPace, reading_states
+from millrace.runtime.coordination.snapshot import Chains, JobSnapshot, OperatorPlace, RestoredStates
+from millrace.runtime.exchange.exchange import Tally, total
+from millrace.runtime.failure import Failure, JobFailedError
+from millrace.runtime.operators.iteration import Loops, has_loops
+from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
+from millrace.runtime.operators.specs import Source
 from millrace.runtime.state.info import StateInfo, with_news
-from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import first_of_epoch
+from millrace.runtime.storage import StateStorage, TaskId, first_of_epoch
 
 __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 
@@ -143,7 +141,7 @@ class Coordinator:
         self._pace = ReadingPace(job, None if job.batch else job.epoch_millis)
         self._commits = Commits(job)
         self._aggregates = GlobalAggregates()
-        self._moves = Moves()
+        self._moves = TaskMoves()
         self._commit_owed = False
         self._sweep_pause = SWEEP_MS
         self._next_sweep = self._steady() + SWEEP_MS
@@ -703,7 +701,6 @@ class Coordinator:
                 source.enumerator.close()
         self._commits.close()
         self.cleaner.close()
-
 
 
 def _brief(millis: int | None) -> int | None:

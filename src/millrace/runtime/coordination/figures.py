@@ -1,25 +1,235 @@
-"""What the subtasks of each vertex have done, on the driver: added up from the acknowledgements of complete epochs, and
-from what tasks in flow tell of the one that goes on."""
+"""What the subtasks of each vertex have done, on the driver: records, times, and which operator is slow.
+
+It is added up from the acknowledgements of complete epochs, and from what tasks in flow tell of the one that goes on.
+
+Where stages run one after the other, what a subtask waits for is known: the stages before it (idle), those after it
+that take its elements (back-pressured), its own packets until they are taken (back-pressured, too). A source that reads
+nothing, or keeps what it has read, because something further down has no time for more is back-pressured all the time.
+Tasks in flow measure what they wait for. An operator is slow by what a record takes it in the last seconds, and by
+whether records wait for it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
-from millrace.runtime.coordination.costs import Costs, SlowOperator
-from millrace.runtime.coordination.load import NO_LOAD, Load, Loads, Place
+from millrace.runtime.bases.epoch_protocol import OperatorReport, OperatorSoFar, TaskAck, TaskSoFar, WorkerReport
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.jobs.vertices import Vertex
-from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
-from millrace.runtime.protocol.so_far import OperatorSoFar, TaskSoFar
-from millrace.runtime.protocol.worker_report import WorkerReport
+from millrace.runtime.operators.job_graph import JobGraph, Vertex
+from millrace.runtime.operators.specs import ReadsSplits
 from millrace.runtime.storage import TaskId
 
+# Slow operators
+
 RECENT_MS = 5_000
+MOST = 0.5
+"""Part of the time of all operators that one takes which is to blame."""
+NOTICED_MILLIS = 1.0
+"""What a record takes that a source can be said to wait for, if it has more to read and nothing waits at a gate."""
+
+
+class SlowOperator(NamedTuple):
+    """The operator that the job waits for."""
+
+    operator: int
+    name: str
+    millis: float
+    """that a record takes it"""
+    share: float
+    """of the time of all operators of the job, 0 to 1"""
+
+
+class _Epoch(NamedTuple):
+    at: int
+    work: dict[int, float]
+    records: dict[int, int]
+    waits: bool
+
+
+class Costs:
+    """Of one job."""
+
+    def __init__(self, job: JobGraph) -> None:
+        self._job = job
+        self._readers = {info.id for info in job.operators if isinstance(info.spec, ReadsSplits)}
+        self._recent: deque[_Epoch] = deque()
+        self._work = dict.fromkeys(job.by_id, 0.0)
+        """operator -> ms that all its subtasks worked in these epochs"""
+        self._records = dict.fromkeys(job.by_id, 0)
+        """operator -> elements that they were given"""
+        self._waiting = 0
+        """how many of these epochs ended while something waited at a gate"""
+        self._more = False
+        """whether a source had more to read at the end of the last one"""
+
+    def take(self, acks: Sequence[TaskAck], now: int) -> None:
+        """An epoch is complete (ms)."""
+        reports = [report for ack in acks for report in ack.reports]
+        work: dict[int, float] = defaultdict(float)
+        records: dict[int, int] = defaultdict(int)
+        for report in reports:
+            work[report.operator] += report.times.work / 1000
+            records[report.operator] += self._given(report)
+        self._recent.append(_Epoch(now, work, records, any(report.waiting for report in reports)))
+        self._count(self._recent[-1], 1)
+        self._more = any(report.source is not None and report.source.more for report in reports)
+        while len(self._recent) > 1 and self._recent[0].at <= now - RECENT_MS:
+            self._count(self._recent.popleft(), -1)
+
+    def _given(self, report: OperatorReport) -> int:
+        return report.records_out if report.operator in self._readers else report.records_in
+
+    def _count(self, epoch: _Epoch, sign: int) -> None:
+        for operator, millis in epoch.work.items():
+            self._work[operator] += sign * millis
+            self._records[operator] += sign * epoch.records[operator]
+        self._waiting += sign * epoch.waits
+
+    def slow(self) -> SlowOperator | None:
+        """The operator that takes most of the time while records wait; None: there is none, or nothing waits."""
+        total = sum(self._work.values())
+        slowest = max(self._work, key=lambda operator: self._work[operator], default=None)
+        if slowest is None or total <= 0 or self._work[slowest] < MOST * total or not self._records[slowest]:
+            return None
+        millis = self._work[slowest] / self._records[slowest]
+        if not self._waiting and not (self._more and millis >= NOTICED_MILLIS):
+            return None
+        return SlowOperator(slowest, self._job.by_id[slowest].name, millis, self._work[slowest] / total)
+
+
+# Busy, back-pressured, idle
+
+Place = tuple[str, int]
+"""(id of a vertex, subtask)"""
+
+
+class Load(NamedTuple):
+    """What a subtask of a vertex did in an epoch, in ms. The rest of the time it was idle. More than has passed stands
+    for all that is left."""
+
+    busy: float = 0.0
+    backpressured: float = 0.0
+    pools: tuple[float, float] | None = None
+    """how full what comes in and what goes out was, 0 to 1; None: nothing waits there"""
+
+
+NO_LOAD = Load()
+
+
+class Loads:
+    """Knows which vertices come after which."""
+
+    def __init__(self, job: JobGraph) -> None:
+        self._job = job
+        self._of_operator = {id: vertex for vertex in job.vertices for id in vertex.operators}
+        below: dict[str, set[str]] = {vertex.id: set() for vertex in job.vertices}
+        for vertex in reversed(job.vertices):
+            for given in vertex.inputs:
+                below[given.vertex] |= {vertex.id} | below[vertex.id]
+        by_id = {vertex.id: vertex for vertex in job.vertices}
+        self._below: dict[str, list[Vertex]] = {id: [by_id[name] for name in names] for id, names in below.items()}
+        self._waited: set[str] = set()
+        """ids of the vertices that had something waiting when the epoch began"""
+
+    def of(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
+        """The load of each subtask. Epochs come one after the other: sources read nothing while something waits."""
+        if acks and all(ack.times.pressed is not None for ack in acks):
+            return self.in_flow(acks)
+        own: dict[Place, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for ack in acks:
+            for report in ack.reports:
+                spent = own[self._of_operator[report.operator].id, report.subtask]
+                spent[0] += (report.times.work + report.times.sort) / 1000
+                spent[1] += report.times.write / 1000
+        held = self._held(acks)
+        slowest: dict[str, float] = defaultdict(float)
+        for (id, _), (busy, write) in own.items():
+            slowest[id] = max(slowest[id], busy + write)
+        found = {}
+        for vertex in self._job.vertices:
+            below = self._below[vertex.id]
+            later: dict[int, float] = defaultdict(float)
+            for lower in below:
+                if lower.stage != vertex.stage:
+                    later[lower.stage] = max(later[lower.stage], slowest[lower.id])
+            waiting = sum(later.values())
+            for index in range(vertex.parallelism):
+                busy, write = own.get((vertex.id, index), (0.0, 0.0))
+                same_task = sum(_beside(vertex, index, lower, own) for lower in below if lower.stage == vertex.stage)
+                pressed = inf if (vertex.id, index) in held else write + waiting + same_task
+                found[vertex.id, index] = Load(busy, pressed)
+        return found
+
+    def in_flow(self, acks: Sequence[TaskAck] | Sequence[TaskSoFar]) -> dict[Place, Load]:
+        """Of tasks that work at the same time: what a task waits for it has measured itself."""
+        busy: dict[Place, float] = defaultdict(float)
+        pressed: dict[Place, float] = defaultdict(float)
+        pools: dict[Place, tuple[float, float] | None] = {}
+        for ack in acks:
+            for report in ack.reports:
+                place = self._of_operator[report.operator].id, report.subtask
+                busy[place] += (report.times.work + report.times.sort) / 1000
+                pressed[place] = (ack.times.pressed or 0) / 1000
+                pools[place] = ack.times.pools
+        return {place: Load(spent, pressed[place], pools[place]) for place, spent in busy.items()}
+
+    def _held(self, acks: Sequence[TaskAck]) -> set[Place]:
+        """The subtasks of sources that could have read, or have read more than they could hand on."""
+        reports = [report for ack in acks for report in ack.reports]
+        waited = self._waited
+        self._waited = {self._of_operator[report.operator].id for report in reports if report.waiting}
+        found = set()
+        for report in reports:
+            if report.source is None or report.source.finished:
+                continue
+            vertex = self._of_operator[report.operator].id
+            reach = {vertex, *(lower.id for lower in self._below[vertex])}
+            if reach & waited or (report.source.more and reach & self._waited):
+                found.add((vertex, report.subtask))
+        return found
+
+    def phases(self, acks: Sequence[TaskAck], run: float) -> dict[str, float]:
+        """What the tasks' part of an epoch went into.
+
+        :param run: how long it took (ms). What the slowest task of each stage does not explain is Spark's: to start
+            tasks, and to let them wait for a core.
+        """
+        phases = dict.fromkeys(("start", "read", "process", "exchange", "record"), 0.0)
+        stages: dict[int, list[dict[str, float]]] = defaultdict(list)
+        for ack in acks:
+            stages[ack.stage].append(self._task_phases(ack))
+        for tasks in stages.values():
+            for name, spent in max(tasks, key=lambda parts: sum(parts.values())).items():
+                phases[name] += spent
+        return phases | {"start": max(run - sum(phases.values()), 0.0)}
+
+    def _task_phases(self, ack: TaskAck) -> dict[str, float]:
+        times = ack.times
+        read, process = times.read + times.wait, times.other
+        exchange = times.passing
+        for report in ack.reports:
+            if isinstance(self._job.by_id[report.operator].spec, ReadsSplits):
+                read += report.times.work
+            else:
+                process += report.times.work
+            exchange += report.times.sort + report.times.write
+        spent = {"read": read, "process": process, "exchange": exchange, "record": times.record}
+        return {name: microseconds / 1000 for name, microseconds in spent.items()}
+
+
+def _beside(vertex: Vertex, index: int, lower: Vertex, own: Mapping[Place, Sequence[float]]) -> float:
+    """What a vertex that takes a subtask's elements in the same task has taken: the subtask waits for it."""
+    busy, write = own.get((lower.id, vertex.offset + index - lower.offset), (0.0, 0.0))
+    return busy + write
+
+
+# Figures of vertices
+
 """Shares and rates are those of the last epochs that cover so much, as Flink computes them."""
 
 

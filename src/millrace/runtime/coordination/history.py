@@ -1,6 +1,7 @@
-"""What became of a job: when it entered which state, why it failed, and what its last epochs took.
+"""What became of a job: when it entered which state, why it failed, what its last epochs took, phase by phase.
 
-The thread that drives the job writes, any other one reads: what is read are copies.
+The thread that drives the job writes, any other one reads: what is read are copies. Tasks that live in another process
+than in the epoch before are counted, too: each of them had to read its state from files.
 """
 
 from __future__ import annotations
@@ -8,11 +9,94 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.coordination.figures import Loads
 from millrace.runtime.failure import Failure, JobFailedError, full_traceback
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import TaskId
+
+# Tasks in another process
+
+
+class TaskMoves:
+    """Where tasks live, on the driver."""
+
+    def __init__(self) -> None:
+        self._processes: dict[TaskId, str] = {}
+
+    def take(self, acks: Iterable[TaskAck]) -> int:
+        """How many tasks of an epoch, which is complete, have moved since the last one that was."""
+        moved = 0
+        for ack in acks:
+            if ack.process is None:
+                continue
+            task = (ack.stage, ack.partition)
+            moved += self._processes.get(task, ack.process) != ack.process
+            self._processes[task] = ack.process
+        return moved
+
+
+# Phases of an epoch
+
+
+class Phases:
+    """The epoch that runs."""
+
+    def __init__(self, job: JobGraph) -> None:
+        self._loads = Loads(job)
+        self._since = perf_counter()
+        self._spent: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """It is about to be planned."""
+        self._spent = {}
+        self._since = perf_counter()
+
+    def planned(self) -> None:
+        """It has been planned, and its tasks are about to run."""
+        self._spent["plan"] = self._lap()
+
+    def ran(self, acks: Sequence[TaskAck]) -> None:
+        """All tasks have acknowledged."""
+        self._spent |= self._loads.phases(acks, self._lap())
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Its end becomes a checkpoint meanwhile."""
+        with self._timed("record"):
+            yield
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Sinks commit meanwhile."""
+        with self._timed("commit"):
+            yield
+
+    def all(self) -> dict[str, float]:
+        """Name of each phase -> ms so far."""
+        return dict(self._spent)
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self._spent[name] = self._spent.get(name, 0.0) + (perf_counter() - began) * 1000
+
+    def _lap(self) -> float:
+        """Milliseconds since the last call."""
+        since, self._since = self._since, perf_counter()
+        return (self._since - since) * 1000
+
+
+# The history
 
 EPOCHS = 200
 """Epochs that are remembered."""
@@ -148,9 +232,7 @@ def record_of(error: BaseException, at: int, attempt: int) -> FailureRecord:
     return replace(_of_task(error.failure, at, attempt, True, concurrent), text=str(error))
 
 
-def _of_task(
-    failure: Failure, at: int, attempt: int, root: bool, concurrent: Sequence[FailureRecord]
-) -> FailureRecord:
+def _of_task(failure: Failure, at: int, attempt: int, root: bool, concurrent: Sequence[FailureRecord]) -> FailureRecord:
     text = failure.render()
     return FailureRecord(
         at, _class_of(failure.cause), text, failure.detail or text, attempt, root, failure, tuple(concurrent)

@@ -1,4 +1,11 @@
-"""What the driver knows of the operators that read: their splits, who has ended, how far each subtask is."""
+"""What the driver knows of the operators that read: their splits, who has ended, how far each subtask is, how much to
+read.
+
+Sources read in an epoch as much as the stages behind them can do in it. At first it is not known what an element costs
+further down, so the first epoch is short, the next ones follow what the last has taken, and as long as something waits
+somewhere nothing new is read. A subtask that has nothing to read holds back the watermarks of all others: no window
+fires then, and ``QuietSubtasks`` says why.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +17,74 @@ from typing import Any
 
 from millrace.common.source import SourceEvent, SplitEnumerator, SplitEnumeratorContext
 from millrace.common.watermark_strategy import WatermarkAlignment
+from millrace.runtime.bases import epoch_protocol
+from millrace.runtime.bases.epoch_protocol import SourceOrder, SourceReport, TaskAck, TaskSoFar
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.failure import failed_on_driver
-from millrace.runtime.jobs.job import JobGraph, OperatorInfo
-from millrace.runtime.jobs.specs import Iterate, ReadsSplits, Source
-from millrace.runtime.operators.iterate import END_OF_TIME
-from millrace.runtime.protocol import packed_splits
-from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
-from millrace.runtime.protocol.so_far import TaskSoFar
+from millrace.runtime.operators.iteration import END_OF_TIME
+from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
+from millrace.runtime.operators.specs import Iterate, ReadsSplits, Source
+
+# How much is read in an epoch
+
+FIRST_MILLIS, FIRST_PART = 100, 0.1
+"""How long sources read in the first epoch of a job: so many ms, or this part of the longest epoch if that is more."""
+RISING = 8
+"""So many times as many records as the last epoch had, or as long, at most."""
+PART = 0.8
+"""Part of the time of an epoch that a stage shall need: it may need more than expected."""
+
+
+class ReadingPace:
+    """One job's.
+
+    :param longest: how long a subtask of a source may read in an epoch (ms), and a task may work on what arrives; None:
+        there is no limit.
+    """
+
+    def __init__(self, job: JobGraph, longest: int | None) -> None:
+        self._readers = {info.id for info in job.operators if isinstance(info.spec, ReadsSplits)}
+        self._longest = longest
+        self.millis = None if longest is None else min(max(FIRST_MILLIS, int(FIRST_PART * longest)), longest)
+        """how long a subtask of a source reads in the next epoch"""
+        self.records: int | None = None
+        """how many records it reads at most"""
+        self.waiting = False
+        """whether something is waiting for tasks that had no time for it"""
+        self._read = 0
+        self._worked = 0.0
+
+    @property
+    def paused(self) -> bool:
+        """Whether sources read nothing."""
+        return self._longest is not None and self.waiting
+
+    def ran(self, acks: Sequence[TaskAck]) -> None:
+        """An epoch is complete."""
+        reports = [report for ack in acks for report in ack.reports]
+        self.waiting = any(report.waiting for report in reports)
+        if self._longest is None or self.millis is None:
+            return
+        self._read += max((each.records_out for each in reports if each.operator in self._readers), default=0)
+        self._worked += self._slowest(acks)
+        if self.waiting or not self._read:
+            return
+        self.millis = min(RISING * self.millis, self._longest)
+        fitting = self._read * PART * self._longest / max(self._worked, 0.001)
+        self.records = max(1, int(min(fitting, RISING * self._read)))
+        self._read, self._worked = 0, 0.0
+
+    def _slowest(self, acks: Sequence[TaskAck]) -> float:
+        """What the slowest task of those behind exchanges has worked (ms). Sources, and what runs in their tasks, have
+        their time by the clock."""
+        return max((self._work(ack) for ack in acks if ack.stage > 0), default=0.0)
+
+    def _work(self, ack: TaskAck) -> float:
+        times = (report.times for report in ack.reports if report.operator not in self._readers)
+        return sum(each.work + each.sort for each in times) / 1000
+
+
+# The state of reading
 
 logger = logging.getLogger(__name__)
 
@@ -174,10 +241,10 @@ class ReadingState(SplitEnumeratorContext[Any]):
         ahead = limit is not None and self.watermarks.get(subtask, MIN_TIMESTAMP) > limit
         new, messages = tuple(self._new.get(subtask, ())), tuple(self._messages.get(subtask, ()))
         self._sent[subtask] = (len(new), len(messages))
-        many = len(new) > packed_splits.CHUNK
+        many = len(new) > epoch_protocol.CHUNK
         return SourceOrder(
             () if many else new,
-            packed_splits.pack(new) if many else (),
+            epoch_protocol.pack(new) if many else (),
             subtask in self.no_more,
             messages,
             checkpoint,
@@ -351,3 +418,52 @@ class Alignment:
                 mark, holds_back = self._so_far.get((source.info.id, subtask), known)
                 if holds_back:
                     yield max(mark, known[0])
+
+
+# Subtasks that have nothing to read
+
+PATIENCE = 3
+"""Epochs in which others have had watermarks before the warning: splits may still be found."""
+
+
+class QuietSubtasks:
+    """Of one source: one warning."""
+
+    def __init__(self, source: ReadingState) -> None:
+        self._source = source
+        self._epochs = 0
+
+    def look(self) -> None:
+        """An epoch has ended."""
+        found = self._quiet() if self._epochs < PATIENCE else ()
+        if found:
+            self._epochs += 1
+            if self._epochs == PATIENCE:
+                logger.warning("%s", self._text(found))
+
+    def _quiet(self) -> tuple[int, ...]:
+        source, spec = self._source, self._source.info.spec
+        if not isinstance(spec, Source) or not spec.strategy.generator_factory:
+            return ()
+        marks = source.watermarks.values()
+        if spec.strategy.idle_timeout_ms is not None or all(mark == MIN_TIMESTAMP for mark in marks):
+            return ()
+        return tuple(
+            subtask
+            for subtask in range(source.info.parallelism)
+            if subtask not in source.finished
+            and not source.splits.get(subtask)
+            and source.watermarks.get(subtask, MIN_TIMESTAMP) == MIN_TIMESTAMP
+        )
+
+    def _text(self, quiet: tuple[int, ...]) -> str:
+        info = self._source.info
+        busy = info.parallelism - len(quiet)
+        most = "one subtask" if busy == 1 else f"{busy} subtasks"
+        which = ", ".join(map(str, quiet[:5])) + (", ..." if len(quiet) > 5 else "")
+        return (
+            f"source {info.name!r}: {len(quiet)} of {info.parallelism} subtasks ({which}) have no split to read, so "
+            f"watermarks do not advance behind it and no window fires. Give it no more than {most} "
+            "(set_parallelism, 'scan.parallelism', 'parallelism.default'), or let quiet ones count as idle "
+            "(with_idleness, 'table.exec.source.idle-timeout')"
+        )

@@ -1,24 +1,82 @@
-"""How a packet's elements become bytes: marshal for plain data, Arrow for batches of rows, one pickle for everything
-else.
+"""How a packet's elements become bytes, and about how many bytes elements take that wait to be sent.
 
-Marshal writes numbers and strings in columns several times as fast as pickle writes the same tuples (40 instead
-of 330 ns for a pair), but it takes anything with a buffer for bytes (a numpy number!), so it only gets values whose
-every field was looked at.
+Marshal is for plain data, Arrow for batches of rows, one pickle for everything else. Marshal writes numbers and strings
+in columns several times as fast as pickle writes the same tuples (40 instead of 330 ns for a pair), but it takes
+anything with a buffer for bytes (a numpy number!), so it only gets values whose every field was looked at. Batches of
+rows are one Arrow stream, with the row kinds and marks before it. Elements are weighed by looking at a few of them now
+and then.
 """
 
 from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
 
 from millrace.common.types import Row, RowKind, row_of
-from millrace.relational.rows import Rows
+from millrace.relational.rows import Rows, concat
 from millrace.runtime.elements import Chunk, LatencyMark, Status
-from millrace.runtime.exchange.packing import merge, pack, unpack
-from millrace.runtime.pickling import dumps
+from millrace.runtime.storage import dumps
+
+# Batches of rows
+
+M = TypeVar("M")
+
+_ALIGNMENT = 8
+_LENGTH = struct.Struct("<I")
+_TAG = 1
+"""bytes of the tag that the caller tells its packets by"""
+
+
+def merge(values: Sequence[Rows], marks: list[tuple[int, M]]) -> tuple[list[Rows], list[tuple[int, M]]]:
+    """The batches between two marks as one: many small ones would travel and be worked on at their own cost each."""
+    batches: list[Rows] = []
+    moved: list[tuple[int, M]] = []
+    start = 0
+    for position, mark in marks:
+        if position > start:
+            batches.append(concat(values[start:position]))
+            start = position
+        moved.append((len(batches), mark))
+    if start < len(values):
+        batches.append(concat(values[start:]))
+    return batches, moved
+
+
+def pack(tag: bytes, batches: Sequence[Rows], statuses: list[Any]) -> bytes:
+    """A packet of batches with the same columns, and what else is in it (plain values). Columns are read where they
+    lie, so they are aligned."""
+    kinds = [None if rows.kinds is None else rows.kinds.tobytes() for rows in batches]
+    header = marshal.dumps((statuses, kinds))
+    padding = bytes(-(_TAG + _LENGTH.size + len(header)) % _ALIGNMENT)
+    sink = pa.BufferOutputStream()
+    schema = batches[0].batch.schema
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for rows in batches:
+            writer.write_batch(rows.batch)
+    return b"".join((tag, _LENGTH.pack(len(header) + len(padding)), header, padding, sink.getvalue()))
+
+
+def unpack(payload: bytes) -> tuple[list[Any], list[Any]]:
+    """(batches, statuses) of a whole packet, its tag included."""
+    begin = _TAG + _LENGTH.size
+    (length,) = _LENGTH.unpack_from(payload, _TAG)
+    statuses, kinds = marshal.loads(memoryview(payload)[begin : begin + length])
+    with pa.ipc.open_stream(pa.py_buffer(payload).slice(begin + length)) as reader:
+        batches = list(reader)
+    values = [
+        Rows(batch, None if kind is None else np.frombuffer(kind, np.uint8)) for batch, kind in zip(batches, kinds)
+    ]
+    return values, statuses
+
+
+# Packets
 
 Mark = int | Status | LatencyMark
 """A watermark (ms), a status change, or a mark whose way is timed."""
@@ -205,3 +263,69 @@ def _unpack(form: int, names: Any, content: Any) -> list[Any]:
 
 def _rows(names: Any, fields: Iterable[list[Any]]) -> list[Any]:
     return [row_of(values, names) for values in fields]
+
+
+# The weight of elements
+
+FIRST_LOOK = 64
+"""Elements that wait before anybody looks."""
+SAMPLE = 8
+"""Elements that are looked at."""
+
+
+def weigh(values: Sequence[Any]) -> float:
+    """About how many bytes they take as packets. Of batches of rows it is what their columns take."""
+    if not values:
+        return 0.0
+    sample = list(values[:: -(-len(values) // SAMPLE)])
+    if sample[0].__class__ is Rows:
+        size: int = sum(rows.batch.nbytes for rows in sample)
+    else:
+        try:
+            size = len(encode(Chunk(sample), []))
+        except Exception:
+            return 0.0  # one that can't be sent: whoever sends it says so
+    return size * len(values) / len(sample)
+
+
+class Weigher:
+    """Weighs one chunk after the other: every batch of rows, of other elements some of each 64."""
+
+    def __init__(self) -> None:
+        self._unweighed = 0
+
+    def weigh(self, values: Sequence[Any]) -> float:
+        """About what these weigh, and those before them that were taken for nothing."""
+        self._unweighed += len(values)
+        if not values or (self._unweighed < FIRST_LOOK and values[0].__class__ is not Rows):
+            return 0.0
+        count, self._unweighed = self._unweighed, 0
+        return weigh(values) * count / len(values)
+
+
+class HeldBytes:
+    """Says when something that grows is more than a number of bytes.
+
+    It looks again when there are twice as many elements, or as many as would be too much by the last look. So small
+    elements are looked at a few times until they are sent, and what is held is more than the limit only as far as
+    elements grow, or come many at a time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.look_at = FIRST_LOOK
+        """the number of elements at which to ask ``is_much``"""
+
+    def is_much(self, values: Sequence[Any], size: int) -> bool:
+        """Whether these are too many.
+
+        :param size: the number of elements; of batches of rows that of their rows.
+        """
+        weight = weigh(values)
+        fits = self._limit / weight if weight else 2.0
+        self.look_at = max(size + 1, int(size * min(2.0, fits)))
+        return fits <= 1.0
+
+    def start(self) -> None:
+        """What was held is sent."""
+        self.look_at = FIRST_LOOK

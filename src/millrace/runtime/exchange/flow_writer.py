@@ -1,23 +1,79 @@
 """The sending side of an edge whose receivers say how much they have room for.
 
 A receiver gives *credit*: up to which element of its channel, counted from the first one of the connection, it takes
-packets, and how much room it has in all. What there is no credit for waits here, and whoever makes more of it has to
-wait. Marks need no credit.
+packets, and how much room it has in all. What there is no credit for waits here, in a backlog for each receiver, and
+the operator that makes more of it has to wait. Marks need no credit.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from millrace.relational.rows import count
-from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.backlog import Backlog
-from millrace.runtime.exchange.codec import encode
-from millrace.runtime.exchange.exchange import Packet, Writer
-from millrace.runtime.exchange.outbox import FLUSH_AT, Part
+from millrace.runtime.elements import Chunk, Cutter, slice_chunk
+from millrace.runtime.exchange.codec import Mark, encode
+from millrace.runtime.exchange.exchange import FLUSH_AT, Gathered, Packet, Part, PlacedMark, Writer
 from millrace.runtime.exchange.partitioners import Broadcast, Partitioner
+
+# What waits for one receiver
+
+
+class Backlog:
+    """In order. Of watermarks with nothing between them only the last one is held."""
+
+    def __init__(self) -> None:
+        self._items: deque[Chunk | Mark] = deque()
+        self._cutter: Cutter | None = None
+        """takes the first chunk apart"""
+        self.elements = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, chunk: Chunk, marks: list[PlacedMark]) -> None:
+        """Elements with the marks between them."""
+        self.elements += count(chunk.values)
+        start = 0
+        for position, mark in marks:
+            if position > start:
+                self._items.append(slice_chunk(chunk, start, position))
+                start = position
+            self._mark(mark)
+        if start < len(chunk.values):
+            self._items.append(slice_chunk(chunk, start, None) if start else chunk)
+
+    def _mark(self, mark: Mark) -> None:
+        items = self._items
+        if items and items[-1].__class__ is int and mark.__class__ is int:
+            items.pop()
+        items.append(mark)
+
+    def take(self, most: int) -> tuple[Chunk, list[PlacedMark]]:
+        """So many elements at most, and the marks up to the next one. The old and the new row of an update stay
+        together, so it may be one more."""
+        items, taken = Gathered(), 0
+        while self._items:
+            first = self._items[0]
+            if not isinstance(first, Chunk):
+                items.mark(first)
+                self._items.popleft()
+            elif taken >= most:
+                break
+            else:
+                cutter = self._cutter or Cutter(first)
+                before = cutter.elements
+                items.add(cutter.take(most - taken))
+                taken += before - cutter.elements
+                self._cutter = cutter if cutter.elements else None
+                if not cutter.elements:
+                    self._items.popleft()
+        self.elements -= taken
+        return items.chunk, items.marks
+
+
+# Credit
 
 FIRST_CREDIT = 1
 """Elements that a receiver has room for before it has said anything."""

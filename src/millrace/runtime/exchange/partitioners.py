@@ -1,15 +1,18 @@
 """Which subtasks of the next operator an element goes to.
 
-A partitioner is a frozen description; ``router`` makes the function that one sending subtask uses. A router
-splits whole chunks: never a Python call per element where slices do. An ``ElementWise`` partitioner also chooses now
-and splits later: what a sender has gathered for many receivers is split in one pass, however small its chunks were.
+A partitioner is a frozen description; ``router`` makes the function that one sending subtask uses. A router splits
+whole chunks: never a Python call per element where slices do. An ``ElementWise`` partitioner also chooses now and
+splits later: a ``Scatter`` cuts what a sender has gathered for many receivers in one pass, however small its chunks
+were. ``TaggedHash`` keeps the two sides of a window join apart on their way into one window operator.
 """
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress, pairwise, repeat
 from operator import index, length_hint
 from typing import Any
 
@@ -19,18 +22,240 @@ from millrace.common import functions
 from millrace.common.functions import Function, KeySelector
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange.key_targets import BadKeyError, KeyTargets
-from millrace.runtime.exchange.mutable_keys import hashable
-from millrace.runtime.exchange.scatter import (
-    AssignEach,
-    Assigner,
-    AssignInTurn,
-    InOrderOfTargets,
-    Scatter,
-    Targets,
-    parts,
+from millrace.runtime.exchange.keys import (
+    Hashes,
+    UnstableKeyError,
+    hashable,
+    integer_hashes,
+    stable_hash,
+    subtasks_of,
+    unhashable,
 )
 from millrace.runtime.failure import check_complete
+
+# Scattering elements
+
+Targets = np.ndarray[Any, np.dtype[np.uint16]]
+"""a subtask for each element: there are never more than 32768"""
+Numbers = np.ndarray[Any, np.dtype[np.int32]]
+
+
+class Scatter(ABC):
+    """How so many elements are spread over ``targets``."""
+
+    def __init__(self, targets: Sequence[int], counts: list[int]) -> None:
+        self.targets = targets
+        self.counts = counts
+        """elements of each of the targets"""
+
+    @abstractmethod
+    def together(self, numbers: Numbers) -> Numbers:
+        """A number of each element: first those of the first target's elements, then of the second's, and so on."""
+
+    @abstractmethod
+    def split(self, column: list[Any]) -> list[list[Any]]:
+        """What each of the targets gets of a column, in order."""
+
+
+class InOrderOfTargets(Scatter):
+    """Each element has a target of its own."""
+
+    def __init__(self, targets: Sequence[int], assigned: Targets) -> None:
+        super().__init__(targets, np.bincount(assigned, minlength=len(targets)).tolist())
+        # Of short integers this is a radix sort.
+        self._order = np.argsort(assigned, kind="stable")
+
+    def together(self, numbers: Numbers) -> Numbers:
+        return numbers[self._order]
+
+    def split(self, column: list[Any]) -> list[list[Any]]:
+        ordered = np.fromiter(column, object, len(column))[self._order].tolist()
+        ends = np.cumsum([0, *self.counts]).tolist()
+        return [ordered[start:end] for start, end in pairwise(ends)]
+
+
+class InTurn(Scatter):
+    """One element for each target after the other, beginning with that at position ``first``."""
+
+    def __init__(self, targets: Sequence[int], first: int, length: int) -> None:
+        width = len(targets)
+        self._starts = [(place - first) % width for place in range(width)]
+        super().__init__(targets, [(length - start + width - 1) // width for start in self._starts])
+
+    def together(self, numbers: Numbers) -> Numbers:
+        width = len(self.targets)
+        return np.concatenate([numbers[start::width] for start in self._starts])
+
+    def split(self, column: list[Any]) -> list[list[Any]]:
+        width = len(self.targets)
+        return [column[start::width] for start in self._starts]
+
+
+class Assigner(ABC):
+    """Sees one chunk after the other, and then says of all together where their elements go."""
+
+    @abstractmethod
+    def assign(self, chunk: Chunk) -> Chunk:
+        """Look at a chunk's elements; the chunk, with keys if they belong to it now."""
+
+    @abstractmethod
+    def scatter(self, gathered: Chunk) -> Scatter:
+        """Where all go that were assigned since the last call.
+
+        :param gathered: these as one chunk.
+        """
+
+
+class AssignEach(Assigner):
+    """By a function that chooses for each element of a chunk."""
+
+    def __init__(self, targets: Sequence[int], choose: Callable[[Chunk], tuple[Chunk, Targets]]) -> None:
+        self._targets = targets
+        self._choose = choose
+        self._assigned: list[Targets] = []
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        chunk, targets = self._choose(chunk)
+        self._assigned.append(targets)
+        return chunk
+
+    def scatter(self, gathered: Chunk) -> Scatter:
+        assigned, self._assigned = self._assigned, []
+        return InOrderOfTargets(self._targets, np.concatenate(assigned) if assigned else np.empty(0, np.uint16))
+
+
+class AssignInTurn(Assigner):
+    """Round robin; with one target all go there."""
+
+    def __init__(self, targets: Sequence[int], first: int = 0) -> None:
+        self._targets = targets
+        self._first = first
+        self._length = 0
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        self._length += len(chunk.values)
+        return chunk
+
+    def scatter(self, gathered: Chunk) -> Scatter:
+        length, self._length = self._length, 0
+        first = self._first
+        self._first = (first + length) % len(self._targets)
+        return InTurn(self._targets, first, length)
+
+
+def parts(chunk: Chunk, scatter: Scatter) -> Iterator[Chunk]:
+    """What each of the targets gets, in their order."""
+    timestamps = repeat(None) if chunk.timestamps is None else scatter.split(chunk.timestamps)
+    keys = repeat(None) if chunk.keys is None else scatter.split(chunk.keys)
+    return map(Chunk, scatter.split(chunk.values), timestamps, keys)
+
+
+# Subtasks of a chunk of keys
+
+AT_ONCE = 8_192
+"""Keys that are looked up at once: what is known of keys is in the processor's cache after the first thousands of
+them, and keys that are new are remembered only as long as they are few."""
+_UNKNOWN = 0xFFFF
+"""no subtask: there are no more than 32768"""
+
+
+class BadKeyError(Exception):
+    """A key cannot be hashed; the cause says why."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+class KeyTargets:
+    """Keys -> subtasks. What it has computed it remembers, up to ``LIMIT`` keys.
+
+    When these are too many it forgets them all, though only at every eighth chunk that brings too many: if keys hardly
+    come again, remembering them costs more than it gives.
+    """
+
+    LIMIT = 65_536
+    PATIENCE = 8
+
+    def __init__(self, max_parallelism: int, parallelism: int) -> None:
+        self._max_parallelism = max_parallelism
+        self._parallelism = parallelism
+        self._known: dict[Any, int] = {}
+        self._too_many = 0
+
+    def of(self, keys: list[Any]) -> Targets:
+        """The subtask of each key.
+
+        :raises BadKeyError: one has no hash that is the same everywhere.
+        """
+        if len(keys) <= AT_ONCE:
+            return self._of_some(keys)
+        found = []
+        for start in range(0, len(keys), AT_ONCE):
+            try:
+                found.append(self._of_some(keys[start : start + AT_ONCE]))
+            except BadKeyError as error:
+                raise BadKeyError(start + error.position) from error.__cause__
+        return np.concatenate(found)
+
+    def _of_some(self, keys: list[Any]) -> Targets:
+        remaining = iter(keys)
+        try:
+            known = map(self._known.get, remaining, repeat(_UNKNOWN))
+            found: Targets = np.fromiter(known, np.uint16, len(keys))
+        except Exception as error:
+            position = len(keys) - length_hint(remaining) - 1
+            raise BadKeyError(position) from unhashable(keys[position], error)
+        unknown = found == _UNKNOWN
+        if unknown.any():
+            found[unknown] = self._learn(list(compress(keys, unknown.tolist())), keys)
+        return found
+
+    def _learn(self, new: list[Any], keys: list[Any]) -> Targets:
+        hashes = _column_hashes(new)
+        if hashes is None:
+            return self._learn_each(new, keys)
+        targets = subtasks_of(hashes, self._max_parallelism, self._parallelism)
+        self._remember(new, targets.tolist())
+        return targets.astype(np.uint16)
+
+    def _learn_each(self, new: list[Any], keys: list[Any]) -> Targets:
+        distinct = list(dict.fromkeys(new))
+        remaining = iter(distinct)
+        try:
+            hashes = np.fromiter(map(stable_hash, remaining), np.uint64, len(distinct))
+        except Exception as error:
+            bad = distinct[len(distinct) - length_hint(remaining) - 1]
+            position = next(place for place, key in enumerate(keys) if key is bad)
+            raise BadKeyError(position) from (error if isinstance(error, UnstableKeyError) else unhashable(bad, error))
+        targets = subtasks_of(hashes, self._max_parallelism, self._parallelism)
+        learned = dict(zip(distinct, targets.tolist()))
+        self._remember(learned.keys(), learned.values())
+        return np.fromiter(map(learned.__getitem__, new), np.uint16, len(new))
+
+    def _remember(self, keys: Collection[Any], targets: Iterable[int]) -> None:
+        if len(self._known) + len(keys) > self.LIMIT:
+            self._too_many += 1
+            if self._too_many % self.PATIENCE or len(keys) > self.LIMIT:
+                return
+            self._known.clear()
+        self._known.update(zip(keys, targets))
+
+
+def _column_hashes(keys: list[Any]) -> Hashes | None:
+    """The stable hashes of plain integers or strings; None for others."""
+    kinds = set(map(type, keys))
+    try:
+        if kinds == {int}:
+            return integer_hashes(np.array(keys, np.int64))
+        if kinds == {str}:
+            return np.fromiter(map(zlib.crc32, map(str.encode, keys)), np.uint64, len(keys))
+    except (OverflowError, UnicodeEncodeError):
+        return None  # larger than 64 bits, or half a surrogate pair
+    return None
+
+
+# Partitioners
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
 """Splits a chunk into (target subtask, its part), elements in order within a part."""
@@ -303,3 +528,33 @@ def _targets(key_targets: KeyTargets, keys: list[Any], values: list[Any], origin
         return key_targets.of(keys)
     except BadKeyError as error:
         raise PartitioningError(values[error.position], "to hash the key", origin) from error.__cause__
+
+
+# The two sides of a window join
+
+
+@dataclass(frozen=True)
+class TaggedHash(Hash):
+    """By key; what arrives is (tag, element)."""
+
+    tag: int = 0
+
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        return _Tagging(super().assigner(subtask, senders, receivers), self.tag)
+
+
+class _Tagging(Assigner):
+    def __init__(self, untagged: Assigner, tag: int) -> None:
+        self._untagged = untagged
+        self._tag = tag
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        assigned = self._untagged.assign(chunk)
+        return Chunk(list(zip(repeat(self._tag), assigned.values)), assigned.timestamps, assigned.keys)
+
+    def scatter(self, gathered: Chunk) -> Scatter:
+        try:
+            return self._untagged.scatter(gathered)
+        except PartitioningError as error:
+            _, element = error.element
+            raise PartitioningError(element, str(error), error.origin) from error.__cause__

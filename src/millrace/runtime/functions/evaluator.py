@@ -1,23 +1,100 @@
-"""Expressions that call functions of the user, computed on columns."""
+"""Expressions that call functions of the user, computed on columns; scalar and table functions on a batch of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
+from operator import itemgetter, length_hint
+from types import GeneratorType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from millrace.common.types import Row
 from millrace.relational.functions import evaluate
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Column, Surroundings, find_scalar
+from millrace.relational.precision import canonical
 from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall, rewrite
-from millrace.relational.rules.determinism import is_expensive
+from millrace.relational.rules.filters_and_projections import is_expensive
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
-from millrace.runtime.functions.arguments import Arguments
-from millrace.runtime.functions.results import result_column
-from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.functions.scalars import call_with_columns, call_with_rows
+from millrace.runtime.failure import check_complete
+from millrace.runtime.functions.asynchronous import CallFailed
+from millrace.runtime.functions.runner import FunctionRunner, result_column, result_rows, row_values
+
+
+class Arguments:
+    """The arguments of ``length`` rows. Calls need no tuple for each row."""
+
+    def __init__(self, columns: Sequence[list[Any]], length: int) -> None:
+        self._columns = columns
+        self._length = length
+        self._remaining: Iterator[Any] = iter(())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def calls(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """The result for one row after the other. Ends early where the function raises ``StopIteration``."""
+        if not self._columns:
+            self._remaining = iter([()] * self._length)
+            return starmap(function, self._remaining)
+        first, *others = self._columns
+        self._remaining = iter(first)
+        return map(function, self._remaining, *others)
+
+    def current(self) -> tuple[Any, ...]:
+        """The arguments of the latest of these calls."""
+        return self.row(self._length - length_hint(self._remaining) - 1)
+
+    def row(self, place: int) -> tuple[Any, ...]:
+        """The arguments of a row."""
+        return tuple([column[place] for column in self._columns])
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Those of all rows."""
+        return list(zip(*self._columns)) if self._columns else [()] * self._length
+
+
+# Scalar functions
+
+
+def call_with_rows(runner: FunctionRunner, call: UdfCall, arguments: Arguments) -> list[Any]:
+    """What a function of single values makes of the arguments of each row.
+
+    :raises OperatorError: the function failed.
+    """
+    function = runner.of(call.function).eval
+    if call.asynchronous:
+        try:
+            return runner.concurrently(function, arguments.rows())
+        except CallFailed as failed:
+            raise runner.error(failed.cause, f"{call.name}()", failed.arguments) from failed.cause
+    try:
+        found = list(arguments.calls(function))
+        check_complete(found, arguments)
+    except Exception as error:
+        raise runner.error(error, f"{call.name}()", arguments.current()) from error
+    return found
+
+
+def call_with_columns(runner: FunctionRunner, call: UdfCall, args: Sequence[pa.Array], length: int) -> pa.Array:
+    """What a vectorised function makes of ``length`` rows.
+
+    :raises OperatorError: the function failed, or gave something that does not fit.
+    """
+    # pandas is slow to import, and most jobs have no such function.
+    from millrace.runtime.functions.vectors import batch_size, call_vectorized
+
+    function, size = runner.of(call.function).eval, batch_size(runner.configuration)
+    try:
+        found = call_vectorized(function, args, arrow_type(call.type), length, size, call.name)
+    except Exception as error:
+        raise runner.error(error, f"{call.name}()") from error
+    return canonical(found, call.type)
 
 
 class Values:
@@ -152,3 +229,55 @@ class FunctionEvaluator(Evaluator):
             # A function of the user may fail in any way, or have effects: in a CASE it sees the rows of its branch.
             return function.by_need(expression, self)
         return super()._call(expression)
+
+
+# Table functions
+
+Made = tuple[Any, list[pa.Array]]
+"""(the input row of each row that was made, in order, as numpy integers; the columns)"""
+
+
+def made_rows(runner: FunctionRunner, wrapper: Any, arguments: Arguments, types: Sequence[DataType]) -> Made:
+    """What a table function makes of the arguments of each row: columns of these types.
+
+    :raises OperatorError: the function failed, or gave something that does not fit.
+    """
+    made: list[Any] = []
+    ends: list[int] = []
+    try:
+        for results in arguments.calls(runner.of(wrapper).eval):
+            if results is not None:
+                kind = results.__class__
+                made.extend(results if kind is GeneratorType or kind is list else result_rows(results))
+            ends.append(len(made))
+        check_complete(ends, arguments)
+    except Exception as error:
+        raise runner.error(error, f"{wrapper.name}()", arguments.current()) from error
+    owners = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    cells = _cells(made, len(types))
+    if cells is None:
+        cells = _cells_of_each(runner, wrapper, arguments, made, owners, len(types))
+    columns = [result_column(runner, values, each, wrapper.name) for values, each in zip(cells, types)]
+    return owners, columns
+
+
+def _cells(made: list[Any], width: int) -> list[list[Any]] | None:
+    """The columns of rows that all have the same plain form; None where each has to be looked at."""
+    kinds = set(map(type, made))
+    if kinds == {tuple} and set(map(len, made)) == {width}:
+        return [list(map(itemgetter(place), made)) for place in range(width)]
+    if width == 1 and not any(issubclass(kind, (tuple, Row)) for kind in kinds):
+        return [made]
+    return None
+
+
+def _cells_of_each(
+    runner: FunctionRunner, wrapper: Any, arguments: Arguments, made: list[Any], owners: Any, width: int
+) -> list[list[Any]]:
+    """The columns of rows of any forms."""
+    rows: list[Sequence[Any]] = []
+    try:
+        rows.extend(row_values(result, width) for result in made)
+    except Exception as error:
+        raise runner.error(error, f"{wrapper.name}()", arguments.row(int(owners[len(rows)]))) from error
+    return [list(map(itemgetter(place), rows)) for place in range(width)]

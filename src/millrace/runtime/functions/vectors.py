@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from millrace.relational.decimals import fit
+from millrace.relational.precision import fit
 
 BATCH_SIZE = "python.fn-execution.arrow.batch.size"
 DEFAULT_BATCH_SIZE = "1000"

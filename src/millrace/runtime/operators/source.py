@@ -1,30 +1,205 @@
-"""Reads splits inside the task: the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy."""
+"""Reads splits inside the task: the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy.
+
+A ``LiveReader`` is the reader of a subtask while it lives, with its context; a ``Budget`` is what is left of an epoch's
+limits for the subtask.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
-from millrace.common.source import PATIENCE_SECONDS, InputStatus, Source, has_id, split_id
+from millrace.common.functions import RuntimeContext
+from millrace.common.source import (
+    PATIENCE_SECONDS,
+    InputStatus,
+    Source,
+    SourceEvent,
+    SourceReaderContext,
+    has_id,
+    split_id,
+)
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.relational.rows import Rows
-from millrace.runtime.bases.base import Output, ReadingLimits, ReadingOperator
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.operators.assign_timestamps import ExtractionError, jumps_of
-from millrace.runtime.operators.budget import Budget
-from millrace.runtime.operators.live_reader import LiveReader, ReaderContext
-from millrace.runtime.operators.source_output import Given, Kept, Kind, SourceOutput, by_splits, hand_on
-from millrace.runtime.operators.split_times import SplitTimes
-from millrace.runtime.pieces import PIECE_NANOSECONDS, PieceSize, piece_size
-from millrace.runtime.protocol import packed_splits
-from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
+from millrace.runtime.bases import epoch_protocol
+from millrace.runtime.bases.epoch_protocol import SourceOrder, SourceReport
+from millrace.runtime.bases.operator import OperatorContext, Output, ReadingLimits, ReadingOperator, least
+from millrace.runtime.clocks import is_over
+from millrace.runtime.elements import MIN_TIMESTAMP, PIECE_NANOSECONDS, Chunk, PieceSize, Status, piece_size
+from millrace.runtime.operators.source_output import Given, Kind, SourceOutput, UnsentOutput, by_splits, hand_on
+from millrace.runtime.operators.timestamps import ExtractionError, SplitTimes, jumps_of
 from millrace.runtime.state.operator_state import OperatorStateBackend
-from millrace.util.resting import FEW_RECORDS
 from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
+from millrace.util.system import FEW_RECORDS
+
+# Limits of an epoch
+
+
+class Budget:
+    """What is left of an epoch's limits for one subtask of a source."""
+
+    def __init__(self, limits: ReadingLimits, clock: Callable[[], int], whole: bool) -> None:
+        """:param whole: there are no limits."""
+        self._limits = ReadingLimits() if whole else limits
+        self._most = least(self._limits.records, self._limits.paced)
+        self._clock = clock
+        self._records = 0
+        self._begun = False
+        """whether there was a piece: one is handed on, however little time there is"""
+        millis = self._limits.millis
+        self._until = None if millis is None or self._limits.at_first_piece else clock() + millis
+
+    @property
+    def stays(self) -> bool:
+        """Whether a source that has nothing is asked again in this epoch."""
+        return self._limits.stays
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether all is read at once."""
+        return self._most is None and self._limits.millis is None
+
+    def took(self, records: int) -> None:
+        """Something was handed on, a piece if it has records."""
+        if not records:
+            return
+        self._begun = True
+        self._records += records
+        if self._until is None and self._limits.millis is not None:
+            self._until = self._clock() + self._limits.millis
+
+    def fitting(self, most: int, rows: bool = False) -> int:
+        """So many records, or those that are left of the epoch's.
+
+        :param rows: whether they are in batches.
+        """
+        if self._limits.room is not None:
+            most = max(self._limits.room(most), 1)
+        records = self._limits.paced if rows else self._most
+        return most if records is None else max(min(most, records - self._records), 1)
+
+    def spent(self) -> bool:
+        """Whether the epoch has enough."""
+        if self._most is not None and self._records >= self._most:
+            return True
+        late = self._begun and self._until is not None and is_over(self._clock(), self._until, self._limits.millis or 0)
+        return late or self._limits.over()
+
+
+# The reader
+
+
+class ReaderContext(SourceReaderContext):
+    """What a reader can know and say. Threads of the reader may speak, too."""
+
+    def __init__(
+        self, context: OperatorContext, state: OperatorStateBackend, max_records: Callable[[], int | None]
+    ) -> None:
+        self._context = context
+        self._state = state
+        self._max_records = max_records
+        self._events: deque[SourceEvent] = deque()
+        self._requests: deque[None] = deque()
+
+    def get_index_of_subtask(self) -> int:
+        return self._context.runtime.get_index_of_this_subtask()
+
+    def current_parallelism(self) -> int:
+        return self._context.runtime.get_number_of_parallel_subtasks()
+
+    def current_processing_time(self) -> int:
+        return self._context.clock()
+
+    def max_records(self) -> int | None:
+        return self._max_records()
+
+    def get_runtime_context(self) -> RuntimeContext:
+        return self._context.runtime
+
+    def get_operator_state_store(self) -> OperatorStateBackend:
+        return self._state
+
+    def send_split_request(self) -> None:
+        self._requests.append(None)
+
+    def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
+        self._events.append(event)
+
+    @property
+    def has_said(self) -> bool:
+        """Whether there are events, or splits were asked for, since the last call of ``said``."""
+        return bool(self._events or self._requests)
+
+    def said(self) -> tuple[tuple[SourceEvent, ...], int]:
+        """The events since the last call, and how many splits were asked for."""
+        return tuple(_taken(self._events)), sum(1 for _ in _taken(self._requests))
+
+
+class LiveReader:
+    """A reader that was started and has its splits."""
+
+    def __init__(
+        self, source: Source[Any, Any], context: ReaderContext, output: SourceOutput, splits: Iterable[Any]
+    ) -> None:
+        """:param splits: what the reader before it has left."""
+        self.output = output
+        self.reader = source.create_reader(context)
+        self._context = context
+        self._checkpoint: int | None = None
+        self._ahead: frozenset[str] = frozenset()
+        try:
+            self.reader.start()
+            if left := list(splits):
+                self.reader.add_splits(left)
+        except BaseException:
+            self.reader.close()
+            raise
+
+    def begin_epoch(self, order: SourceOrder, ahead: frozenset[str]) -> None:
+        """Pass on what is new.
+
+        :param ahead: names of the splits that are to be left alone.
+        """
+        reader = self.reader
+        if order.checkpoint is not None and order.checkpoint != self._checkpoint:
+            self._checkpoint = order.checkpoint
+            reader.notify_checkpoint_complete(order.checkpoint)
+        for event in order.events:
+            reader.handle_source_events(event)
+        self.leave_alone(ahead)
+        if new := [*order.splits, *epoch_protocol.unpack(order.packed)]:
+            reader.add_splits(new)
+        if order.no_more_splits:
+            reader.notify_no_more_splits()
+
+    def leave_alone(self, ahead: frozenset[str]) -> None:
+        """Read the splits of these names no further, and the others again."""
+        if ahead != self._ahead:
+            self.reader.pause_or_resume_splits(sorted(ahead - self._ahead), sorted(self._ahead - ahead))
+            self._ahead = ahead
+
+    @property
+    def has_said(self) -> bool:
+        """Whether the enumerator has something to hear."""
+        return self._context.has_said
+
+    def said(self) -> tuple[tuple[SourceEvent, ...], int]:
+        """What it has told the enumerator, and how many splits it has asked for."""
+        return self._context.said()
+
+
+def _taken(queue: deque[Any]) -> Iterable[Any]:
+    """Other threads may add to it meanwhile."""
+    for _ in range(len(queue)):
+        yield queue.popleft()
+
+
+# The operator
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
@@ -52,7 +227,7 @@ class SourceOperator(ReadingOperator):
         self._size = PieceSize()
         self._rows_size = piece_size(calls_for_each=False)
         self._budget = Budget(ReadingLimits(), bool, True)
-        self._kept = Kept()
+        self._kept = UnsentOutput()
         """what the reader has given, and was not handed on"""
         self._left_behind: dict[str, list[Given]] = {}
         """name of a split -> the same of subtasks that had it before: it is for the one that gets the split"""
@@ -257,7 +432,7 @@ class SourceOperator(ReadingOperator):
         """The splits that come from other subtasks bring along what these had not handed on of them."""
         if not self._left_behind:
             return
-        for split in (*order.splits, *packed_splits.unpack(order.packed)):
+        for split in (*order.splits, *epoch_protocol.unpack(order.packed)):
             for given in self._left_behind.pop(split_id(split), ()):
                 self._kept.add(given)
         if order.no_more_splits:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from millrace.common.source import PATIENCE_SECONDS, ReaderOutput
 from millrace.relational.rows import Rows, count
-from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.operators.split_times import SplitTimes
-from millrace.runtime.pieces import Cutter
+from millrace.runtime.elements import Chunk, Cutter, Status
+from millrace.runtime.operators.timestamps import SplitTimes
 
 CHUNK = 4_096
 """Elements that single ``collect`` calls are gathered to."""
@@ -63,7 +62,7 @@ class Given(NamedTuple):
         return max(self.elements, len(self.content[0])) if self.kind in _WITH_ELEMENTS else 0
 
 
-class Kept:
+class UnsentOutput:
     """What a reader has given and the source has not handed on."""
 
     def __init__(self) -> None:
@@ -134,7 +133,7 @@ class Kept:
 
 
 class _Gathering(ReaderOutput[Any]):
-    def __init__(self, kept: Kept, split: str | None) -> None:
+    def __init__(self, kept: UnsentOutput, split: str | None) -> None:
         self._kept = kept
         self._split = split
         self._values: list[Any] = []
@@ -184,7 +183,7 @@ class _Gathering(ReaderOutput[Any]):
 class SourceOutput(_Gathering):
     """The elements of no split, and the outputs of those that have one."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: UnsentOutput) -> None:
         super().__init__(kept, None)
         self._splits: dict[str, _Gathering] = {}
         self._patience = PATIENCE_SECONDS

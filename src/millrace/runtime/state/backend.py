@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from millrace.common.state import StateTtlConfig
 from millrace.runtime.state.address import key_of
+from millrace.runtime.state.column_deltas import by_address, is_told, table_of, told_bytes
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import Table, ValueTable
-from millrace.runtime.state.told import by_address, is_told, table_of, told_bytes
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerId, TimerQueue

@@ -22,7 +22,7 @@ from millrace.common.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from millrace.runtime.exchange.nan_keys import NEVER_NAN, with_one_nan
+from millrace.runtime.exchange.keys import NEVER_NAN, with_one_nan
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable

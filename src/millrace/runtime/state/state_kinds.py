@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from millrace.common.state import StateDescriptor
 from millrace.runtime import state
-from millrace.util.modules import entered, import_modules
+from millrace.util.names import entered, import_modules
 
 Arguments = Callable[[Any], tuple[Any, ...]]
 """descriptor -> what the object takes besides the backend and the table"""

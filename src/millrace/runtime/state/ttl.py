@@ -34,9 +34,7 @@ class Expiry:
         """no access will be at an earlier time (ms)"""
         self.ttl = to_millis(config.get_ttl())
         self.renew_on_read = config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
-        self.show_expired = (
-            config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
-        )
+        self.show_expired = config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         strategies = config.get_cleanup_strategies()
         incremental = strategies.get_incremental_cleanup_strategy()
         size = 0 if incremental is None else incremental.get_cleanup_size()

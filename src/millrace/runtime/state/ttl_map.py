@@ -57,9 +57,7 @@ class TtlMapState(MapState[Any, Any]):
         expiry, inner = self._expiry, self._inner
         now = expiry.access()
         read, put, remove = expiry.read, inner.put, inner.remove
-        return iter(
-            [(key, entry[1]) for key, entry in inner.items() if read(entry, now, put, remove, key) is not None]
-        )
+        return iter([(key, entry[1]) for key, entry in inner.items() if read(entry, now, put, remove, key) is not None])
 
     def keys(self) -> Iterable[Any]:
         return iter([key for key, _ in self.items()])

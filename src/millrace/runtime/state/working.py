@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
-from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import INITIAL, Past
+from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
 
 Piece = dict[str, Any]
 """Changes of a task's operators, as ``StageTask.restore`` takes them"""

@@ -13,13 +13,11 @@ from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import Kinds, Rows, concat, record_batch
 from millrace.relational.types import DataType
-from millrace.runtime.bases.base import Operator
-from millrace.runtime.bases.keyed import keyed_backend
-from millrace.runtime.bases.named_frames import named_frame
+from millrace.runtime.bases.operator import Operator, named_frame
+from millrace.runtime.bases.process_operators import keyed_backend
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.functions.evaluator import FunctionEvaluator
-from millrace.runtime.functions.finding import wrappers_in
-from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.functions.runner import FunctionRunner, wrappers_in
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
 from millrace.runtime.tables.stored_calls import StoredCalls

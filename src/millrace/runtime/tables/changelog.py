@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import DELETE, UPDATE_BEFORE, Rows
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.changes import row_changes
 from millrace.runtime.tables.columns.keys import Key, group, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.placed_rows import PlacedRows
+from millrace.runtime.tables.ordered_rows import PlacedRows
 from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 
 

@@ -13,7 +13,7 @@ from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import DELETE, Rows
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
-from millrace.runtime.tables.demands import IGNORE, ROWS, ROWS_AND_COLLECTIONS, Demands, Mask, Wrong, is_sized
+from millrace.runtime.tables.value_constraints import IGNORE, ROWS, ROWS_AND_COLLECTIONS, Demands, Mask, Wrong, is_sized
 
 NOT_NULL = "table.exec.sink.not-null-enforcer"
 LENGTH = "table.exec.sink.type-length-enforcer"

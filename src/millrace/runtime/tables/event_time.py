@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows, concat
-from millrace.relational.zones import standard_name
+from millrace.relational.time_zones import standard_name
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.tables.columns.keys import Ids

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import record_batch
-from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.state.column_deltas import SINCE
 from millrace.runtime.state.tables import MapTable, Table
-from millrace.runtime.state.told import SINCE
 from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes

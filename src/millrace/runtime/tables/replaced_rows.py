@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Kinds, Rows
-from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.state.column_deltas import SINCE
 from millrace.runtime.state.tables import ABSENT, ValueTable
-from millrace.runtime.state.told import SINCE
 from millrace.runtime.tables.columns.batch_bytes import from_bytes
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.growing import with_room

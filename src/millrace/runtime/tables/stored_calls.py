@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from millrace.relational.rules.meaning import changed
+from millrace.relational.rules.plan_text import changed
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.stored_rows import Adapt, KeptRows, StoredRows, kept_rows

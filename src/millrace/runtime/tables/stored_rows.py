@@ -169,9 +169,7 @@ def kept_rows(before: StoredRows, now: StoredRows) -> KeptRows:
         raise NotKeptError(f"knows {now.what} by {by}; before by {', '.join(before.unique or ('all columns',))}")
     new = [name for name in dict.fromkeys(now.columns) if name not in before.columns]
     if new:
-        raise NotKeptError(
-            f"takes more columns: {now.what} have {', '.join(before.columns)}, and not {', '.join(new)}"
-        )
+        raise NotKeptError(f"takes more columns: {now.what} have {', '.join(before.columns)}, and not {', '.join(new)}")
     times, now_times = Counter(before.columns), Counter(now.columns)
     several = next((name for name in now.columns if times[name] > 1 and times[name] != now_times[name]), None)
     if several is not None:

@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from millrace.common.time import Instant
 from millrace.common.types import Row, RowKind
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
-from millrace.relational.python_rows import python_rows
-from millrace.relational.rows import Rows, record_batch
+from millrace.relational.rows import Rows, python_rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType, LocalZonedTimestampType
 from millrace.relational.values import to_arrow
 from millrace.runtime.elements import Chunk

@@ -15,16 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.common.watermark import WatermarkGenerator, WatermarkOutput
+from millrace.common.watermark_strategy import WatermarkGenerator, WatermarkOutput
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import Rows, concat
 from millrace.relational.sources import NULL_TIMES
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
-from millrace.runtime.pieces import Pause
+from millrace.runtime.clocks import JumpsIgnored, TimeJumps
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Pause, Status
 from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
-from millrace.runtime.time_jumps import JumpsIgnored, TimeJumps
 from millrace.util.skipped import SKIPPED_METRIC
 
 Capped = Callable[[list[int], Sequence[Any]], list[int]]

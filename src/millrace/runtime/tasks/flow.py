@@ -22,26 +22,27 @@ from functools import partial
 from time import thread_time_ns
 from typing import NamedTuple
 
-from millrace.runtime.bases.base import Operator, ReadingLimits, ReadingOperator
+from millrace.runtime.bases.epoch_protocol import (
+    EpochOrder,
+    Result,
+    ResultFiles,
+    SourceOrder,
+    TaskOrder,
+    TaskSoFar,
+    TaskTimes,
+)
+from millrace.runtime.bases.operator import Operator, ReadingLimits, ReadingOperator
+from millrace.runtime.elements import INTERVAL_MS
 from millrace.runtime.exchange.exchange import Manifest, Packet, in_order
 from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
-from millrace.runtime.pieces import INTERVAL_MS
-from millrace.runtime.protocol.epoch import EpochOrder, SourceOrder, TaskOrder
-from millrace.runtime.protocol.results import Result, ResultFiles
-from millrace.runtime.protocol.so_far import TaskSoFar
-from millrace.runtime.protocol.times import TaskTimes
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.operators.sinks import CollectOperator, PrintOperator
 from millrace.runtime.storage import TaskId
-from millrace.runtime.tasks.changed import Changed
-from millrace.runtime.tasks.inbox import MOST_ELEMENTS, Inbox
-from millrace.runtime.tasks.lanes import DRY_NANOSECONDS, GateLane, Lane, SourceLane
-from millrace.runtime.tasks.leading import lead_of
+from millrace.runtime.tasks.flow_inbox import MOST_ELEMENTS, Inbox, Pools, broadcast_lead_of
+from millrace.runtime.tasks.flow_lanes import DRY_NANOSECONDS, ChangedState, GateLane, Lane, SliceClock, SourceLane
 from millrace.runtime.tasks.member import Member
-from millrace.runtime.tasks.pools import Pools
-from millrace.runtime.tasks.slices import Beat
-from millrace.runtime.tasks.stopwatch import OTHER, PRESSED, READING, of_operator, work_slot
 from millrace.runtime.tasks.task import StageTask
+from millrace.runtime.tasks.task_figures import OTHER, PRESSED, READING, of_operator, work_slot
 from millrace.runtime.tasks.wiring import Gate
 
 SLICE_NANOSECONDS = 5_000_000
@@ -142,7 +143,7 @@ class FlowTask:
         self._at = 0
         """the lane that has its turn next"""
         least = max((member.operator.least_slice for member in task.members), default=0)
-        self._answers = Beat(_longest(task.job.buffer_timeout), least * _MILLISECOND)
+        self._answers = SliceClock(_longest(task.job.buffer_timeout), least * _MILLISECOND)
         """the ends of slices of operators that gather"""
         self._parcels = self._by_timeout()
         """the ends of slices of what operators have sent, by how long they may be"""
@@ -150,7 +151,7 @@ class FlowTask:
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
         self._calling = [each for each in task.members if each.operator.has_calls_in_flight]
-        self._changed = Changed(task.members)
+        self._changed = ChangedState(task.members)
         self._printing = [each.operator for each in task.members if isinstance(each.operator, PrintOperator)]
         self._collecting = [each.operator for each in task.members if isinstance(each.operator, CollectOperator)]
         self._ahead = ahead
@@ -178,18 +179,18 @@ class FlowTask:
         own = member.info.buffer_timeout
         return self.task.job.buffer_timeout if own is None else own
 
-    def _by_timeout(self) -> list[tuple[Beat, list[Member]]]:
+    def _by_timeout(self) -> list[tuple[SliceClock, list[Member]]]:
         found: dict[int | None, list[Member]] = {}
         for member in self.task.members:
             found.setdefault(self._timeout(member), []).append(member)
         # A slice may make a packet for each receiver.
         least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
-        return [(Beat(_longest(timeout), least), members) for timeout, members in found.items()]
+        return [(SliceClock(_longest(timeout), least), members) for timeout, members in found.items()]
 
     def _gate_lane(self, member: Member) -> GateLane:
         edges, id = self.task.job.edges, member.info.id
         inboxes = [inbox for (edge, _), inbox in self._inboxes.items() if edges[edge].target == id]
-        return GateLane(member, inboxes, lead_of(self.task.job, id, inboxes))
+        return GateLane(member, inboxes, broadcast_lead_of(self.task.job, id, inboxes))
 
     def _connect(self) -> None:
         """Let each lane know what it leads to."""

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from millrace.runtime.bases.epoch_protocol import (
+    EpochOrder,
+    Result,
+    ResultFiles,
+    TaskAck,
+    TaskOrder,
+    TaskSoFar,
+    WorkerReport,
+)
 from millrace.runtime.exchange.flow_writer import EdgeMarks, FlowWriter
 from millrace.runtime.failure import Failure
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
-from millrace.runtime.protocol.results import Result, ResultFiles
-from millrace.runtime.protocol.so_far import TaskSoFar
-from millrace.runtime.protocol.worker_report import WorkerReport
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, Next
-from millrace.runtime.tasks.stopwatch import PRESSED
-from millrace.runtime.tasks.task_cache import LiveTask
-from millrace.runtime.tasks.worker import failure_of, finish_epoch, taken_over, task_at
+from millrace.runtime.tasks.task_figures import PRESSED
+from millrace.runtime.tasks.worker import LiveTask, failure_of, finish_epoch, taken_over, task_at
 
 _NOTHING = Next(False)
 

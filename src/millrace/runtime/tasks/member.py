@@ -1,30 +1,95 @@
-"""One operator of a task with all that belongs to it, as the task saves, restores and reports it."""
+"""One operator of a task with all that belongs to it: how the task saves, restores, reports it, and works between
+epochs.
+
+Between two epochs processing-time timers fire when they are due. All of that belongs to the next epoch. What operators
+emit is held back at their outputs until that begins, so nothing below them runs, and no sink is touched. What they
+change in their state is in the next delta, and until that epoch counts in the memory of this copy only. If the next
+epoch does not start from this copy of the task, the copy is dropped, and everything with it.
+
+The size of each keyed state is estimated by looking at a few entries now and then.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
-from millrace.runtime.bases.base import Operator, ReadingOperator
-from millrace.runtime.context.measures import Measures
-from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
-from millrace.runtime.exchange.nan_keys import with_one_nan
-from millrace.runtime.jobs.job import OperatorInfo
-from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
-from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
-from millrace.runtime.protocol.so_far import OperatorSoFar
-from millrace.runtime.protocol.times import OperatorTimes
+from millrace.runtime.bases.epoch_protocol import (
+    NO_TIMES,
+    Latency,
+    OperatorReport,
+    OperatorSoFar,
+    OperatorTimes,
+    StateQuery,
+)
+from millrace.runtime.bases.operator import Operator, ReadingOperator
+from millrace.runtime.bases.runtime_context import Measures
+from millrace.runtime.exchange.keys import key_group, subtask_of_group, with_one_nan
+from millrace.runtime.operators.iteration import CloseWithOperator
+from millrace.runtime.operators.job_graph import OperatorInfo
+from millrace.runtime.operators.sinks import CollectOperator, PrintOperator, SinkOperator
+from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.restoring.key_forms import Form
 from millrace.runtime.state.restoring.saved import SubtaskState
-from millrace.runtime.tasks.state_sizes import StateSizes
+from millrace.runtime.state.working import WorkingState
+from millrace.runtime.storage import dumps
 from millrace.runtime.tasks.waiting import WithWaiting, parted
 from millrace.runtime.tasks.wiring import Fork, Gate
+
+# Sizes of states
+
+PAUSE_MS = 10_000
+"""How often somebody looks."""
+SAMPLE = 8
+"""Entries that are looked at, and elements of each that is a list or a map."""
+DEPTH = 3
+
+
+class StateSizes:
+    """Of one operator in one subtask."""
+
+    def __init__(self) -> None:
+        self._told: int | None = None
+
+    def report(self, keyed: Any, now: Callable[[], int]) -> dict[str, int] | None:
+        """Name of each state -> bytes; None: nothing new, or not known: state on disk is in files of several.
+
+        :param keyed: what an operator gives for ``keyed_state``.
+        """
+        if not isinstance(keyed, KeyedStateBackend) or not keyed.in_memory:
+            return None
+        at = now()
+        if self._told is not None and at - self._told < PAUSE_MS:
+            return None
+        self._told = at
+        rows = ((info.name, getattr(keyed.table(info.name), "rows", None)) for info in keyed.described())
+        return {name: int(about_bytes(entries)) for name, entries in rows if isinstance(entries, dict)}
+
+
+def about_bytes(value: Any, depth: int = DEPTH) -> float:
+    """What a value takes when it is pickled, by a few of its parts if it has many."""
+    if depth and isinstance(value, dict) and len(value) > SAMPLE:
+        return _by_sample(islice(value.items(), SAMPLE), len(value), depth)
+    if depth and isinstance(value, (list, tuple)) and len(value) > SAMPLE:
+        return _by_sample(value[:: -(-len(value) // SAMPLE)], len(value), depth)
+    if depth and isinstance(value, (list, tuple)):
+        return sum(about_bytes(part, depth - 1) for part in value)
+    try:
+        return len(dumps(value))
+    except Exception:
+        return 0.0  # who stores it says so
+
+
+def _by_sample(parts: Iterable[Any], count: int, depth: int) -> float:
+    sizes = [about_bytes(part, depth - 1) for part in parts]
+    return sum(sizes) / len(sizes) * count
+
+
+# Members
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
 """(keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
@@ -215,3 +280,62 @@ class Member:
             waiting=len(self.gate.waiting),
             key_form=self._take_key_form(),
         )
+
+
+# Between two epochs
+
+MOST_HELD = 100_000
+"""Elements that a task holds back at most, as far as what is due at one time can be divided: then timers wait for the
+next epoch."""
+MOST_CHANGED = 100_000
+"""Entries of state that is not kept in memory which may have changed, in the last epoch or since."""
+
+
+class BetweenEpochs:
+    """The time between epochs in one task.
+
+    :param members: in the order in which elements pass them.
+    :param working: where their keyed state is.
+    """
+
+    def __init__(self, members: Iterable[Member], working: WorkingState) -> None:
+        self._working = working
+        self._members = [member for member in members if type(member.operator).next_due is not Operator.next_due]
+        self._failure: BaseException | None = None
+
+    def next_due(self) -> int | None:
+        """When the earliest timer that may fire is due (ms), None without."""
+        members = self._members
+        if not members or self._failure is not None or sum(member.fork.held for member in members) >= MOST_HELD:
+            return None
+        if self._working.pending() >= MOST_CHANGED:
+            return None
+        try:
+            with self._working.looking() as same:
+                dues = [member.operator.next_due() for member in members] if same else []
+        except Exception as error:
+            self._failure = error
+            return None
+        return min((due for due in dues if due is not None), default=None)
+
+    def fire(self, now: int) -> None:
+        """Fire what is due. Should that fail, the next epoch does."""
+        try:
+            with self._working.firing() as same:
+                for member in self._members if same else ():
+                    due = member.operator.next_due()
+                    if due is not None and due <= now:
+                        with member.fork.holding():
+                            member.operator.advance_processing_time(now)
+        except BaseException as error:
+            self._failure = error
+
+    def settle(self) -> None:
+        """An epoch begins: it takes what was held back, and what went wrong.
+
+        :raises BaseException: what a timer has raised.
+        """
+        if self._failure is not None:
+            raise self._failure
+        for member in reversed(self._members):  # what is further down the stream came to be without what is above it
+            member.fork.release()

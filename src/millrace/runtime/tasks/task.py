@@ -7,32 +7,41 @@ from dataclasses import replace
 from functools import partial
 
 from millrace.common.functions import Function
-from millrace.runtime.bases.base import OperatorContext, ReadingLimits, ReadingOperator, least
-from millrace.runtime.bases.by_key import ByKey
-from millrace.runtime.context.context import OperatorRuntimeContext
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, LatencyMark
+from millrace.runtime.bases.batch_operators import ByKey
+from millrace.runtime.bases.epoch_protocol import (
+    EpochOrder,
+    OperatorReport,
+    ResultFiles,
+    SavedSubtask,
+    SourceOrder,
+    StateQuery,
+    TaskOrder,
+)
+from millrace.runtime.bases.operator import OperatorContext, ReadingLimits, ReadingOperator, least
+from millrace.runtime.bases.runtime_context import OperatorRuntimeContext
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, LatencyMark, Midst
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet, Writer
 from millrace.runtime.exchange.partitioners import Hash, Partitioner
-from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.operators.collect import CollectOperator
-from millrace.runtime.operators.making import make_operator
-from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.job_graph import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.operators.one_input_operators import make_operator
+from millrace.runtime.operators.sinks import CollectOperator, SinkOperator
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.pickling import dumps
-from millrace.runtime.pieces import Midst
-from millrace.runtime.protocol.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
-from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.state.restoring.key_forms import RestoredKeys
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
-from millrace.runtime.storage import Wanted
-from millrace.runtime.tasks.allowance import Allowance
-from millrace.runtime.tasks.between import Between
-from millrace.runtime.tasks.heavy_keys import watched
-from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
-from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
-from millrace.runtime.tasks.progress import Progress
-from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
-from millrace.runtime.tasks.waiting import Waiting, event_times, share, without_waiting
+from millrace.runtime.storage import Wanted, dumps
+from millrace.runtime.tasks.batch_input import HOLD_BYTES, KeyedInput, keyed_input
+from millrace.runtime.tasks.member import BetweenEpochs, Member, TaskDelta, has_changes
+from millrace.runtime.tasks.task_figures import (
+    OTHER,
+    PASSING,
+    READING,
+    WAITING,
+    Stopwatch,
+    watched,
+    work_slot,
+    write_slot,
+)
+from millrace.runtime.tasks.waiting import Allowance, Progress, Waiting, event_times, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 WriterMaker = Callable[[int, Partitioner, int, int, int, int, Callable[[Packet], None]], Writer]
@@ -81,7 +90,7 @@ class StageTask:
         for edge in job.edges:
             if edge.source in self._members:
                 self._connect(edge)
-        self.between = Between(self._members.values(), self.working)
+        self.between = BetweenEpochs(self._members.values(), self.working)
 
     def _member(self, info: OperatorInfo, subtask: int, attempt: int, number: int) -> Member:
         job = self.job
@@ -201,9 +210,7 @@ class StageTask:
     def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
         """What is this subtask's of what waited at the gates of earlier ones."""
         info, gate = member.info, member.gate
-        return share(
-            waiting, member.subtask, info.parallelism, info.max_parallelism, gate.partitioners, gate.channels
-        )
+        return share(waiting, member.subtask, info.parallelism, info.max_parallelism, gate.partitioners, gate.channels)
 
     def open(self) -> None:
         for member in self._members.values():

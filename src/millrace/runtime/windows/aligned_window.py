@@ -13,20 +13,16 @@ from typing import Any
 from millrace.common.functions import ProcessWindowFunction
 from millrace.common.output_tag import OutputTag
 from millrace.common.state import AggregatingStateDescriptor, ListStateDescriptor
-from millrace.common.window.time_assigner import check_timestamp
-from millrace.runtime.bases.base import failing
-from millrace.runtime.bases.by_key import EndingTimers
-from millrace.runtime.bases.process_base import Results
+from millrace.common.window.time_windows import check_timestamp
+from millrace.runtime.bases.batch_operators import EndingTimers
+from millrace.runtime.bases.operator import failing
+from millrace.runtime.bases.process_operators import Results
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
-from millrace.runtime.windows.agenda import Agenda
-from millrace.runtime.windows.contents import fold_of
-from millrace.runtime.windows.layout import Layout, SliceLayout, Target, WindowLayout
-from millrace.runtime.windows.mergeable import may_share
-from millrace.runtime.windows.slicing import slicing_of
-from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
-from millrace.runtime.windows.window import WindowOperatorBase
+from millrace.runtime.windows.slicing import CONTENTS, Agenda, WindowStrategy, slicing_of
+from millrace.runtime.windows.window_contents import Layout, SliceLayout, Target, WindowLayout, fold_of, may_share
+from millrace.runtime.windows.window_operator import WindowOperatorBase
 
 SLICES = "window-slices"
 """name of the state that holds the shared slices"""

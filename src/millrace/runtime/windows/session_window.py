@@ -13,18 +13,17 @@ from typing import Any
 
 from millrace.common.functions import ProcessWindowFunction
 from millrace.common.window import EventTimeSessionWindows, TimeWindow
-from millrace.common.window.time_assigner import check_timestamp
-from millrace.runtime.bases.base import failing
-from millrace.runtime.bases.by_key import EndingTimers
-from millrace.runtime.bases.process_base import Results
+from millrace.common.window.time_windows import check_timestamp
+from millrace.runtime.bases.batch_operators import EndingTimers
+from millrace.runtime.bases.operator import failing
+from millrace.runtime.bases.process_operators import Results
 from millrace.runtime.elements import Chunk
 from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
-from millrace.runtime.windows import strategy as names
-from millrace.runtime.windows.agenda import Agenda
-from millrace.runtime.windows.contents import fold_of
-from millrace.runtime.windows.strategy import WindowStrategy
-from millrace.runtime.windows.window import WindowOperatorBase
+from millrace.runtime.windows import slicing
+from millrace.runtime.windows.slicing import Agenda, WindowStrategy
+from millrace.runtime.windows.window_contents import fold_of
+from millrace.runtime.windows.window_operator import WindowOperatorBase
 
 
 class SessionWindowOperator(WindowOperatorBase):
@@ -38,7 +37,7 @@ class SessionWindowOperator(WindowOperatorBase):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._table: SessionTable = self._backend.table_of(names.CONTENTS, SessionTable.kind)
+        self._table: SessionTable = self._backend.table_of(slicing.CONTENTS, SessionTable.kind)
         self._fold = fold_of(self.strategy.contents)
         self._agenda: Agenda[Any] = Agenda()
         """keys whose sessions are looked at"""

@@ -1,27 +1,71 @@
-"""Windows that begin and end at the same times for every key, cut into slices that no window cuts through.
+"""Which windows an operator has: the user's strategy, slices of windows that are alike for all keys, times when they
+fire.
 
-All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't. Windows of
+All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't. Windows
+that begin and end at the same times for every key are cut into slices that no window cuts through. Windows of
 DataStreams and of tables are the same here: one element asks by ``window_ends``, a column of rows by ``expand``.
 """
 
 from __future__ import annotations
 
+import heapq
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from millrace.common.state import StateDescriptor
 from millrace.common.window import (
     CumulativeEventTimeWindows,
     CumulativeProcessingTimeWindows,
+    Evictor,
+    MergingWindowAssigner,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TimeWindow,
+    Trigger,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
+    WindowAssigner,
 )
+
+# The strategy
+
+CONTENTS = "window-contents"
+"""name of the state that holds the elements of the windows, or what they were folded into"""
+
+
+@dataclass(frozen=True)
+class WindowStrategy:
+    """Assigner, trigger and evictor, how contents are kept, and what happens to late elements."""
+
+    assigner: WindowAssigner[Any, Any]
+    trigger: Trigger[Any, Any]
+    contents: StateDescriptor
+    """a list state of the elements, or the reducing or aggregating state that they are folded into"""
+    evictor: Evictor[Any, Any] | None = None
+    allowed_lateness: int = 0
+    """ms"""
+    late_tag: str | None = None
+    """side output for late elements; None: they are counted and dropped"""
+    late_element: Callable[[Any], Any] | None = None
+    """what of a late element goes to the side output; None: all of it"""
+    in_memory: bool = True
+    """whether all windows may be kept in tables that are in memory as a whole"""
+
+    @property
+    def is_event_time(self) -> bool:
+        return self.assigner.is_event_time()
+
+    @property
+    def is_merging(self) -> bool:
+        return isinstance(self.assigner, MergingWindowAssigner)
+
+
+# Slices
 
 Times = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -158,3 +202,37 @@ def slicing_of(assigner: Any) -> Slicing | None:
     if kind in (CumulativeEventTimeWindows, CumulativeProcessingTimeWindows):
         return CumulativeSlices(assigner.offset, assigner.max_size, assigner.step)
     return None
+
+
+# Times that windows wait for
+
+T = TypeVar("T")
+
+
+class Agenda(Generic[T]):
+    """Entries by time (ms), each once. Not state: an operator plans again from its windows after a restore."""
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+        self._entries: dict[int, dict[T, None]] = {}
+
+    def add(self, time: int, entry: T) -> None:
+        entries = self._entries.get(time)
+        if entries is None:
+            self._entries[time] = {entry: None}
+            heapq.heappush(self._times, time)
+        else:
+            entries[entry] = None
+
+    def next_time(self) -> int | None:
+        return self._times[0] if self._times else None
+
+    def due(self, now: int) -> Iterator[tuple[int, Iterable[T]]]:
+        """Take off what is due until ``now``, in order of time; may be added to meanwhile."""
+        while self._times and self._times[0] <= now:
+            time = heapq.heappop(self._times)
+            yield time, self._entries.pop(time)
+
+    def clear(self) -> None:
+        self._times.clear()
+        self._entries.clear()

@@ -1,23 +1,119 @@
-"""The client of a job that a thread of this process drives."""
+"""The client of a job that a thread of this process drives, and the list of such jobs with its watchers.
+
+``CollectedParts`` holds collected elements that the job has given and the program has not taken yet.
+"""
 
 from __future__ import annotations
 
+import logging
+import queue
+import threading
 import time
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.util import InheritableThread
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_execution_result import JobExecutionResult
-from millrace.common.jobs.job_id import JobID
-from millrace.common.jobs.job_status import JobStatus
-from millrace.spark.jobs import known
+from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
 from millrace.spark.jobs.java_error import as_java_error
+
+logger = logging.getLogger("millrace")
+
+
+class JobWatcher(Protocol):
+    """Hears of jobs: on the thread that starts them, and at their end on their own, so answers must be quick."""
+
+    def begun(self, client: LocalJobClient) -> None: ...
+
+    def ended(self, client: LocalJobClient) -> None:
+        """All about it is settled, but its client still waits."""
+
+
+_lock = threading.Lock()
+_running: dict[str, LocalJobClient] = {}
+_watchers: list[JobWatcher] = []
+
+
+def watch(watcher: JobWatcher) -> None:
+    """Let it hear of all jobs: those that run already, and those that will."""
+    with _lock:
+        _watchers.append(watcher)
+        running = list(_running.values())
+    for client in running:
+        _tell(watcher, client, over=False)
+
+
+def begun(client: LocalJobClient) -> None:
+    """A job is about to start."""
+    with _lock:
+        _running[str(client.get_job_id())] = client
+        watchers = list(_watchers)
+    for watcher in watchers:
+        _tell(watcher, client, over=False)
+
+
+def ended(client: LocalJobClient) -> None:
+    """A job is over."""
+    with _lock:
+        _running.pop(str(client.get_job_id()), None)
+        watchers = list(_watchers)
+    for watcher in watchers:
+        _tell(watcher, client, over=True)
+
+
+def _tell(watcher: JobWatcher, client: LocalJobClient, over: bool) -> None:
+    """Whatever goes wrong there is nothing to fail a job for."""
+    try:
+        (watcher.ended if over else watcher.begun)(client)
+    except Exception:
+        logger.exception("the figures of job %s could not be published", client.get_job_id())
+
+
+AHEAD = 256
+"""Parts that wait for a slow reader before the job waits too."""
+_LOOK_SECONDS = 0.1
+
+
+class CollectedParts:
+    """A queue of pickled lists of values."""
+
+    def __init__(self) -> None:
+        self._parts: deque[bytes] = deque()
+        self._changed = threading.Condition()
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the reader keeps up."""
+        return len(self._parts) < AHEAD
+
+    def add(self, part: bytes) -> None:
+        """At once, room or not."""
+        with self._changed:
+            self._parts.append(part)
+            self._changed.notify_all()
+
+    def wait_for_room(self, given_up: Callable[[], bool]) -> None:
+        """Until the reader keeps up, or there is nothing to wait for any more."""
+        with self._changed:
+            while not self.has_room and not given_up():
+                self._changed.wait(_LOOK_SECONDS)
+
+    def take(self, seconds: float) -> bytes:
+        """:raises queue.Empty: none has come in that time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._parts, seconds):
+                raise queue.Empty
+            part = self._parts.popleft()
+            self._changed.notify_all()
+            return part
+
 
 POLL_SECONDS = 0.1
 
@@ -38,7 +134,7 @@ class LocalJobClient(JobClient):
         self._thread = InheritableThread(target=self._run, name=f"millrace-{job_id[:8]}", daemon=True)
 
     def start(self) -> None:
-        known.begun(self)
+        begun(self)
         self._thread.start()
 
     def _run(self) -> None:
@@ -46,7 +142,7 @@ class LocalJobClient(JobClient):
             try:
                 self._drive()
             finally:
-                known.ended(self)
+                ended(self)
         except BaseException as error:
             self._result.set_exception(as_java_error(error))
         else:

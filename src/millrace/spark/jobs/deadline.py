@@ -1,5 +1,8 @@
-"""An epoch that does not end: a function, a sink or a disk that hangs would stop a job without a word. One that is slow
-takes its time, and says what it is at."""
+"""The deadline of an epoch: without it a function, a sink or a disk that hangs would stop a job without a word.
+
+Owners say again and again how far their tasks have come: a task that is slow is no failure and has time, one that makes
+no progress is a failure, and the error says what it is doing.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,114 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
+from typing import NamedTuple
 
-from millrace.datastream.settings import options
-from millrace.spark.jobs.standing import Seen, Standing
-from millrace.spark.owners.frames import Positions, Told
+from millrace.datastream import settings
+from millrace.spark.workers.frames import OwnerReport, Positions, TaskId, TaskPosition
+
+
+class TaskProgress(NamedTuple):
+    """A task that runs, as it was seen last."""
+
+    host: str
+    pid: int
+    position: TaskPosition
+    since: float
+    """when it was seen first where it is"""
+
+    def task(self) -> str:
+        """Which one it is, for a sentence."""
+        stage, partition = self.position.task
+        where = f"task {partition} of stage {stage}"
+        at = self.position
+        return f"{at.operator} ({at.subtask + 1}/{at.parallelism}), {where}" if at.operator else where
+
+    def piece(self) -> str:
+        """What it is at."""
+        at = self.position
+        if not at.operator:
+            return "what lies between its operators"
+        if at.elements:
+            return f"a piece of {_plural(at.elements, 'element')}"
+        return "something else than elements (reading, a watermark, a timer, the end of the epoch)"
+
+    def before(self) -> str:
+        """What waits to be handed to it."""
+        at = self.position
+        waiting = [_plural(number, what) for number, what in ((at.before, "element"), (at.packets, "packet")) if number]
+        return f"{' and '.join(waiting) or 'nothing'} before it"
+
+    def line(self) -> str:
+        """All of that."""
+        return f"{self.task()}, has been at {self.piece()} for {self.position.millis / 1000:.1f} s, {self.before()}"
+
+
+class Progress:
+    """Of the tasks of one epoch. Times are seconds of a monotonic clock.
+
+    :param lives: whether a process that does not answer lives, as far as that can be known.
+    """
+
+    def __init__(self, now: float, lives: Callable[[str, int], bool]) -> None:
+        self._lives = lives
+        self._known: dict[tuple[str, int, TaskId], TaskProgress] = {}
+        self._waits_for = ""
+        self._moved = now
+
+    def see(self, told: Sequence[OwnerReport], waits_for: str, now: float) -> None:
+        """Owners have told where their tasks are.
+
+        :param waits_for: what the epoch waits for as far as Spark or the connections to the tasks tell.
+        """
+        answered = {(each.host, each.pid) for each in told}
+        found = {
+            key: seen
+            for key, seen in self._known.items()
+            if key[:2] not in answered and self._lives(seen.host, seen.pid)
+        }
+        for each in told:
+            for position in each.positions:
+                key = (each.host, each.pid, position.task)
+                before = self._known.get(key)
+                stands = before is not None and _mark(before.position) == _mark(position)
+                found[key] = TaskProgress(each.host, each.pid, position, before.since if before and stands else now)
+        moved = found.keys() != self._known.keys() or any(seen.since == now for seen in found.values())
+        if moved or waits_for != self._waits_for:
+            self._moved = now
+        self._known, self._waits_for = found, waits_for
+
+    def hangs(self, now: float, seconds: float) -> Iterator[TaskProgress]:
+        """The tasks that have stood still for so long, the longest first."""
+        for seen in sorted(self._known.values(), key=lambda seen: seen.since):
+            if now - seen.since >= seconds:
+                yield seen
+
+    def is_silent(self, now: float, seconds: float) -> bool:
+        """Whether nothing at all has been heard to move for so long, of tasks and of Spark."""
+        return now - self._moved >= seconds
+
+    def slowest(self) -> TaskProgress | None:
+        """The task that is at its piece for the longest time."""
+        return max(self._known.values(), key=lambda seen: seen.position.millis, default=None)
+
+    def line(self) -> str:
+        """What the epoch is at."""
+        slowest = self.slowest()
+        if slowest is None:
+            return f"it waits for {self._waits_for}"
+        others = len(self._known) - 1
+        return slowest.line() + (f"; {_plural(others, 'more task')} at work" if others else "")
+
+
+def _mark(position: TaskPosition) -> tuple[int, int]:
+    return position.steps, position.place
+
+
+def _plural(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
 
 logger = logging.getLogger("millrace")
 
@@ -47,7 +152,7 @@ class Deadline:
         timeout_ms: int | None,
         break_off: Callable[[], None],
         waits_for: Callable[[], str],
-        look: Callable[[Positions], list[Told]],
+        look: Callable[[Positions], list[OwnerReport]],
         lives: Callable[[str, int], bool],
         tell: Callable[[str], None],
     ) -> None:
@@ -58,7 +163,7 @@ class Deadline:
         self._look = look
         self._tell = tell
         self._began = time.monotonic()
-        self._standing = Standing(self._began, lives)
+        self._standing = Progress(self._began, lives)
         self._seen = ""
         self._missed: str | None = None
         self._ended = threading.Event()
@@ -107,17 +212,17 @@ class Deadline:
             if stack is not None:
                 self._over(
                     f"epoch {self._epoch} stands still: {seen.task()}, has come no further for {self._timeout_ms} ms "
-                    f"({options.EPOCH_TIMEOUT.key}) with {seen.piece()}, {seen.before()}; process {seen.pid} on "
+                    f"({settings.EPOCH_TIMEOUT.key}) with {seen.piece()}, {seen.before()}; process {seen.pid} on "
                     f"{seen.host} {stack}"
                 )
                 return
         if self._standing.is_silent(now, seconds):
             self._over(
-                f"epoch {self._epoch} did not end within {self._timeout_ms} ms ({options.EPOCH_TIMEOUT.key}), and "
+                f"epoch {self._epoch} did not end within {self._timeout_ms} ms ({settings.EPOCH_TIMEOUT.key}), and "
                 f"nobody tells of anything that goes on: it waits for {self._waits()}"
             )
 
-    def _stack(self, seen: Seen) -> str | None:
+    def _stack(self, seen: TaskProgress) -> str | None:
         """What the task that hangs does at this moment; None if it has come further meanwhile."""
         told = [each for each in self._look(Positions(stacks=True)) if (each.host, each.pid) == (seen.host, seen.pid)]
         if not told:

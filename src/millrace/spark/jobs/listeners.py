@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from millrace.common.jobs.job_status import JobStatus
+from millrace.common.jobs import JobStatus
 from millrace.runtime.coordination.coordinator import EpochResult
-from millrace.runtime.coordination.costs import SlowOperator
+from millrace.runtime.coordination.figures import SlowOperator
 
 logger = logging.getLogger("millrace")
 

@@ -1,4 +1,4 @@
-"""Drives a job: epoch after epoch.
+"""Drives a job: epoch after epoch, and when the next one begins.
 
 A job that fails goes on from its last complete epoch, as often as its restart policy says.
 """
@@ -9,52 +9,108 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.activate import is_active
-from millrace.checkpoint.files.errors import RestoreError, SnapshotError
-from millrace.checkpoint.files.shared import NotSharedError, offer
-from millrace.checkpoint.home import JobHome
+from millrace.checkpoint.directory import JobHome
+from millrace.checkpoint.folder import RestoreError, SnapshotError
 from millrace.checkpoint.restore import Restore
-from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
-from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.settings import options
+from millrace.checkpoint.shared_folder import NotSharedError, offer
+from millrace.checkpoint.task_storage import JobResults, ResultsLostError
+from millrace.common.jobs import JobStatus
+from millrace.datastream import settings as options
 from millrace.metrics.reporters.scheduling import Reporters
+from millrace.runtime.bases.epoch_protocol import EpochPlan, Result
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.coordination.failover import spark_attempts, task_retries
-from millrace.runtime.coordination.loops import has_loops
+from millrace.runtime.coordination.restart import spark_attempts, task_retries
 from millrace.runtime.failure import Failure, full_traceback
-from millrace.runtime.jobs import specs
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan
-from millrace.runtime.protocol.results import Result
-from millrace.spark import recovery_file
+from millrace.runtime.operators import specs
+from millrace.runtime.operators.iteration import has_loops
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.spark import job_records
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
-from millrace.spark.flow.links import Given
-from millrace.spark.jobs.carriers import chosen, make_carrier
-from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
-from millrace.spark.jobs.client import JobCancelledError
-from millrace.spark.jobs.collected import CollectedParts
-from millrace.spark.jobs.hearing import Hearing
+from millrace.spark.jobs.carriers import chosen, make_carrier, warning_about
+from millrace.spark.jobs.client import CollectedParts, JobCancelledError
+from millrace.spark.jobs.flow_carrier import LiveOutput
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
-from millrace.spark.jobs.locality import warning_about
-from millrace.spark.jobs.pace import IDLE_INTERVALS, IDLE_INTERVALS_OF_SPARK, Pace
-from millrace.spark.jobs.queries import Queries
-from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
+from millrace.spark.jobs.requests import CheckpointRequests, Queries, SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
-from millrace.spark.owners.frames import Request, Told
-from millrace.spark.owners.pipe import OwnerLostError
-from millrace.spark.sessions.log_files import keep
-from millrace.spark.sessions.session import Workplace, one_machine
-from millrace.spark.shipping.main_classes import main_classes
-from millrace.spark.shipping.output import output_wanted
-from millrace.spark.shipping.provision import Provision
-from millrace.spark.shipping.shipped import ShippedJob
+from millrace.spark.sessions.logs import keep
+from millrace.spark.sessions.session import Workplace
+from millrace.spark.sessions.settings import one_machine
+from millrace.spark.workers.frames import OwnerReport, Request
+from millrace.spark.workers.output import OutputListener
+from millrace.spark.workers.pipe import OwnerLostError
+from millrace.spark.workers.provision import Provision
+from millrace.spark.workers.shipping import ShippedJob, main_classes, output_wanted
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import JobSettings
+
+
+IDLE_SECONDS = 1.0
+"""After so long without a record a job counts as idle."""
+
+
+IDLE_INTERVALS = (0.1, 0.2)
+"""Seconds between the epochs of an idle job whose tasks stay: at first, and at most."""
+IDLE_INTERVALS_OF_SPARK = (0.6, 2.4)
+"""The same where each epoch is a job of Spark, which takes some 150 ms of a processor."""
+QUIET_PART = 0.2
+"""The interval of an idle job as a part of the time for which nothing has come: what comes then waits no longer."""
+
+
+class Pace:
+    """The beginnings of two epochs lie an interval apart at least; if epochs take longer, one follows the other.
+
+    :param interval: in seconds.
+    :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
+    :param longest: to which that grows, the longer nothing comes.
+    :param behind: the interval of a job that has more to do than one epoch takes; None: the same.
+    :param clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        interval: float,
+        idle: float,
+        longest: float = 0.0,
+        behind: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._interval = interval
+        self._idle = max(idle, interval)
+        self._longest = max(longest, self._idle)
+        self._clock = clock
+        self._behind = interval if behind is None else behind
+        self._due = self._busy = self._began = clock()
+
+    def left(self) -> float:
+        """Seconds until the next epoch is due."""
+        return max(0.0, self._due - self._clock())
+
+    def begun(self) -> None:
+        """It begins now."""
+        now = self._began = self._clock()
+        quiet = now - self._busy
+        idle = min(max(self._idle, quiet * QUIET_PART), self._longest)
+        self._due = max(self._due + (self._interval if quiet < IDLE_SECONDS else idle), now)
+
+    def ended(self, records: int, more: bool = False, due_in: float | None = None) -> None:
+        """The epoch is complete; its sources have read so many records.
+
+        :param more: whether there is more to do than it took.
+        :param due_in: seconds until something is to be done by the clock; None: never.
+        """
+        if due_in is not None:
+            self._due = min(self._due, self._clock() + max(due_in, self._interval))
+        if records or more:
+            now = self._busy = self._clock()
+            self._due = max(now, self._began + self._behind) if more else min(self._due, now + self._interval)
+
 
 logger = logging.getLogger("millrace")
 
@@ -103,7 +159,7 @@ class JobRunner:
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
-        self._hearing = Hearing(self._listener.said)
+        self._hearing = OutputListener(self._listener.said)
         self._output = output_wanted(settings.configuration)
         self._reporters = Reporters(settings.configuration, job.name, coordinator.report)
 
@@ -170,7 +226,7 @@ class JobRunner:
             cancel_ms=settings.cancellation_timeout_ms,
             epoch_seconds=settings.flow_epoch_ms / 1000,
             bounded=settings.bounded,
-            given=Given(
+            given=LiveOutput(
                 self._listener.printed,
                 self._collect_early if settings.restart.most_restarts == 0 else None,
                 lambda: self.collected.has_room,
@@ -219,9 +275,7 @@ class JobRunner:
     def run(self) -> None:
         """Run to the end. Raises ``JobFailedError``, ``JobCancelledError`` or ``DriverLostError``."""
         self.status = JobStatus.RUNNING
-        self._listener.started(
-            JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file)
-        )
+        self._listener.started(JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file))
         try:
             self._run_with_restarts()
         except DriverLostError as error:
@@ -315,7 +369,7 @@ class JobRunner:
         # In flow a job may come to its end when its JVM is gone already: no other driver goes on with that one.
         if self.status is JobStatus.FINISHED or jvm_answers(self._context):
             # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
-            recovery_file.record_end(self.job.job_id, self.status.name)
+            job_records.record_end(self.job.job_id, self.status.name)
             self._home.close(self.status)
             self.job.state.discard(self.job.job_id)
         self._reporters.close()
@@ -325,7 +379,7 @@ class JobRunner:
         """Stop at once."""
         if self.status.is_globally_terminal_state():
             return
-        recovery_file.record_cancelling(self.job.job_id)
+        job_records.record_cancelling(self.job.job_id)
         self.status = JobStatus.CANCELLING
         self._cancelled.set()
         self._wanted.set()
@@ -354,7 +408,7 @@ class JobRunner:
         running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
         return self._tasks.at_work() if running else None
 
-    def look(self, request: Request) -> list[Told]:
+    def look(self, request: Request) -> list[OwnerReport]:
         """What the processes of its tasks tell of their threads; nothing before it runs and after its end."""
         running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
         return self._tasks.look(request) if running else []

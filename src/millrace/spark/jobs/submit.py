@@ -1,4 +1,4 @@
-"""From a job description to a running job and its client."""
+"""From a job description to a running job and its client; ``PortableJob`` is a job that another process can run."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.directory import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
-from millrace.common.files.stores import settings as stores
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.settings import options
-from millrace.datastream.settings.dependencies import Dependencies
-from millrace.datastream.settings.restore_settings import ClaimMode, restore_settings
+from millrace.common.files import store_settings
+from millrace.common.jobs import CompletableFuture, JobStatus
+from millrace.datastream import settings as options
+from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
 from millrace.runtime.clocks import now_millis
-from millrace.runtime.coordination.checkpoint_log import CheckpointStats
-from millrace.runtime.coordination.cleaning import InBackground
+from millrace.runtime.coordination.checkpoints import CheckpointStats, InBackground
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import RestartPolicy
 from millrace.runtime.failure import JobFailedError
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.jobs.specs import Collect
-from millrace.spark import recovery_file
-from millrace.spark.job_ids import next_id
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.operators.specs import Collect
+from millrace.spark import job_records
+from millrace.spark.job_records import next_id
 from millrace.spark.jobs.client import POLL_SECONDS, LocalJobClient
 from millrace.spark.jobs.runner import JobRunner
-from millrace.spark.sessions.session import SessionWishes, workplace
-from millrace.spark.shipping.provision import ship
-from millrace.spark.shipping.requirements import install
+from millrace.spark.sessions.session import workplace
+from millrace.spark.sessions.settings import SessionWishes
+from millrace.spark.workers.provision import install, ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from millrace.metrics.report import MetricsReport
+
 
 logger = logging.getLogger("millrace")
 
@@ -85,22 +84,22 @@ class JobSettings:
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
-    stores.use(settings.configuration)
+    store_settings.use(settings.configuration)
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
     job = replace(job, job_id=next_id(job.job_id))
-    index = recovery_file.begin_job(job.job_id, settings.restart.configuration if durable else None)
-    lost = recovery_file.recoverable_job(index)
+    index = job_records.begin_job(job.job_id, settings.restart.configuration if durable else None)
+    lost = job_records.recoverable_job(index)
     if lost is not None:
         job = replace(job, job_id=lost.job_id)
     payload = serialize(job.for_tasks())
     state_directory = settings.configuration.get(options.STATE_DIRECTORY.key)
     trust = _trusts_directories(settings)
-    home = JobHome(job.job_id, checkpoints, state_directory, recovery_file.scratch(), trust)
+    home = JobHome(job.job_id, checkpoints, state_directory, job_records.scratch(), trust)
     if home.durable:
         # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
         # anew.
-        recovery_file.record_job(index, job.job_id, home.folder.uri)
+        job_records.record_job(index, job.job_id, home.folder.uri)
     try:
         home.announce()
         coordinator, restore = with_splits(job, settings, home, index, lost is not None)
@@ -155,9 +154,7 @@ def with_splits(
             time.sleep(delay / 1000)
 
 
-def _restore(
-    coordinator: Coordinator, home: JobHome, settings: JobSettings, index: int, lost: bool
-) -> Restore | None:
+def _restore(coordinator: Coordinator, home: JobHome, settings: JobSettings, index: int, lost: bool) -> Restore | None:
     """What the job begins with: its own last checkpoint if its driver died, else what the settings name."""
     if lost and (restore := go_on(home.checkpoints, coordinator)) is not None:
         return restore
@@ -167,9 +164,7 @@ def _restore(
     if settings.batch:
         raise ValueError(f"batch mode keeps no state, so it can't begin with {wanted.path}: use streaming mode")
     claim = wanted.claim_mode is ClaimMode.CLAIM
-    return restore_from(
-        wanted.path, coordinator, wanted.allow_non_restored_state, claim, _trusts_directories(settings)
-    )
+    return restore_from(wanted.path, coordinator, wanted.allow_non_restored_state, claim, _trusts_directories(settings))
 
 
 def _trusts_directories(settings: JobSettings) -> bool:
@@ -254,3 +249,31 @@ class SparkJobClient(LocalJobClient):
                 continue
             yield from pickle.loads(part)
         self._result.result()
+
+
+@dataclass(frozen=True)
+class PortableJob:
+    """A ``Portable``."""
+
+    job: JobGraph
+    settings: JobSettings
+
+    @staticmethod
+    def of(job: JobGraph, settings: JobSettings) -> PortableJob:
+        """A session of Spark stays where it is."""
+        return PortableJob(job, replace(settings, spark=None))
+
+    @property
+    def job_id(self) -> str:
+        return self.job.job_id
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        return self.settings.configuration
+
+    def start(self) -> SparkJobClient:
+        return submit(self.job, self.settings)

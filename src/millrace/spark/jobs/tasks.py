@@ -7,27 +7,25 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from millrace.checkpoint.files.shared import SharedFolder
-from millrace.runtime.coordination.cleaning import Cleaner
-from millrace.runtime.jobs.job import JobGraph
-from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.checkpoint.shared_folder import SharedFolder
+from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
+from millrace.runtime.coordination.checkpoints import Cleaner
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.errors import jvm_answers
-from millrace.spark.jobs.carrier import Carrier
+from millrace.spark.jobs.carriers import Carrier
 from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline
-from millrace.spark.owners import pipe
-from millrace.spark.owners.finishing import FinishMarks
-from millrace.spark.owners.frames import Positions, Request, Told
-from millrace.spark.owners.looks import PATIENCE_SECONDS, look
-from millrace.spark.owners.orders import Orders
 from millrace.spark.sessions.session import Workplace
-from millrace.spark.shipping.provision import interpreter
-from millrace.spark.shipping.shipped import ShippedJob
-from millrace.spark.workers.looking import SCHEMA, Looking, parse
+from millrace.spark.workers import pipe
+from millrace.spark.workers.frames import OwnerReport, Positions, Request
+from millrace.spark.workers.inspection import PATIENCE_SECONDS, SCHEMA, Looking, look, parse
+from millrace.spark.workers.orders import FinishMarks, Orders
+from millrace.spark.workers.provision import interpreter
+from millrace.spark.workers.shipping import ShippedJob
 from millrace.spark.workers.stage import Forgetting
-from millrace.util.processes import is_alive
+from millrace.util.system import is_alive
 
 if TYPE_CHECKING:
-    from millrace.checkpoint.home import JobHome
+    from millrace.checkpoint.directory import JobHome
 
 FORGET_SECONDS = 10.0
 """How long the end of a job waits until its owners on other machines have heard of it."""
@@ -131,7 +129,7 @@ class Tasks:
         messenger.start()
         messenger.join(FORGET_SECONDS)
 
-    def look(self, request: Request, patience: float = PATIENCE_SECONDS) -> list[Told]:
+    def look(self, request: Request, patience: float = PATIENCE_SECONDS) -> list[OwnerReport]:
         """What the owners tell of their threads, as far as they answer in time. Tasks that run in Spark's workers
         themselves are not seen."""
         job_id = self._job.job_id
@@ -139,14 +137,14 @@ class Tasks:
             return []
         if self._place.local:
             return look(job_id, request, patience)
-        found: dict[tuple[str, int], Told] = {}
+        found: dict[tuple[str, int], OwnerReport] = {}
         messenger = threading.Thread(target=self._look_afar, args=(request, found), daemon=True)
         self._asked_afar = messenger
         messenger.start()
         messenger.join(LOOK_SECONDS)
         return list(found.values())
 
-    def _positions(self, request: Positions) -> list[Told]:
+    def _positions(self, request: Positions) -> list[OwnerReport]:
         """Where the tasks of the epoch are. On other machines a look needs a free core, so one thread that
         waits for one is enough."""
         if not self._place.local:
@@ -164,7 +162,7 @@ class Tasks:
     def _lives(self, host: str, pid: int) -> bool:
         return self._place.local and is_alive(pid)
 
-    def _look_afar(self, request: Request, found: dict[tuple[str, int], Told]) -> None:
+    def _look_afar(self, request: Request, found: dict[tuple[str, int], OwnerReport]) -> None:
         """By way of Spark, which has to have a free core on each machine."""
         with contextlib.suppress(Exception):
             width = 2 * max(self._context.defaultParallelism, 1)

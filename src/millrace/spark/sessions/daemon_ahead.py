@@ -1,6 +1,6 @@
 """The worker daemon that is begun together with a JVM, as the process that begins it sees it.
 
-What it does while it waits, and how it gets its place, is in ``spark/workers/ahead.py``.
+What it does while it waits, and how it gets its place, is in ``spark/workers/daemon.py``.
 """
 
 from __future__ import annotations

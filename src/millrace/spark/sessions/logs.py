@@ -1,13 +1,27 @@
-"""Where the noise goes: a log file for the JVM, so that the terminal shows the program and its errors."""
+"""Logs of drivers: the JVM writes to a file, so that the terminal shows the program and its errors.
+
+Log files are as many and as large as the settings allow. All that write to one (the JVM, processes that have it as
+their standard error, Millrace) append, so it can be cut while they do.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import glob
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from millrace.configuration.files import DIRECTORY, log_limits
+from millrace.util.logs import LogLimits, cut
+from millrace.util.system import is_alive
 
 _LOG4J = """\
 rootLogger.level = {level}
@@ -71,3 +85,85 @@ def quiet_about_lost_jvm(accumulator_server: Any) -> None:
 def _not_from_py4j(record: logging.LogRecord) -> bool:
     """Py4j raises what it logs, and logs it as if it were the program."""
     return not record.pathname.endswith(("py4j/java_gateway.py", "py4j/clientserver.py"))
+
+
+KEPT_SECONDS = 2 * 24 * 3_600.0
+"""How long the log of a process that is gone stays, if something is in it."""
+_LOOK_SECONDS = 30.0
+_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+(?:\.log(?:\.\d+)?|(\.log4j2\.properties|-package\.zip))$")
+_kept: set[str] = set()
+"""logs that an error or a message has named"""
+
+
+def log_file_path(configuration: Mapping[str, str]) -> str:
+    """A fresh log file in ``env.log.dir``, or in the temporary directory. What others have left goes after a while.
+
+    :raises ValueError: the configuration says nonsense about logs.
+    """
+    log_limits(configuration)
+    directory = configuration.get(DIRECTORY)
+    if directory is None:
+        directory = tempfile.gettempdir()
+    else:
+        os.makedirs(directory, exist_ok=True)
+    remove_old(directory)
+    handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log", dir=os.path.abspath(directory))
+    os.close(handle)
+    return path
+
+
+def look_after(path: str, configuration: Mapping[str, str]) -> None:
+    """Keep a log file short while this process lives. In the temporary directory it goes with the process unless
+    something has gone wrong (``keep``), elsewhere if nothing is in it."""
+    limits = log_limits(configuration)
+    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
+    atexit.register(_remove_needless, path, os.getpid(), DIRECTORY not in configuration)
+
+
+def keep(path: str) -> None:
+    """Users have been told of this log: it must outlast the process."""
+    _kept.add(path)
+
+
+def _keep_short(path: str, limits: LogLimits) -> None:
+    while os.path.exists(path):
+        time.sleep(_LOOK_SECONDS)
+        with contextlib.suppress(OSError):
+            cut(path, limits)
+
+
+def _remove_needless(path: str, process: int, passing: bool) -> None:
+    if process != os.getpid():
+        return  # a fork of the process that it belongs to
+    stem = path.removesuffix(".log")
+    needless = [f"{stem}.log4j2.properties", f"{stem}-package.zip"]
+    logs = [path, *glob.glob(f"{glob.escape(path)}.*")]
+    # An error that ended the program (Python puts it into sys) may have left its reasons here.
+    goes = passing and path not in _kept and not hasattr(sys, "last_type")
+    if goes or not any(map(_has_content, logs)):
+        needless += logs
+    for each in needless:
+        with contextlib.suppress(OSError):
+            os.unlink(each)
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > 0
+    except OSError:
+        return False
+
+
+def remove_old(folder: str) -> None:
+    """Delete what this user's processes have left that are gone: old logs, empty ones, and what was for the JVM."""
+    for path in glob.glob(os.path.join(glob.escape(folder), "millrace-*")):
+        name = _OURS.match(os.path.basename(path))
+        if name is None:
+            continue
+        with contextlib.suppress(OSError):
+            status = os.lstat(path)
+            # Without the process in its name nothing is known of a file but its age.
+            needless = name[1] is not None and (name[2] is not None or status.st_size == 0)
+            old = time.time() - status.st_mtime > KEPT_SECONDS
+            if (old or needless) and status.st_uid == os.getuid() and not (name[1] and is_alive(int(name[1]))):
+                os.unlink(path)

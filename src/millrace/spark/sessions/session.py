@@ -1,49 +1,251 @@
-"""The Spark session: the user's own, or one that Millrace makes."""
+"""The Spark session: the user's own, or one that Millrace makes, with the JVM under it.
+
+``jvm_for`` chooses the JVM: the one that was begun ahead, one that is begun now, or that of Spark's launcher. Reading,
+checking and linking 15,000 classes from 280 jars is most of what a JVM does when Spark starts. ``make_archive`` stores
+the result of one such start (``-XX:ArchiveClassesAtExit``) once per machine, user, Java and PySpark; sessions use the
+archive if it is there, and a JVM that finds it unfit ignores it. ``look_without_imports`` keeps PySpark from importing
+pandas and its tools for tests in the driver: a sixth of all that a driver imports before its first row.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import logging
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+import pyspark
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, types
+from pyspark.sql.pandas import functions
 
 import millrace
 from millrace.configuration import spark_settings as meant
-from millrace.datastream.settings import options
+from millrace.datastream import settings as options
+from millrace.spark import job_records
 from millrace.spark.archives import zip_package
 from millrace.spark.errors import SparkNotStartedError, launcher_said
-from millrace.spark.sessions.families import new_session
-from millrace.spark.sessions.jvm import jvm_for
-from millrace.spark.sessions.launching import secret_settings, told_in_a_file
-from millrace.spark.sessions.log_files import keep, look_after
-from millrace.spark.sessions.logs import quiet_about_lost_jvm, stderr_to
-from millrace.spark.sessions.settings import LOOPBACK, QUERY_SETTINGS, SessionWishes, one_machine, one_process
-from millrace.spark.sessions.sparing import look_without_imports
-from millrace.util.room import few_descriptors
+from millrace.spark.java import QUIET, JavaInfo, class_options, remember, require_java, user_cache
+from millrace.spark.sessions import own_jvm
+from millrace.spark.sessions.logs import (
+    keep,
+    log4j_configuration,
+    log_file_path,
+    look_after,
+    quiet_about_lost_jvm,
+    stderr_to,
+)
+from millrace.spark.sessions.own_jvm import OwnJvm, known_command, needs_launcher
+from millrace.spark.sessions.settings import (
+    LOOPBACK,
+    QUERY_SETTINGS,
+    SessionWishes,
+    all_settings,
+    one_machine,
+    one_process,
+    secret_settings,
+    told_in_a_file,
+)
+from millrace.util.folders import make_private, new_folder
+from millrace.util.system import few_descriptors
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-__all__ = [
-    "SessionWishes",
-    "Workplace",
-    "local_session",
-    "log_file_of",
-    "make_session",
-    "one_machine",
-    "one_process",
-    "workplace",
-]
+
+# Sessions that share one Spark
+
+_parents: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
+
+
+def new_session(parent: SparkSession) -> SparkSession:
+    """A session with its own settings, which does not know the parent's views and data sources."""
+    session = parent.newSession()
+    _parents[session] = parent
+    return session
+
+
+def session_of_program(session: SparkSession | None = None) -> SparkSession:
+    """The session that a session goes back to: it knows what the program has registered.
+
+    :param session: None: the active one.
+    """
+    found = session or SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    assert found is not None, "there is no Spark session"
+    while (parent := _parents.get(found)) is not None:
+        found = parent
+    return found
+
+
+# Imports that PySpark can do without
+
+_CHECK = "require_minimum_pandas_version"
+
+
+class _Thread(threading.local):
+    on_batches = False
+
+
+_thread = _Thread()
+
+
+def look_without_imports() -> None:
+    """Let PySpark look for values of numpy in the arguments of calls into the JVM without importing anything: they are
+    there only when numpy is imported."""
+    if hasattr(types, "NumpyScalarConverter") and hasattr(types, "NumpyArrayConverter"):
+        types.NumpyScalarConverter.can_convert = _is_scalar
+        types.NumpyArrayConverter.can_convert = _is_array
+
+
+def _is_scalar(_: types.NumpyScalarConverter, value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def _is_array(_: types.NumpyArrayConverter, value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1
+
+
+@contextlib.contextmanager
+def on_batches() -> Iterator[None]:
+    """Functions that this thread makes inside are for Arrow batches: PySpark need not see how old pandas is."""
+    _thread.on_batches = True
+    try:
+        yield
+    finally:
+        _thread.on_batches = False
+
+
+def _checked_elsewhere(check: Any) -> Any:
+    def checked() -> None:
+        if not _thread.on_batches:
+            check()
+
+    return checked
+
+
+if hasattr(functions, _CHECK):
+    setattr(functions, _CHECK, _checked_elsewhere(getattr(functions, _CHECK)))
+
+
+# The archive of classes
+
+TIMEOUT_SECONDS = 300
+
+_TRAINING = """
+from pyspark import SparkContext
+from millrace.spark.sessions.session import SessionWishes, make_session
+from millrace.datastream import StreamExecutionEnvironment
+session = make_session(SessionWishes(2, java_options={options!r}))
+jvm = SparkContext._gateway.proc
+env = StreamExecutionEnvironment.get_execution_environment(spark=session).set_parallelism(2)
+with env.from_collection([1, 2]).key_by(lambda v: v).map(lambda v: v).execute_and_collect() as results:
+    list(results)
+session.stop()
+SparkContext._gateway.shutdown()
+jvm.stdin.close()
+jvm.wait(timeout={timeout})
+"""
+
+
+def archive_path(java: JavaInfo | None = None) -> str:
+    """Where the archive of this Java and this PySpark is, or would be: in the user's cache directory."""
+    java = java or require_java()
+    home = os.path.dirname(os.path.abspath(pyspark.__file__))
+    identity = "\n".join([os.path.realpath(java.executable), str(java.major), home, pyspark.__version__])
+    key = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    return user_cache(f"spark-{pyspark.__version__}-{key}.jsa")
+
+
+def archive_options(java: JavaInfo | None = None) -> str:
+    """The JVM options that use the archive; empty without one. Who knows the Java already saves asking it again."""
+    path = archive_path(java)
+    return class_options(path) if os.path.exists(path) else ""
+
+
+def make_archive() -> str:
+    """Start Spark once with a small job in a process of its own and archive its classes; returns the path.
+
+    Takes about half a minute and 160 MB. Raises ``RuntimeError`` if no archive came out.
+    """
+    java = require_java()
+    path = archive_path(java)
+    make_private(os.path.dirname(path))
+    temporary = f"{path}.{os.getpid()}.tmp"
+    program = _TRAINING.format(options=f"-XX:ArchiveClassesAtExit={temporary} {QUIET}", timeout=TIMEOUT_SECONDS)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+        if not os.path.exists(temporary):
+            raise RuntimeError(f"Java made no class archive: {(done.stderr or done.stdout).strip()[-500:]}")
+        os.replace(temporary, path)
+        remember(java, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return path
+
+
+# The JVM of a session
+
+
+@dataclass(frozen=True)
+class SessionJvm:
+    """The JVM of a session, and what the session begins with."""
+
+    gateway: JavaGateway | None
+    """None: Spark starts it, or this process has it from a session that was stopped"""
+    settings: dict[str, str] = field(repr=False)
+    log_file: str
+
+
+def jvm_for(master: str, wishes: SessionWishes) -> SessionJvm:
+    """The JVM for a new session.
+
+    :raises JavaNotFoundError: before anything starts.
+    """
+    begun = own_jvm.ahead()
+    if begun is not None and SparkContext._gateway is not None:
+        begun.jvm.end()
+    elif begun is not None:
+        settings = all_settings(master, begun.log_file, wishes, _class_options(begun.java, wishes))
+        log_file = log_file_path(wishes.configuration)
+        if (gateway := begun.connect(settings, log_file)) is not None:
+            return SessionJvm(gateway, settings, log_file)
+    makes_archive = wishes.java_options is not None
+    command = None if makes_archive or SparkContext._gateway is not None else known_command(os.environ)
+    java = require_java() if command is None else command.java
+    log_file = log_file_path(wishes.configuration)
+    settings = all_settings(master, log_file, wishes, _class_options(java, wishes))
+    log4j_configuration(log_file)
+    if command is None or needs_launcher(settings):
+        return SessionJvm(None, settings, log_file)
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        folder = new_folder("spark", job_records.scratch())
+        gateway = OwnJvm.begin(command, settings, log_file, folder, os.environ).connect(settings)
+        if gateway is not None:
+            return SessionJvm(gateway, settings, log_file)
+    require_java()  # which may tell why
+    return SessionJvm(None, settings, log_file)
+
+
+def _class_options(java: JavaInfo, wishes: SessionWishes) -> str:
+    return archive_options(java) if wishes.java_options is None else wishes.java_options
+
+
+# The session
 
 
 @dataclass(frozen=True)

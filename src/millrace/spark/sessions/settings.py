@@ -1,15 +1,38 @@
-"""What Millrace asks of a Spark session that it makes. PySpark is not imported for it: the JVM may start before."""
+"""Settings of the Spark sessions that Millrace makes, and how Spark's launcher is given the secret ones.
+
+PySpark is not imported here: the JVM may start before, and ``spark_context`` finds the context of this process only if
+there is one. Every user of a machine sees command lines, so the launcher gets secrets in a file that only this user
+reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+import secrets
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from millrace.configuration import spark_settings as meant
-from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
-from millrace.spark import recovery_file
+from millrace.datastream.dependencies import existing, is_flinks_and_missing
+from millrace.spark import job_records
 from millrace.spark.sessions.logs import log4j_path
-from millrace.util.passing_folder import holds_sockets, scratch_folder
+from millrace.spark.standalone_daemons import SECRET, as_file, closed_pages
+from millrace.util.folders import holds_sockets, scratch_folder
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+def spark_context() -> SparkContext | None:
+    """The context if this process has one already."""
+    pyspark = sys.modules.get("pyspark")
+    return None if pyspark is None else pyspark.SparkContext._active_spark_context
+
 
 LOOPBACK = "127.0.0.1"
 
@@ -51,7 +74,7 @@ def all_settings(master: str, log_file: str, wishes: SessionWishes, java_options
 
 def _scratch() -> str:
     """The folder that the driver's supervisor removes with it, if sockets can lie there; else one of this process."""
-    watched = recovery_file.scratch()
+    watched = job_records.scratch()
     return watched if watched is not None and holds_sockets(watched) else scratch_folder()
 
 
@@ -148,3 +171,56 @@ QUERY_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
+
+
+_ARGUMENTS, _SHELL = "PYSPARK_SUBMIT_ARGS", "pyspark-shell"
+_FILE, _DEFAULTS = "--properties-file", "--load-spark-defaults"
+
+
+def secret_settings(master: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """The secret of a session that has several processes on this machine, and what closes the pages of its master.
+
+    Where all is one process, Spark makes a secret itself."""
+    if one_process(master) or not one_machine(master):
+        return {}
+    found = {}
+    if _says(settings, "spark.authenticate") and SECRET not in settings:
+        found[SECRET] = secrets.token_urlsafe(32)
+    if not _says(settings, "spark.ui.enabled") and "spark.ui.filters" not in settings:
+        # Its master and workers have pages even so.
+        found |= closed_pages()
+    return found
+
+
+def _says(settings: Mapping[str, str], key: str) -> bool:
+    return settings.get(key, "").lower() == "true"
+
+
+@contextlib.contextmanager
+def told_in_a_file(settings: Mapping[str, str]) -> Iterator[None]:
+    """A launcher that starts inside finds the settings, on top of what the environment tells it already."""
+    before = os.environ.get(_ARGUMENTS)
+    words = shlex.split(before) if before else [_SHELL]
+    with tempfile.NamedTemporaryFile("w", prefix="millrace-spark-", suffix=".conf", encoding="utf-8") as file:
+        file.write(_without_file(words) + as_file(settings))
+        file.flush()
+        given = [_FILE, file.name, *([] if _DEFAULTS in words else [_DEFAULTS]), *words]
+        os.environ[_ARGUMENTS] = shlex.join(given)
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
+
+
+def _without_file(words: list[str]) -> str:
+    """What the file says that is named already, which is taken out: Spark reads one only."""
+    if _FILE not in words[:-1]:
+        return ""
+    place = words.index(_FILE)
+    with open(words[place + 1], encoding="utf-8") as file:
+        text = file.read()
+    del words[place : place + 2]
+    return f"{text}\n"

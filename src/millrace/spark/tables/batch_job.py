@@ -1,4 +1,4 @@
-"""A batch query, or the inserts of a statement set, as a job with a client."""
+"""A batch query, or the inserts of a statement set, as a job with a client, and how far Spark has come with its stages."""
 
 from __future__ import annotations
 
@@ -7,25 +7,52 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from millrace.common.jobs.completable_future import CompletableFuture
-from millrace.common.jobs.job_status import JobStatus
-from millrace.metrics.report import MetricEntry
+from pyspark import SparkContext
+
+from millrace.common.jobs import CompletableFuture, JobStatus
+from millrace.metrics.report import CounterSnapshot, GaugeSnapshot, MetricEntry
 from millrace.metrics.reporters.scheduling import Reporters
-from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
 from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.history import JobHistory
-from millrace.runtime.coordination.reporting import job_times
+from millrace.runtime.coordination.job_metrics import job_times
 from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient
 from millrace.spark.jobs.listeners import JobStarted, get_listener, left_out
-from millrace.spark.tables.settings import active
-from millrace.spark.tables.stages import StageCount, stages_of
+from millrace.spark.tables.child_session import active
 from millrace.spark.tables.steps.context import Context
 from millrace.util.skipped import SKIPPED_METRIC
 
 if TYPE_CHECKING:
     from millrace.metrics.report import MetricsReport
+
+
+@dataclass(frozen=True)
+class StageCount:
+    """A stage of Spark that has begun, and its tasks."""
+
+    id: int
+    name: str
+    tasks: int
+    active: int
+    done: int
+
+
+def stages_of(context: SparkContext, group: str) -> list[StageCount]:
+    """The stages of all jobs of a group that Spark still remembers, in the order in which they were made."""
+    tracker = context.statusTracker()
+    found: dict[int, StageCount] = {}
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage in () if info is None else info.stageIds:
+            told = tracker.getStageInfo(stage)
+            if told is not None:
+                done = min(told.numCompletedTasks, told.numTasks)
+                active = min(told.numActiveTasks, told.numTasks - done)
+                found[stage] = StageCount(stage, told.name, told.numTasks, active, done)
+    return [found[stage] for stage in sorted(found)]
+
 
 logger = logging.getLogger("millrace")
 

@@ -8,29 +8,29 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from millrace.configuration.telling import tell_about
-from millrace.datastream.settings.defaults import Submission, get_submitter
+from millrace.configuration.registry import tell_about
+from millrace.datastream.settings import Submission, get_submitter
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel, Scan, Sink, find
-from millrace.relational.nodes.text import plan_text
 from millrace.relational.rows import Rows
-from millrace.relational.rules.batch import optimise
-from millrace.spark.job_ids import next_id
-from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.relational.rules.optimizer import optimise_batch
+from millrace.relational.rules.plan_text import plan_text
+from millrace.spark.job_records import next_id
+from millrace.spark.sessions.session import workplace
+from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
-from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
+from millrace.spark.tables.execute import frame_of_table, scan_of_frame
 from millrace.spark.tables.nodes.leaves import unreadable
 from millrace.spark.tables.portable import PortableInserts, is_portable
 from millrace.spark.tables.steps.context import Context
-from millrace.table.planner import run
+from millrace.table.planner import engine
 from millrace.table.planner.advice import NONE, optimised_section
-from millrace.table.planner.computed_table import computed, row_by_row
-from millrace.table.planner.gathered_streams import GatheredStreams
-from millrace.table.sessions.counted import forget_written
-from millrace.table.sessions.results import name_of_job, query_result, sink_result
-from millrace.table.settings.explain_detail import ExplainDetail
-from millrace.table.values.problems import problem
+from millrace.table.planner.engine import GatheredStreams, computed, row_by_row
+from millrace.table.sessions.table_info import forget_written
+from millrace.table.sessions.table_result import name_of_job, query_result, sink_result
+from millrace.table.sessions.table_settings import ExplainDetail
+from millrace.table.values.program_errors import problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +64,7 @@ class BatchEngine:
         """Asks Spark for its plan, and starts it for that."""
         around = _around(session)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
-        optimised = "\n\n".join(plan_text(optimise(plan, around)) for plan in plans)
+        optimised = "\n\n".join(plan_text(optimise_batch(plan, around)) for plan in plans)
         sections = {
             **optimised_section(optimised, _NO_ADVICE if ExplainDetail.PLAN_ADVICE in details else None),
             "Plan of Spark": "\n\n".join(_of_spark(plan, session, mode) for plan in plans),
@@ -78,10 +78,10 @@ class BatchEngine:
     def to_data_stream(self, plan: Rel, session: Session, **how: Any) -> DataStream | None:
         """A plan whose rows do not depend on each other is part of the program; of any other the rows are computed
         first."""
-        (shared,) = run.shared([plan], session)
+        (shared,) = engine.shared([plan], session)
         if not isinstance(shared, Sink) and not row_by_row(shared):
-            return run.to_data_stream(computed(plan, lambda: _rows(plan, session)), session, **how)
-        return run.to_data_stream(plan, session, **how)
+            return engine.to_data_stream(computed(plan, lambda: _rows(plan, session)), session, **how)
+        return engine.to_data_stream(plan, session, **how)
 
     def from_spark(self, frame: DataFrame) -> Rel:
         return scan_of_frame(frame)
@@ -103,7 +103,7 @@ def _refuse_unreadable(plans: Sequence[Rel], session: Session) -> None:
     for plan in plans:
         if any(map(unreadable, find(plan, Scan))):
             # The optimiser may have no need of the table.
-            for scan in find(optimise(plan.input if isinstance(plan, Sink) else plan, _around(session)), Scan):
+            for scan in find(optimise_batch(plan.input if isinstance(plan, Sink) else plan, _around(session)), Scan):
                 reason = unreadable(scan)
                 if reason is not None:
                     raise reason

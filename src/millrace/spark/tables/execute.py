@@ -1,4 +1,4 @@
-"""Runs plans in batch mode: collect their rows, write them into tables, explain how Spark would run them."""
+"""Runs plans in batch mode: collects their rows, writes them into tables, explains them; tables from and to DataFrames."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from millrace.common.files.stores import settings as stores
-from millrace.datastream.settings.dependencies import Dependencies
-from millrace.graph.origin import user_origin
+from millrace.common.files import store_settings
+from millrace.datastream.dependencies import Dependencies
 from millrace.relational import nodes as n
-from millrace.relational.arrow import arrow_type, schema_of
 from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes import Field, Rel, Scan
+from millrace.relational.rex import Rex
 from millrace.relational.rows import record_batch
-from millrace.relational.rules.batch import optimise
+from millrace.relational.rules.optimizer import optimise_batch
+from millrace.relational.sources import TableSource
+from millrace.relational.type_table import arrow_type, from_arrow_type, schema_of
 from millrace.runtime.failure import Failure
 from millrace.spark.jobs.java_error import JobFailedError
-from millrace.spark.sessions.session import Workplace, one_process
-from millrace.spark.shipping.provision import interpreter, provide
+from millrace.spark.sessions.session import Workplace, session_of_program
+from millrace.spark.sessions.settings import one_process
 from millrace.spark.tables.batch_job import BatchJobClient
-from millrace.spark.tables.fetching import fetched
+from millrace.spark.tables.child_session import active, child_session, fetched
 from millrace.spark.tables.inserts import Inserts
-from millrace.spark.tables.nodes.translate import translate
-from millrace.spark.tables.settings import active, child_session
-from millrace.spark.tables.steps.context import Context, Streams
-from millrace.spark.tables.steps.frames import types_of
-from millrace.spark.tables.steps.task_metrics import BatchMetrics
-from millrace.spark.tables.texts.types import as_internal
+from millrace.spark.tables.nodes.forms import translate
+from millrace.spark.tables.steps.computed import types_of
+from millrace.spark.tables.steps.context import BatchMetrics, Context, Streams
+from millrace.spark.tables.steps.spark_types import adopted, as_internal, quoted
+from millrace.spark.workers.provision import interpreter, provide
+from millrace.util.tracebacks import user_origin
 
 
 class QueryFailedError(JobFailedError):
@@ -65,7 +69,7 @@ def batch_context(
     :param needs: files, archives, packages and the interpreter of the program's functions. Errors as ``provide``.
     """
     configuration = dict(configuration or {})
-    stores.use(configuration)
+    store_settings.use(configuration)
     spark_settings = {key: value for key, value in configuration.items() if key.startswith("spark.sql.")}
     session = child_session(parent, zone, spark_settings)
     context = parent.sparkContext
@@ -88,7 +92,7 @@ def batch_context(
 def frame_of(plan: n.Rel, context: Context) -> DataFrame:
     """The rows of a plan as a frame with columns c0, c1, ..."""
     with active(context.session), interpreter(context.session.sparkContext, context.python):
-        return translate(optimise(plan, context.surroundings), context)
+        return translate(optimise_batch(plan, context.surroundings), context)
 
 
 def collect(plan: n.Rel, context: Context) -> pa.Table:
@@ -188,3 +192,45 @@ def _causes(lines: Sequence[str]) -> Iterator[str]:
     for before, line in zip(["", *lines], lines):
         if before.startswith("Traceback (most recent call last)"):
             yield line
+
+
+class FrameSource(TableSource):
+    """A DataFrame of the program."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> DataFrame:
+        names = self._frame.columns
+        chosen = [F.col(quoted(names[index])).alias(f"c{place}") for place, index in enumerate(columns)]
+        return adopted(self._frame.select(*chosen), session)
+
+    def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
+        raise NotImplementedError(
+            "a table of from_spark() is read in batch mode only: write the DataFrame into files and read them with "
+            "connector 'filesystem', or name its data source with connector 'spark'"
+        )
+
+
+def scan_of_frame(frame: DataFrame) -> Scan:
+    """The rows of a frame, with its names and types.
+
+    :raises TypeError: it is none, or has a type that tables do not have.
+    """
+    if not isinstance(frame, DataFrame):
+        raise TypeError(f"from_spark takes a pyspark.sql.DataFrame, not {type(frame).__name__}")
+    if frame.isStreaming:
+        raise TypeError("from_spark takes a DataFrame that is read once, not a streaming one")
+    twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
+    if twice:
+        raise TypeError(f"the columns of a table have different names; several are {', '.join(twice)}")
+    arrow = to_arrow_schema(frame.schema, timezone="UTC")
+    columns = tuple(Field(field.name, from_arrow_type(field.type).with_nullable(field.nullable)) for field in arrow)
+    return Scan(("default_catalog", "default_database", "*anonymous_spark*"), columns, FrameSource(frame))
+
+
+def frame_of_table(plan: Rel, context: Context) -> DataFrame:
+    """The rows of a plan as a frame of the program's session, with the names of the columns."""
+    frame = frame_of(plan, context)
+    named = frame.select(*(F.col(f"c{place}").alias(name) for place, name in enumerate(plan.names)))
+    return adopted(named, session_of_program(context.session))

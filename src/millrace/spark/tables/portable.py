@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from millrace.configuration.telling import tell_about
-from millrace.datastream.settings.dependencies import Dependencies
+from millrace.configuration.registry import tell_about
+from millrace.datastream.dependencies import Dependencies
 from millrace.relational.nodes import Rel, Sink
-from millrace.relational.nodes.base import walk
-from millrace.relational.nodes.leaves import Scan, StreamScan
-from millrace.spark.job_ids import next_id
-from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.relational.nodes.rel import walk
+from millrace.relational.nodes.row_nodes import Scan, StreamScan
+from millrace.spark.job_records import next_id
+from millrace.spark.sessions.session import workplace
+from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
-from millrace.spark.tables.conversions import FrameSource
+from millrace.spark.tables.execute import FrameSource
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -1,17 +1,104 @@
-"""The function of a stage's ``mapInArrow``: finds the process that the task lives in.
+"""Functions that Spark's tasks run: a stage of an epoch, a task that stays, and the placing of owners of a job in flow.
+
+``StageFunction`` (of ``mapInArrow``) finds the process that the task lives in. ``ResidentTask`` belongs to the job of
+Spark that stays: each of its tasks holds a core and the place of a subtask. ``OwnerPlacement`` starts the owners of a
+job in flow and ends at once. The tasks of the last two connect to the driver; ``connect`` and ``admit`` prove to both
+ends that they belong to one job. The secret for that travels with the function, as all of the job does, and never over
+the connection itself.
 
 Imports little: on a session of the user's own every Python worker imports this module by itself.
 """
 
 from __future__ import annotations
 
+import hmac
+import secrets
+import socket
+import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from millrace.spark.owners.frames import Call, Greeting, Run
-from millrace.spark.owners.pipe import forget, run_in_owner
+from millrace.spark.workers.frames import Call, Greeting, Join, Run, Stay, TaskId, exactly
+from millrace.spark.workers.pipe import begin_stay, end_stay, forget, run_in_owner
+
+# Proof that both ends belong to one job
+
+_TASK = struct.Struct(">II")
+_NONCE = 16
+_PROOF = 32
+SECONDS = 10.0
+"""How long one end waits for the other."""
+
+
+class NotProvedError(ConnectionError):
+    """The other end does not know the secret."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a job's driver waits for its tasks."""
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+
+
+def connect(address: Address, task: TaskId) -> socket.socket:
+    """A connection to the driver, for a task.
+
+    :raises OSError: nobody is there, or it is not the driver (``NotProvedError``).
+    """
+    link = socket.create_connection((address.host, address.port), SECONDS)
+    try:
+        hello = secrets.token_bytes(_NONCE) + _TASK.pack(*task)
+        link.sendall(hello)
+        challenge, proof = exactly(link, _NONCE), exactly(link, _PROOF)
+        if not hmac.compare_digest(proof, _proof(address.secret, b"driver", hello, challenge)):
+            raise NotProvedError(f"{address.host}:{address.port} is not the driver of this job")
+        link.sendall(_proof(address.secret, b"task", hello, challenge))
+    except EOFError:
+        link.close()
+        raise NotProvedError(f"{address.host}:{address.port} has closed the connection") from None
+    except BaseException:
+        link.close()
+        raise
+    settle(link)
+    return link
+
+
+def admit(link: socket.socket, secret: bytes) -> TaskId:
+    """The task at the other end of a connection that was accepted.
+
+    :raises OSError: it is none of this job (``NotProvedError``), or says nothing.
+    """
+    link.settimeout(SECONDS)
+    try:
+        hello = exactly(link, _NONCE + _TASK.size)
+        challenge = secrets.token_bytes(_NONCE)
+        link.sendall(challenge + _proof(secret, b"driver", hello, challenge))
+        proof = exactly(link, _PROOF)
+    except EOFError:
+        raise NotProvedError("who connected has gone") from None
+    if not hmac.compare_digest(proof, _proof(secret, b"task", hello, challenge)):
+        raise NotProvedError("who connected does not know the secret")
+    settle(link)
+    stage, partition = _TASK.unpack(hello[_NONCE:])
+    return stage, partition
+
+
+def settle(link: socket.socket) -> None:
+    """From here on it waits as long as it takes, small messages leave at once, and a lost machine is noticed."""
+    link.settimeout(None)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _proof(secret: bytes, who: bytes, hello: bytes, challenge: bytes) -> bytes:
+    return hmac.digest(secret, who + hello + challenge, "sha256")
+
 
 ORDER_PROPERTY = "millrace.epoch"
 """Local property of Spark's job that carries the order of the epoch to its tasks."""
@@ -55,7 +142,7 @@ class StageFunction:
         run = context.taskAttemptId() % RUNS + 1
         order = context.getLocalProperty(ORDER_PROPERTY) or ""
         if self.owners is None:
-            from millrace.spark.workers.here import run_here
+            from millrace.spark.workers.running_tasks import run_here
 
             return run_here(self.digest, self.payload, Run(task, run, context.attemptNumber()), order, batches)
         epoch, owners = int(context.getLocalProperty(EPOCH_PROPERTY) or 0), self.owners
@@ -74,3 +161,94 @@ class Forgetting:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget(self.job_id)
         yield from batches
+
+
+@dataclass(frozen=True)
+class ResidentTask:
+    """A function for ``mapInArrow``. Task *i* of Spark connects subtask *i* of every stage with the driver, in the
+    owner where it lives, and waits until the driver ends that. It has no part in what they say to each other."""
+
+    job_id: str
+    partitions: tuple[int, ...]
+    """of each stage"""
+    epoch: int
+    """the first one"""
+    address: Address
+    payload: bytes = field(repr=False)
+    """the encoded ``ShippedJob``"""
+    digest: str
+    """its name"""
+    owners: Owners
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import SparkFiles, TaskContext
+
+        for _ in batches:
+            pass  # a row, so that Spark runs this
+        context = TaskContext.get()
+        assert context is not None, "it runs inside a Spark task"
+        self.hold(context.partitionId(), SparkFiles.getRootDirectory())
+        yield from ()
+
+    def hold(self, partition: int, spark_files: str) -> None:
+        """Hold the place of one subtask until the driver ends that.
+
+        :raises OSError: nobody is at the driver's address, or not this job's driver.
+        :raises OwnerLostError: a process in which it lives has ended, or refused.
+        """
+        with ExitStack() as open_ones:
+            stays = []
+            for stage, width in enumerate(self.partitions):
+                if partition < width:
+                    task, owners = (stage, partition), self.owners
+                    link = open_ones.enter_context(connect(self.address, task))
+                    times = owners.idle_seconds, owners.cancel_seconds
+                    greeting = Greeting(self.job_id, task, self.epoch, owners.most, *times, stays=True)
+                    stay = begin_stay(greeting, Stay(self.digest, task, spark_files), self.payload, link)
+                    stays.append(open_ones.enter_context(stay))
+            for stay in stays:
+                end_stay(stay)
+
+
+STAGE = 2**31 - 1
+"""In place of the stage of a task, for the keeper: an owner is one for all stages."""
+
+
+@dataclass(frozen=True)
+class OwnerPlacement:
+    """A function for ``mapInArrow``, of one task: connects so many owners on its machine with the driver."""
+
+    job_id: str
+    owners: int
+    epoch: int
+    """the first one"""
+    address: Address
+    payload: bytes = field(repr=False)
+    """the encoded ``ShippedJob``"""
+    digest: str
+    """its name"""
+    staying: Owners
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import SparkFiles
+
+        for _ in batches:
+            pass  # a row, so that Spark runs this
+        self.place(SparkFiles.getRootDirectory())
+        yield from ()
+
+    def place(self, spark_files: str) -> None:
+        """Start the owners, each with its connection.
+
+        :raises OSError: the driver of this job does not listen at its address.
+        :raises OwnerLostError: an owner has refused.
+        """
+        with ExitStack() as connections:
+            for number in range(self.owners):
+                link = connections.enter_context(connect(self.address, (0, number)))
+                times = self.staying.idle_seconds, self.staying.cancel_seconds
+                greeting = Greeting(self.job_id, (STAGE, number), self.epoch, self.owners, *times, stays=True)
+                # It goes on when nobody listens to it here.
+                connections.enter_context(
+                    begin_stay(greeting, Join(self.digest, number, spark_files), self.payload, link)
+                )

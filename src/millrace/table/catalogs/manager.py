@@ -1,15 +1,21 @@
-"""``CatalogManager``: the catalogs of a session, what is current, and objects that only the session has."""
+"""``CatalogManager``: the catalogs of a session, what is current, and objects that only the session has. And CREATE
+CATALOG: a catalog made by its options.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 
-from millrace.table.catalogs.base import Catalog
-from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, CatalogModel
-from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.values.problems import did_you_mean, problem
+from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.file_catalog import FileCatalog
+from millrace.table.catalogs.jdbc_catalog import JdbcCatalog
+from millrace.table.catalogs.memory_catalog import GenericInMemoryCatalog
+from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, CatalogModel, ObjectIdentifier
+from millrace.table.values.program_errors import problem
 from millrace.util.exceptions import CatalogException, TableAlreadyExistException
+from millrace.util.names import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -203,3 +209,58 @@ class CatalogManager:
     def _temporary_names(objects: Iterable[ObjectIdentifier], catalog: str, database: str) -> list[str]:
         where = (catalog, database)
         return [each.get_object_name() for each in objects if tuple(each.to_list()[:2]) == where]
+
+
+# CREATE CATALOG
+
+ENTRY_POINTS = "millrace.catalogs"
+_DATABASE = "default-database"
+Factory = Callable[[str, Mapping[str, str]], Catalog]
+
+
+def _in_memory(name: str, options: Mapping[str, str]) -> Catalog:
+    return GenericInMemoryCatalog(name, options.get(_DATABASE, "default"))
+
+
+def _file(name: str, options: Mapping[str, str]) -> Catalog:
+    if "path" not in options:
+        raise problem(f"catalog {name}: type 'file' needs 'path', a directory")
+    return FileCatalog(name, options["path"], options.get(_DATABASE, "default"))
+
+
+def _jdbc(name: str, options: Mapping[str, str]) -> Catalog:
+    for needed in ("base-url", _DATABASE):
+        if needed not in options:
+            raise problem(f"catalog {name}: type 'jdbc' needs '{needed}'")
+    user, password = options.get("username"), options.get("password")
+    return JdbcCatalog(name, options[_DATABASE], user, password, options["base-url"])
+
+
+_BUILT_IN: dict[str, tuple[Factory, tuple[str, ...]]] = {
+    "generic_in_memory": (_in_memory, (_DATABASE,)),
+    "file": (_file, ("path", _DATABASE)),
+    "jdbc": (_jdbc, ("base-url", _DATABASE, "username", "password", "driver")),
+}
+
+
+def create_catalog(manager: CatalogManager, name: str, options: Mapping[str, str], comment: str | None = None) -> None:
+    """Make and register a catalog.
+
+    :raises TableException: an unknown type, or options that it does not have.
+    """
+    kind = options.get("type")
+    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if kind in _BUILT_IN:
+        make, known = _BUILT_IN[kind]
+        for option in options:
+            if option not in ("type", *known):
+                raise problem(f"catalog type '{kind}' has no option '{option}'{did_you_mean(option, known)}")
+        catalog = make(name, options)
+    elif kind in installed:
+        catalog = installed[kind].load()(name, options)
+    else:
+        kinds = sorted({*_BUILT_IN, *installed})
+        given = "has no type" if kind is None else f"has the unknown type '{kind}'{did_you_mean(kind, kinds)}"
+        raise problem(f"catalog {name} {given}: WITH ('type' = '...'), one of {', '.join(kinds)}")
+    manager.register(name, catalog)
+    manager.descriptions[name] = (dict(options), comment)

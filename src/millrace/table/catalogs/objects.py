@@ -1,17 +1,164 @@
-"""What catalogs keep: databases, tables and views, partitions, functions, models, statistics."""
+"""What catalogs hold: databases, tables and views, partitions, functions, models, statistics, and the paths by which
+they are found (``database.table``, ``catalog.database.table``, with backticks where needed).
+"""
 
 from __future__ import annotations
 
 import copy
+import re
+from functools import total_ordering
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.configuration import Configuration
-from millrace.table.descriptions.schema import DeclaredDistribution, Schema
-from millrace.table.descriptions.table_schema import TableSchema
+from millrace.table.catalogs.legacy_schema import TableSchema
+from millrace.table.catalogs.schema import DeclaredDistribution, Schema
+from millrace.table.values.program_errors import problem
 from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel
+
+
+# Paths
+
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s][^.`]*?))\s*(\.|$)")
+
+
+def split_path(path: str) -> list[str]:
+    """The parts of a path: ``a.`b.c``` is a, b.c.
+
+    :raises TableException: it is no path.
+    """
+    parts, place = [], 0
+    while True:
+        match = _PART.match(path, place)
+        if match is None:
+            raise problem(f"no path of an object: {path!r}; e.g. my_table, db.my_table, `odd name`")
+        quoted, plain, end = match.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        place = match.end()
+        if not end:
+            return parts
+
+
+def quoted(name: str) -> str:
+    """A name in backticks."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+@total_ordering
+@total_ordering
+class ObjectPath:
+    """A database and the name of an object in it.
+
+    >>> ObjectPath("shop", "orders").get_full_name()
+    'shop.orders'
+    """
+
+    def __init__(self, database_name: str | None = None, object_name: str | None = None) -> None:
+        if not database_name or not object_name:
+            raise ValueError(f"a path has a database and a name, not {database_name!r} and {object_name!r}")
+        self._database = database_name
+        self._object = object_name
+
+    @staticmethod
+    def from_string(full_name: str) -> ObjectPath:
+        """:raises ValueError: not of the form database.name"""
+        parts = full_name.split(".")
+        if len(parts) != 2:
+            raise ValueError(f"a path is database.name, not {full_name!r}")
+        return ObjectPath(*parts)
+
+    def get_database_name(self) -> str:
+        """The name of the database."""
+        return self._database
+
+    def get_object_name(self) -> str:
+        """The name of the object in the database."""
+        return self._object
+
+    def get_full_name(self) -> str:
+        """Both names, with a dot between."""
+        return f"{self._database}.{self._object}"
+
+    def compare_to(self, other: ObjectPath) -> int:
+        """Less than 0, 0, greater than 0."""
+        return (self > other) - (self < other)
+
+    def __str__(self) -> str:
+        return self.get_full_name()
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectPath) and self.get_full_name() == other.get_full_name()
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, ObjectPath):
+            return NotImplemented
+        return self.get_full_name() < other.get_full_name()
+
+    def __hash__(self) -> int:
+        return hash((self._database, self._object))
+
+
+class ObjectIdentifier:
+    """Catalog, database and name of an object.
+
+    >>> ObjectIdentifier.of("default_catalog", "shop", "orders").as_summary_string()
+    'default_catalog.shop.orders'
+    """
+
+    UNKNOWN = "<UNKNOWN>"
+
+    def __init__(self, catalog_name: str, database_name: str, object_name: str) -> None:
+        self._parts = (catalog_name, database_name, object_name)
+
+    @staticmethod
+    def of(catalog_name: str, database_name: str, object_name: str) -> ObjectIdentifier:
+        """The full name of an object."""
+        return ObjectIdentifier(catalog_name, database_name, object_name)
+
+    def get_catalog_name(self) -> str:
+        """The name of the catalog."""
+        return self._parts[0]
+
+    def get_database_name(self) -> str:
+        """The name of the database."""
+        return self._parts[1]
+
+    def get_object_name(self) -> str:
+        """The name of the object in the database."""
+        return self._parts[2]
+
+    def to_object_path(self) -> ObjectPath:
+        """The name without the catalog."""
+        return ObjectPath(self._parts[1], self._parts[2])
+
+    def to_list(self) -> list[str]:
+        """The three names."""
+        return list(self._parts)
+
+    def as_serializable_string(self) -> str:
+        """In backticks, for SQL."""
+        return ".".join(map(quoted, self._parts))
+
+    def as_summary_string(self) -> str:
+        """The three names, with dots between."""
+        return ".".join(self._parts)
+
+    def __str__(self) -> str:
+        return self.as_serializable_string()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectIdentifier) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+
+# Objects
 
 _O = TypeVar("_O", bound="_Kept")
 
@@ -47,8 +194,8 @@ class _Kept:
 class CatalogDatabase(_Kept):
     """A database: properties and a comment.
 
-        >>> CatalogDatabase.create_instance({"owner": "Ann"}, "of examples").get_properties()
-        {'owner': 'Ann'}
+    >>> CatalogDatabase.create_instance({"owner": "Ann"}, "of examples").get_properties()
+    {'owner': 'Ann'}
     """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
@@ -68,9 +215,9 @@ class CatalogDatabase(_Kept):
 class CatalogBaseTable(_Kept):
     """A table or view. ``original_query`` and ``expanded_query`` are those of a view.
 
-        >>> schema = Schema.new_builder().column("n", "INT").build()
-        >>> CatalogBaseTable.create_table(schema, [], {"connector": "print"}).get_options()
-        {'connector': 'print'}
+    >>> schema = Schema.new_builder().column("n", "INT").build()
+    >>> CatalogBaseTable.create_table(schema, [], {"connector": "print"}).get_options()
+    {'connector': 'print'}
     """
 
     def __init__(
@@ -179,8 +326,8 @@ def _schema(given: TableSchema | Schema) -> Schema:
 class CatalogPartition(_Kept):
     """A partition: properties and a comment.
 
-        >>> CatalogPartition.create_instance({"rows": "5"}, "one day").get_properties()
-        {'rows': '5'}
+    >>> CatalogPartition.create_instance({"rows": "5"}, "one day").get_properties()
+    {'rows': '5'}
     """
 
     def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
@@ -200,8 +347,8 @@ class CatalogPartition(_Kept):
 class CatalogFunction(_Kept, HasOlderNames):
     """A function: ``module.name`` of a Python function.
 
-        >>> CatalogFunction.create_instance("my_module.my_function", "Python").get_class_name()
-        'my_module.my_function'
+    >>> CatalogFunction.create_instance("my_module.my_function", "Python").get_class_name()
+    'my_module.my_function'
     """
 
     def __init__(self, class_name: str, function_language: str = "Python", comment: str | None = None) -> None:
@@ -245,9 +392,9 @@ class CatalogFunction(_Kept, HasOlderNames):
 class CatalogModel(_Kept):
     """A model: input and output columns, options.
 
-        >>> schema = Schema.new_builder().column("review", "STRING").build()
-        >>> CatalogModel.create_model(schema, schema, {"provider": "openai"}, None).get_options()
-        {'provider': 'openai'}
+    >>> schema = Schema.new_builder().column("review", "STRING").build()
+    >>> CatalogModel.create_model(schema, schema, {"provider": "openai"}, None).get_options()
+    {'provider': 'openai'}
     """
 
     def __init__(
@@ -284,11 +431,11 @@ class CatalogModel(_Kept):
 class Procedure:
     """Something that a catalog can be asked to do. Subclass it.
 
-        >>> class Hello(Procedure):
-        ...     def call(self, name):
-        ...         return f"hello {name}"
-        >>> Hello().call("Ann")
-        'hello Ann'
+    >>> class Hello(Procedure):
+    ...     def call(self, name):
+    ...         return f"hello {name}"
+    >>> Hello().call("Ann")
+    'hello Ann'
     """
 
     def call(self, *args: Any) -> Any:
@@ -299,8 +446,8 @@ class Procedure:
 class CatalogPartitionSpec:
     """Columns with their values: which partition is meant, or which of them.
 
-        >>> CatalogPartitionSpec({"day": "2026-03-05"}).get_partition_spec()
-        {'day': '2026-03-05'}
+    >>> CatalogPartitionSpec({"day": "2026-03-05"}).get_partition_spec()
+    {'day': '2026-03-05'}
     """
 
     def __init__(self, partition_spec: dict[str, str]) -> None:
@@ -323,8 +470,8 @@ class CatalogPartitionSpec:
 class CatalogTableStatistics:
     """What is known about the rows of a table; -1 for unknown.
 
-        >>> CatalogTableStatistics(5).get_row_count()
-        5
+    >>> CatalogTableStatistics(5).get_row_count()
+    5
     """
 
     def __init__(
@@ -369,8 +516,8 @@ class CatalogTableStatistics:
 class CatalogColumnStatistics:
     """What is known about columns, by name.
 
-        >>> CatalogColumnStatistics({"amount": {"nulls": 0}}).get_column_statistics_data()
-        {'amount': {'nulls': 0}}
+    >>> CatalogColumnStatistics({"amount": {"nulls": 0}}).get_column_statistics_data()
+    {'amount': {'nulls': 0}}
     """
 
     def __init__(
@@ -395,8 +542,8 @@ class CatalogColumnStatistics:
 class CatalogDescriptor:
     """A catalog as CREATE CATALOG would describe it.
 
-        >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).name
-        'mine'
+    >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).name
+    'mine'
     """
 
     def __init__(self, catalog_name: str, configuration: Configuration, comment: str | None = None) -> None:
@@ -418,8 +565,8 @@ class CatalogDescriptor:
     def options(self) -> dict[str, str]:
         """The options of the catalog.
 
-            >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).options
-            {'type': 'generic_in_memory'}
+        >>> CatalogDescriptor.of("mine", Configuration.from_dict({"type": "generic_in_memory"})).options
+        {'type': 'generic_in_memory'}
         """
         return self._configuration.to_dict()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.table.expression_methods.base import expression_of, expressions_of, node_of
 from millrace.table.expression_methods.expression import Expression
+from millrace.table.expression_methods.expression_base import expression_of, expressions_of, node_of
 from millrace.table.sql import nodes
 
 __all__ = ["Tumble", "Session", "Slide", "Over", "GroupWindow", "OverWindow"]
@@ -31,8 +31,8 @@ class _GroupParts:
 class GroupWindow:
     """A group window with its alias, for ``Table.window``.
 
-        >>> isinstance(Tumble.over(lit(1).hours).on(col("at")).alias("w"), GroupWindow)
-        True
+    >>> isinstance(Tumble.over(lit(1).hours).on(col("at")).alias("w"), GroupWindow)
+    True
     """
 
     def __init__(self, parts: _GroupParts, name: str) -> None:
@@ -78,9 +78,9 @@ class TumbleWithSize:
 class Tumble:
     """Windows that follow each other: ``Tumble.over(lit(10).minutes).on(col("ts")).alias("w")``.
 
-        >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
-        >>> list(hours.select(col("w").start, col("n").sum).execute().collect())
-        [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
+    >>> hours = clicks.window(Tumble.over(lit(1).hours).on(col("at")).alias("w")).group_by(col("w"))
+    >>> list(hours.select(col("w").start, col("n").sum).execute().collect())
+    [<Row(datetime.datetime(1970, 1, 1, 0, 0), 3)>, <Row(datetime.datetime(1970, 1, 1, 1, 0), 7)>]
     """
 
     @classmethod
@@ -117,9 +117,9 @@ class SlideWithSize:
 class Slide:
     """Windows that overlap: ``Slide.over(lit(10).minutes).every(lit(5).minutes).on(col("ts")).alias("w")``.
 
-        >>> slide = Slide.over(lit(1).hours).every(lit(30).minutes).on(col("at")).alias("w")
-        >>> next(clicks.window(slide).group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
-        <Row(datetime.datetime(1969, 12, 31, 23, 30), 1)>
+    >>> slide = Slide.over(lit(1).hours).every(lit(30).minutes).on(col("at")).alias("w")
+    >>> next(clicks.window(slide).group_by(col("w")).select(col("w").start, col("n").sum).execute().collect())
+    <Row(datetime.datetime(1969, 12, 31, 23, 30), 1)>
     """
 
     @classmethod
@@ -160,8 +160,8 @@ class Session:
 class OverWindow:
     """An over window with its alias, for ``Table.over_window``.
 
-        >>> isinstance(Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w"), OverWindow)
-        True
+    >>> isinstance(Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w"), OverWindow)
+    True
     """
 
     def __init__(
@@ -228,9 +228,9 @@ class OverWindowPartitioned:
 class Over:
     """The rows around each row: ``Over.partition_by(col("a")).order_by(col("ts")).preceding(...).alias("w")``.
 
-        >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
-        >>> list(clicks.over_window(window).select(col("n").max.over(col("w"))).execute().collect())
-        [<Row(1)>, <Row(2)>, <Row(3)>, <Row(4)>]
+    >>> window = Over.order_by(col("at")).preceding(UNBOUNDED_RANGE).alias("w")
+    >>> list(clicks.over_window(window).select(col("n").max.over(col("w"))).execute().collect())
+    [<Row(1)>, <Row(2)>, <Row(3)>, <Row(4)>]
     """
 
     @classmethod

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from millrace.common.files.distributed_cache import DistributedCache
+from millrace.common.files.file_access import DistributedCache
 
 if TYPE_CHECKING:
     from millrace.metrics import MetricGroup
@@ -21,13 +21,13 @@ TypeLike: TypeAlias = "DataType | str"
 class FunctionContext:
     """What a function learns about its surroundings in ``open``.
 
-        >>> class Named(ScalarFunction):
-        ...     def open(self, function_context):
-        ...         self.limit = function_context.get_job_parameter("limit", "3")
-        ...     def eval(self, name):
-        ...         return name + self.limit
-        >>> next(orders.select(udf(Named(), result_type="STRING")(col("name"))).execute().collect())
-        <Row('Ann3')>
+    >>> class Named(ScalarFunction):
+    ...     def open(self, function_context):
+    ...         self.limit = function_context.get_job_parameter("limit", "3")
+    ...     def eval(self, name):
+    ...         return name + self.limit
+    >>> next(orders.select(udf(Named(), result_type="STRING")(col("name"))).execute().collect())
+    <Row('Ann3')>
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class FunctionContext:
 class UserDefinedFunction(ABC):
     """Base of all functions. ``open`` and ``close`` are called once per subtask.
 
-        >>> issubclass(ScalarFunction, UserDefinedFunction)
-        True
+    >>> issubclass(ScalarFunction, UserDefinedFunction)
+    True
     """
 
     def open(self, function_context: FunctionContext) -> None:
@@ -115,12 +115,12 @@ class UserDefinedFunction(ABC):
 class ScalarFunction(UserDefinedFunction):
     """One value of the values of a row.
 
-        >>> class Twice(ScalarFunction):
-        ...     def eval(self, amount):
-        ...         return amount * 2
-        >>> twice = udf(Twice(), result_type="BIGINT")
-        >>> next(orders.select(twice(col("amount"))).execute().collect())
-        <Row(2)>
+    >>> class Twice(ScalarFunction):
+    ...     def eval(self, amount):
+    ...         return amount * 2
+    >>> twice = udf(Twice(), result_type="BIGINT")
+    >>> next(orders.select(twice(col("amount"))).execute().collect())
+    <Row(2)>
     """
 
     @abstractmethod
@@ -131,10 +131,10 @@ class ScalarFunction(UserDefinedFunction):
 class AsyncScalarFunction(UserDefinedFunction):
     """One value of the values of a row, awaited.
 
-        >>> class Half(AsyncScalarFunction):
-        ...     async def eval(self, amount):
-        ...         return amount / 2
-        >>> half = udf(Half(), result_type="DOUBLE")
+    >>> class Half(AsyncScalarFunction):
+    ...     async def eval(self, amount):
+    ...         return amount / 2
+    >>> half = udf(Half(), result_type="DOUBLE")
     """
 
     @abstractmethod
@@ -145,13 +145,13 @@ class AsyncScalarFunction(UserDefinedFunction):
 class TableFunction(UserDefinedFunction):
     """Any number of rows for a row: ``eval`` gives an iterable, or None for no row.
 
-        >>> class Letters(TableFunction):
-        ...     def eval(self, word):
-        ...         yield from word
-        >>> letters = udtf(Letters(), result_types=["STRING"])
-        >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
-        >>> next(spelt.execute().collect())
-        <Row('i')>
+    >>> class Letters(TableFunction):
+    ...     def eval(self, word):
+    ...         yield from word
+    >>> letters = udtf(Letters(), result_types=["STRING"])
+    >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
+    >>> next(spelt.execute().collect())
+    <Row('i')>
     """
 
     @abstractmethod
@@ -162,8 +162,8 @@ class TableFunction(UserDefinedFunction):
 class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
     """Base of aggregate functions: values go into an accumulator and may be taken out again.
 
-        >>> issubclass(AggregateFunction, ImperativeAggregateFunction)
-        True
+    >>> issubclass(AggregateFunction, ImperativeAggregateFunction)
+    True
     """
 
     @abstractmethod
@@ -177,20 +177,20 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
     def retract(self, accumulator: ACC, *args: Any) -> None:
         """Take back what ``accumulate`` did for these values. Needed when rows of the input are updated or deleted.
 
-            >>> class Total(AggregateFunction):
-            ...     def create_accumulator(self):
-            ...         return [0]
-            ...     def accumulate(self, accumulator, amount):
-            ...         accumulator[0] += amount
-            ...     def retract(self, accumulator, amount):
-            ...         accumulator[0] -= amount
-            ...     def get_value(self, accumulator):
-            ...         return accumulator[0]
-            >>> accumulator = Total().create_accumulator()
-            >>> Total().accumulate(accumulator, 5)
-            >>> Total().retract(accumulator, 2)
-            >>> Total().get_value(accumulator)
-            3
+        >>> class Total(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return [0]
+        ...     def accumulate(self, accumulator, amount):
+        ...         accumulator[0] += amount
+        ...     def retract(self, accumulator, amount):
+        ...         accumulator[0] -= amount
+        ...     def get_value(self, accumulator):
+        ...         return accumulator[0]
+        >>> accumulator = Total().create_accumulator()
+        >>> Total().accumulate(accumulator, 5)
+        >>> Total().retract(accumulator, 2)
+        >>> Total().get_value(accumulator)
+        3
         """
         raise RuntimeError(f"{type(self).__name__} must implement retract(): its input has updates or deletions")
 
@@ -212,16 +212,16 @@ class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
 class AggregateFunction(ImperativeAggregateFunction[T, ACC]):
     """One value of the rows of a group.
 
-        >>> class Longest(AggregateFunction):
-        ...     def create_accumulator(self):
-        ...         return [""]
-        ...     def accumulate(self, accumulator, word):
-        ...         accumulator[0] = max(accumulator[0], word, key=len)
-        ...     def get_value(self, accumulator):
-        ...         return accumulator[0]
-        >>> longest = udaf(Longest(), result_type="STRING", accumulator_type="ARRAY<STRING>")
-        >>> list(orders.select(longest(col("product"))).execute().collect())
-        [<Row('ink')>]
+    >>> class Longest(AggregateFunction):
+    ...     def create_accumulator(self):
+    ...         return [""]
+    ...     def accumulate(self, accumulator, word):
+    ...         accumulator[0] = max(accumulator[0], word, key=len)
+    ...     def get_value(self, accumulator):
+    ...         return accumulator[0]
+    >>> longest = udaf(Longest(), result_type="STRING", accumulator_type="ARRAY<STRING>")
+    >>> list(orders.select(longest(col("product"))).execute().collect())
+    [<Row('ink')>]
     """
 
     @abstractmethod
@@ -232,21 +232,21 @@ class AggregateFunction(ImperativeAggregateFunction[T, ACC]):
 class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
     """Any number of rows of the rows of a group.
 
-        >>> class Top(TableAggregateFunction):
-        ...     def create_accumulator(self):
-        ...         return []
-        ...     def accumulate(self, accumulator, amount):
-        ...         accumulator.append(amount)
-        ...     def emit_value(self, accumulator):
-        ...         for amount in sorted(accumulator)[-2:]:
-        ...             yield Row(amount)
-        ...     def get_result_type(self):
-        ...         return "ROW<amount BIGINT>"
-        ...     def get_accumulator_type(self):
-        ...         return "ARRAY<BIGINT>"
-        >>> top = udtaf(Top())
-        >>> list(orders.flat_aggregate(top(col("amount")).alias("top")).select(col("top")).execute().collect())
-        [<Row(2)>, <Row(3)>]
+    >>> class Top(TableAggregateFunction):
+    ...     def create_accumulator(self):
+    ...         return []
+    ...     def accumulate(self, accumulator, amount):
+    ...         accumulator.append(amount)
+    ...     def emit_value(self, accumulator):
+    ...         for amount in sorted(accumulator)[-2:]:
+    ...             yield Row(amount)
+    ...     def get_result_type(self):
+    ...         return "ROW<amount BIGINT>"
+    ...     def get_accumulator_type(self):
+    ...         return "ARRAY<BIGINT>"
+    >>> top = udtaf(Top())
+    >>> list(orders.flat_aggregate(top(col("amount")).alias("top")).select(col("top")).execute().collect())
+    [<Row(2)>, <Row(3)>]
     """
 
     @abstractmethod
@@ -257,8 +257,8 @@ class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
 class DelegatingScalarFunction(ScalarFunction):
     """A callable as a scalar function.
 
-        >>> DelegatingScalarFunction(lambda n: n * 2).eval(3)
-        6
+    >>> DelegatingScalarFunction(lambda n: n * 2).eval(3)
+    6
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:
@@ -274,10 +274,10 @@ class DelegatingScalarFunction(ScalarFunction):
 class DelegatingAsyncScalarFunction(AsyncScalarFunction):
     """An ``async def`` as a scalar function.
 
-        >>> async def half(n):
-        ...     return n / 2
-        >>> isinstance(DelegatingAsyncScalarFunction(half), AsyncScalarFunction)
-        True
+    >>> async def half(n):
+    ...     return n / 2
+    >>> isinstance(DelegatingAsyncScalarFunction(half), AsyncScalarFunction)
+    True
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:
@@ -291,8 +291,8 @@ class DelegatingAsyncScalarFunction(AsyncScalarFunction):
 class DelegationTableFunction(TableFunction):
     """A callable as a table function.
 
-        >>> list(DelegationTableFunction(lambda word: iter(word)).eval("ab"))
-        ['a', 'b']
+    >>> list(DelegationTableFunction(lambda word: iter(word)).eval("ab"))
+    ['a', 'b']
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:
@@ -308,8 +308,8 @@ class DelegationTableFunction(TableFunction):
 class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
     """A callable on pandas.Series as an aggregate function.
 
-        >>> isinstance(DelegatingPandasAggregateFunction(lambda amounts: amounts.mean()), AggregateFunction)
-        True
+    >>> isinstance(DelegatingPandasAggregateFunction(lambda amounts: amounts.mean()), AggregateFunction)
+    True
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:
@@ -331,8 +331,8 @@ class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
 class PandasAggregateFunctionWrapper:
     """An aggregate function that is given all rows of a group at once.
 
-        >>> import pandas
-        >>> wrapper = PandasAggregateFunctionWrapper(DelegatingPandasAggregateFunction(lambda amounts: amounts.sum()))
+    >>> import pandas
+    >>> wrapper = PandasAggregateFunctionWrapper(DelegatingPandasAggregateFunction(lambda amounts: amounts.sum()))
     """
 
     def __init__(self, func: AggregateFunction[Any, Any]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from millrace.relational.types import DataType, MapType, RowField, RowType
-from millrace.table.expression_methods.base import node_of
 from millrace.table.expression_methods.expression import Expression
+from millrace.table.expression_methods.expression_base import node_of
 from millrace.table.functions.function_classes import (
     AggregateFunction,
     AsyncScalarFunction,
@@ -27,7 +27,7 @@ from millrace.table.functions.function_classes import (
     UserDefinedFunction,
 )
 from millrace.table.sql import nodes
-from millrace.table.values.type_text import data_type_of
+from millrace.table.values.data_types import data_type_of
 from millrace.util.fallback import takes_older_arguments
 
 __all__ = [
@@ -261,10 +261,10 @@ def udtf(
 ) -> Any:
     """Make a table function of anything that gives an iterable of rows. Also a decorator.
 
-        >>> letters = udtf(lambda word: iter(word), result_types=[DataTypes.STRING()])
-        >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
-        >>> next(spelt.execute().collect())
-        <Row('i')>
+    >>> letters = udtf(lambda word: iter(word), result_types=[DataTypes.STRING()])
+    >>> spelt = orders.join_lateral(letters(col("product")).alias("letter")).select(col("letter"))
+    >>> next(spelt.execute().collect())
+    <Row('i')>
     """
 
     def make(func: Any) -> UserDefinedTableFunctionWrapper:
@@ -303,17 +303,17 @@ def udtaf(
 ) -> Any:
     """Make a table aggregate function of a ``TableAggregateFunction``. Also a decorator.
 
-        >>> class Both(TableAggregateFunction):
-        ...     def create_accumulator(self):
-        ...         return [0]
-        ...     def accumulate(self, accumulator, amount):
-        ...         accumulator[0] += amount
-        ...     def emit_value(self, accumulator):
-        ...         yield Row("sum", accumulator[0])
-        >>> both = udtaf(Both(), result_type="ROW<what STRING, n BIGINT>", accumulator_type="ARRAY<BIGINT>")
-        >>> table = orders.flat_aggregate(both(col("amount")).alias("what", "n")).select(col("what"), col("n"))
-        >>> list(table.execute().collect())
-        [<Row('sum', 6)>]
+    >>> class Both(TableAggregateFunction):
+    ...     def create_accumulator(self):
+    ...         return [0]
+    ...     def accumulate(self, accumulator, amount):
+    ...         accumulator[0] += amount
+    ...     def emit_value(self, accumulator):
+    ...         yield Row("sum", accumulator[0])
+    >>> both = udtaf(Both(), result_type="ROW<what STRING, n BIGINT>", accumulator_type="ARRAY<BIGINT>")
+    >>> table = orders.flat_aggregate(both(col("amount")).alias("what", "n")).select(col("what"), col("n"))
+    >>> list(table.execute().collect())
+    [<Row('sum', 6)>]
     """
     return _aggregate(f, input_types, result_type, accumulator_type, func_type, deterministic, name, True)
 

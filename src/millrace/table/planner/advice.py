@@ -7,12 +7,12 @@ from typing import Any
 
 from millrace.common.config_values import is_on
 from millrace.relational import nodes as n
-from millrace.relational.nodes.text import node_text
-from millrace.relational.nodes.traversal import expressions_of
+from millrace.relational.nodes.rel import expressions_of
 from millrace.relational.rex_text import rex_text
-from millrace.relational.rules.determinism import is_deterministic
-from millrace.table.planner.forms import changes_of
-from millrace.table.settings.table_config import STATE_TTL
+from millrace.relational.rules.filters_and_projections import is_deterministic
+from millrace.relational.rules.plan_text import node_text
+from millrace.table.planner.plan import changes_of
+from millrace.table.sessions.table_settings import STATE_TTL
 
 NONE = "No available advice..."
 """as Flink says it"""

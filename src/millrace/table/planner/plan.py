@@ -1,8 +1,13 @@
-"""A streaming program in the making: nodes of a relational plan become operators with edges between them."""
+"""A streaming program in the making: nodes of a relational plan become operators with edges between them.
+
+Each kind of node has a streaming form, registered by the modules of ``planner/nodes``: what it says about the changes
+of its table (updates, deletions, the key by which they are found), and how it becomes operators.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,16 +17,263 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.relational.rules.meaning import Meanings
+from millrace.relational.rex import Call, Ref, Rex, refs, walk
+from millrace.relational.rex_text import rex_text
+from millrace.relational.rules.filters_and_projections import is_deterministic
+from millrace.relational.rules.plan_text import Meanings
+from millrace.relational.sources import goes_by_key
 from millrace.runtime.exchange.partitioners import Partitioner
-from millrace.runtime.jobs import specs
+from millrace.runtime.operators import specs
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
-from millrace.table.planner.changes import ChangelogError, Changes, Key
-from millrace.table.planner.changing_values import STRATEGY, check_values
-from millrace.table.planner.forms import changes_of, form_of
-from millrace.table.planner.ordered_keys import ordered_keys
-from millrace.table.planner.timing import is_timed
+from millrace.table.planner import nodes
+from millrace.util.names import import_modules
+
+# The changes of a table
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Of the result of one node."""
+
+    updates: bool = False
+    deletes: bool = False
+    keys: frozenset[Key] = frozenset()
+    """sets of columns of which no two rows of the table have equal values"""
+    cause: str = ""
+    """what first made it more than insertions, for people"""
+
+    @property
+    def append_only(self) -> bool:
+        return not (self.updates or self.deletes)
+
+    @property
+    def text(self) -> str:
+        """As EXPLAIN shows it, e.g. ``[I,UB,UA,D]``."""
+        kinds = ["I", *(["UB", "UA"] if self.updates else []), *(["D"] if self.deletes else [])]
+        return f"[{','.join(kinds)}]"
+
+
+APPEND = Changes()
+
+
+class ChangelogError(ValueError):
+    """An operator or a sink would get changes that it can't take."""
+
+
+def same(node: Any, inputs: list[Changes]) -> Changes:
+    """Those of the input."""
+    return inputs[0]
+
+
+def append(node: Any, inputs: list[Changes]) -> Changes:
+    """Insertions alone."""
+    return APPEND
+
+
+def without_keys(node: Any, inputs: list[Changes]) -> Changes:
+    """Those of the input, of which one row may have become several."""
+    return replace(inputs[0], keys=frozenset())
+
+
+def moved(keys: Iterable[Key], place: dict[int, int]) -> frozenset[Key]:
+    """Keys at other places; those that are not there as a whole are none any more."""
+    return frozenset(tuple(place[each] for each in key) for key in keys if all(each in place for each in key))
+
+
+# Streaming forms
+
+Operators = Callable[["Plan", Any, bool], "Planned"]
+"""(plan, node, whether its consumer needs the old rows of updates) -> its operators added"""
+ChangesOf = Callable[[Any, list[Changes]], Changes]
+"""(node, the changes of its inputs) -> those of its result"""
+
+
+@dataclass(frozen=True)
+class StreamingForm:
+    """Of one kind of node."""
+
+    operators: Operators
+    changes: ChangesOf
+
+
+_forms: dict[type[n.Rel], StreamingForm] = {}
+
+
+def streaming_form(*kinds: type[n.Rel], changes: ChangesOf) -> Callable[[Operators], Operators]:
+    """Register how nodes of these kinds become operators, in a module of ``planner/nodes``."""
+
+    def register(operators: Operators) -> Operators:
+        _forms.update(dict.fromkeys(kinds, StreamingForm(operators, changes)))
+        return operators
+
+    return register
+
+
+def form_of(node: n.Rel) -> StreamingForm:
+    """:raises NotImplementedError: this kind of node has no streaming form."""
+    import_modules(nodes)
+    form = _forms.get(type(node))
+    if form is None:
+        raise NotImplementedError(f"{type(node).__name__} has no streaming form")
+    return form
+
+
+def changes_of(node: n.Rel, inputs: Sequence[Changes] | None = None) -> Changes:
+    """The changes of a node's result.
+
+    :param inputs: those of its inputs, if they are known.
+    :raises NotImplementedError: this kind of node has no streaming form.
+    """
+    return form_of(node).changes(node, list(map(changes_of, node.inputs)) if inputs is None else list(inputs))
+
+
+# Values that are computed again when a row is taken back
+
+logger = logging.getLogger(__name__)
+
+STRATEGY = "table.optimizer.non-deterministic-update.strategy"
+RESOLVE = "TRY_RESOLVE"
+_PASS = (n.Project, n.Watermark, n.Hinted, n.Sink, n.LookupJoin)
+"""They look for no row again, or do so by columns that stay the same."""
+
+
+def check_values(node: n.Rel, changing: list[n.Rel], strategy: str) -> None:
+    """Say what a node would not find again.
+
+    :param changing: those of its inputs whose rows are taken back.
+    :raises ChangelogError: with TRY_RESOLVE there is such a value.
+    """
+    for text in (text for each in changing for text in _problems(node, each)):
+        problem = (
+            f"{text} may have another value when a row is taken back than when it came, so {type(node).__name__} would "
+            f"not find the row again, and give wrong results. Compute it before rows change, in a table of its own, or "
+            f"in the query that reads the result"
+        )
+        if strategy == RESOLVE:
+            raise ChangelogError(f"{problem}; '{STRATEGY}' = 'IGNORE' lets it run")
+        logger.warning("%s; '%s' = '%s' refuses such queries", problem, STRATEGY, RESOLVE)
+
+
+def computed_anew(node: n.Rel) -> dict[int, str]:
+    """The columns that are computed of each change by itself, as RAND(): place -> text."""
+    if isinstance(node, (n.Filter, n.Watermark, n.Hinted)):
+        return computed_anew(node.input)
+    if not isinstance(node, n.Project):
+        return {}  # what keeps rows gives them back as they were
+    below = computed_anew(node.input)
+    found: dict[int, str] = {}
+    for place, each in enumerate(node.expressions):
+        of_below = next((below[column] for column in sorted(refs(each)) if column in below), None)
+        if of_below is not None or not is_deterministic(each):
+            found[place] = of_below or rex_text(each, node.input.schema)
+    return found
+
+
+def _problems(node: n.Rel, input: n.Rel) -> Iterator[str]:
+    if isinstance(node, n.Filter):
+        if not is_deterministic(node.condition):
+            yield rex_text(node.condition, input.schema)
+        anew = computed_anew(input)
+        yield from dict.fromkeys(anew[place] for place in sorted(refs(node.condition)) if place in anew)
+    elif not isinstance(node, _PASS):
+        anew, used = computed_anew(input), _looked_for(node, input)
+        yield from dict.fromkeys(text for place, text in anew.items() if place in used)
+
+
+def _looked_for(node: n.Rel, input: n.Rel) -> set[int]:
+    """The columns by which a node finds the rows of an input again."""
+    if isinstance(node, (n.Aggregate, n.WindowAggregate)):
+        return {*node.keys, *(place for call in node.aggregates for each in call.inputs() for place in refs(each))}
+    if isinstance(node, n.Rank):
+        return set(node.partition)
+    return set(range(len(input.schema)))
+
+
+# Keys whose changes come in order
+
+_PASSING = (n.Filter, n.Hinted, n.Watermark)
+
+
+def ordered_keys(node: n.Rel, changes: Callable[[n.Rel], Changes]) -> frozenset[Key]:
+    """The keys of a node's result whose changes come in order.
+
+    :param changes: those of a node.
+    """
+    here = changes(node)
+    if here.append_only:
+        return here.keys
+    if isinstance(node, _PASSING):
+        return ordered_keys(node.input, changes)
+    if isinstance(node, n.Project):
+        places: dict[int, int] = {}
+        for index, expression in enumerate(node.expressions):
+            if isinstance(expression, Ref):
+                places.setdefault(expression.index, index)
+        return moved(ordered_keys(node.input, changes), places)
+    partition = _partition(node)
+    return frozenset() if partition is None else frozenset(key for key in here.keys if set(partition) <= set(key))
+
+
+def _partition(node: n.Rel) -> Sequence[int] | None:
+    """The columns of the result by which its rows are spread over tasks; None if the result has no such columns."""
+    if isinstance(node, n.Aggregate):
+        return range(len(node.keys)) if node.sets is None else None
+    if isinstance(node, (n.Rank, n.Over)):
+        return node.partition
+    if isinstance(node, n.Deduplicate):
+        return node.keys
+    if isinstance(node, n.FromChangelog) and node.by_key:
+        return node.partition
+    if isinstance(node, n.Sort):
+        return ()
+    if isinstance(node, n.Scan) and goes_by_key(node.source):
+        primary = node.source.primary_key
+        columns = range(len(node.columns)) if node.projected is None else node.projected
+        return [list(columns).index(each) for each in primary] if set(primary) <= set(columns) else None
+    return None
+
+
+# Use of watermarks
+
+Readers = Callable[[n.Rel], Sequence[n.Rel]]
+
+_BY_ARRIVAL = (n.Project, n.Filter, n.Hinted, n.Expand, n.Aggregate, n.Join, n.SetOp, n.Rank, n.Deduplicate)
+"""that take rows as they come, unless they are about windows"""
+
+
+def is_timed(node: n.Rel, readers: Readers) -> bool:
+    """False if all that is above a node, up to INSERTs, takes its rows as they come.
+
+    :param readers: the nodes that read a node's result.
+    """
+    above = readers(node)
+    if not above:
+        return not isinstance(node, n.Sink)
+    return any(_goes_by_time(each) or is_timed(each, readers) for each in above)
+
+
+def _goes_by_time(node: n.Rel) -> bool:
+    if isinstance(node, n.Sink):
+        return node.wants_one_row
+    return not isinstance(node, _BY_ARRIVAL) or getattr(node, "window", None) is not None or _asks(node)
+
+
+def _asks(node: n.Rel) -> bool:
+    """Whether an expression of a node has the watermark in it."""
+    found: list[Rex] = []
+
+    def look(expression: Rex) -> Rex:
+        found.extend(walk(expression))
+        return expression
+
+    node.map_expressions(look)
+    return any(isinstance(each, Call) and each.function == "CURRENT_WATERMARK" for each in found)
+
+
+# The program
 
 
 @dataclass(frozen=True)

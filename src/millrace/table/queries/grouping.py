@@ -1,9 +1,11 @@
-"""Aggregates of a table: keys, a group window, and the columns of the select over them."""
+"""Table API queries with groups: aggregates by keys and group windows, ``over_window``, ``match_recognize``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.nodes import (
@@ -11,22 +13,28 @@ from millrace.relational.nodes import (
     ROWTIME,
     Aggregate,
     Field,
+    Match,
+    Over,
     Rel,
     TableAggregate,
     WindowAggregate,
     WindowSpec,
 )
-from millrace.relational.rex import AggCall, Ref, Rex
+from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey
+from millrace.runtime.tables.windows.count_windows import ROWS
+from millrace.table.expression_methods.expression_base import expression_of, node_of
+from millrace.table.expression_methods.windows import GroupWindow, OverWindow
 from millrace.table.queries.projection import Item, expand, named, project
 from millrace.table.sql import nodes
-from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.calls import find_user_function
-from millrace.table.sql.binding.dispatch import bind
-from millrace.table.sql.binding.names import column_at
-from millrace.table.sql.binding.queries.aggregates import bind_aggregate, is_aggregate_call
-from millrace.table.sql.binding.resolver import TABLE_AGGREGATE
-from millrace.table.sql.writing.programs import shown
-from millrace.table.values.problems import problem
+from millrace.table.sql.binding.calls import bind_aggregate, bind_over_function, find_user_function, is_aggregate_call
+from millrace.table.sql.binding.from_clause import From
+from millrace.table.sql.binding.match_recognize import rel_of
+from millrace.table.sql.binding.scope import TABLE_AGGREGATE, Block, bind, column_at
+from millrace.table.sql.grammar.parser import parse_expression, parse_match
+from millrace.table.sql.program_text import shown
+from millrace.table.values.program_errors import problem
+
+# Keys and aggregates
 
 
 @dataclass(frozen=True)
@@ -239,3 +247,216 @@ def _fields_of(call: AggCall, names: Sequence[str]) -> list[tuple[str, t.DataTyp
     if names and len(names) != len(own):
         raise problem(f"{call.function} makes {len(own)} columns, and alias gives {len(names)} names")
     return list(zip(names or own, kinds))
+
+
+# Group windows
+
+_TIMES = (t.TimestampType, t.LocalZonedTimestampType)
+
+
+def bound_window(window: GroupWindow, block: Block, streaming: bool) -> BoundWindow:
+    """The window over a column.
+
+    :raises TableException: the column is no time attribute (in batch: no timestamp).
+    """
+    parts = window._parts
+    assert parts.time is not None
+    time = bind(parts.time, block)
+    if not isinstance(time, Ref):
+        raise problem(f"on({shown(parts.time)}): a window is over a column")
+    column = block.columns[time.index]
+    if column.time is None and (streaming or not isinstance(column.type, _TIMES)):
+        what = f"a time attribute, and '{column.name}' is a plain {column.type}"
+        raise problem(f"a window is over {what}: declare WATERMARK FOR it, or use PROCTIME()")
+    if any(each.name == window.name for each in block.columns):
+        raise problem(f"the window is called '{window.name}', as a column of the table is: give it another alias")
+    if isinstance(parts.size, nodes.RowCount):
+        return BoundWindow(_rows(window, streaming and column.time == PROCTIME), time.index, window.name)
+    slide = None if parts.slide is None else _millis(parts.slide)
+    return BoundWindow(WindowSpec(parts.kind, _millis(parts.size), slide), time.index, window.name)
+
+
+def _rows(window: GroupWindow, processing_time: bool) -> WindowSpec:
+    """A window of a number of rows, in the order of their arrival."""
+    parts = window._parts
+    if parts.kind == "SESSION":
+        raise problem(f"the gap of a session is a span of time, as in lit(10).minutes, not {shown(parts.size)}")
+    if not processing_time:
+        raise problem(
+            f"the window '{window.name}' of a number of rows is over PROCTIME() in streaming mode: rows have no other "
+            f"order that is settled when they come"
+        )
+    slide = parts.slide
+    if slide is not None and not isinstance(slide, nodes.RowCount):
+        raise problem(f"a window of rows begins again every so many rows, as in row_interval(5), not {shown(slide)}")
+    return WindowSpec(ROWS, _count(parts.size), None if slide is None else _count(slide))
+
+
+def _count(node: nodes.Node) -> int:
+    assert isinstance(node, nodes.RowCount)
+    if node.rows < 1:
+        raise problem(f"a window of {node.rows} rows: its size and slide are greater than 0")
+    return node.rows
+
+
+def _millis(node: nodes.Node) -> int:
+    if isinstance(node, nodes.Constant) and isinstance(node.value, datetime.timedelta):
+        millis = node.value // datetime.timedelta(milliseconds=1)
+        if millis > 0:
+            return millis
+        raise problem(f"a window of {millis} ms: its size and slide are greater than 0")
+    raise problem(f"the size of a window is a span of time, as in lit(10).minutes, not {shown(node)}")
+
+
+# over_window
+
+_UNBOUNDED = ("UNBOUNDED_ROW", "UNBOUNDED_RANGE")
+
+
+def over_select(plan: Rel, windows: Sequence[OverWindow], fields: Sequence[nodes.Node], block: Block) -> Rel:
+    """The columns of a select with ``over`` calls."""
+    items = expand(fields, block)
+    calls: dict[str, list[nodes.Window]] = {window.name: [] for window in windows}
+    for item in items:
+        for part in item.node.find_all(nodes.Window):
+            calls[_window_name(part, calls)].append(part)
+    places: dict[str, Ref] = {}
+    for window in windows:
+        own = {repr(call): call for call in calls[window.name]}
+        if own:
+            width = len(plan.schema)
+            plan = _over(plan, window, list(own.values()), block)
+            places |= {
+                key: Ref(column.type, at) for at, (key, column) in enumerate(zip(own, plan.schema[width:]), width)
+            }
+
+    def placed(part: nodes.Node) -> Rex | None:
+        return places[repr(part)] if isinstance(part, nodes.Window) else None
+
+    with_results = replace(block, intercept=placed)
+    return project(plan, [bind(item.node, with_results) for item in items], named(items))
+
+
+def _window_name(call: nodes.Window, known: Iterable[str]) -> str:
+    name = "" if call.alias is None else call.alias.this
+    if name not in known:
+        raise problem(f"{shown(call)}: no over window has the alias {name}; there are {', '.join(known)}")
+    return name
+
+
+def _over(plan: Rel, window: OverWindow, calls: Sequence[nodes.Window], block: Block) -> Rel:
+    """One node for all calls over one window."""
+    partition = [_column_index(node, block, "partition_by") for node in window.partition]
+    order = _order(window, block)
+    frame = _frame(window)
+    bound = [bind_over_function(call.this, block, may_be_empty=True) for call in calls]
+    produced = tuple(Field(f"over{index}", call.type) for index, call in enumerate(bound))
+    return Over(plan, tuple(partition), order, tuple((call, frame) for call in bound), produced)
+
+
+def _column_index(node: nodes.Node, block: Block, where: str) -> int:
+    found = bind(node, block)
+    if not isinstance(found, Ref):
+        raise problem(f"{where} takes columns, not {shown(node)}: compute it with add_columns first")
+    return found.index
+
+
+def _order(window: OverWindow, block: Block) -> tuple[SortKey, ...]:
+    node, descending = window.order, False
+    if isinstance(node, nodes.Ordered):
+        descending, node = node.desc, node.this
+    return (SortKey(block.ref(_column_index(node, block, "order_by")), descending, not descending),)
+
+
+def _frame(window: OverWindow) -> Frame:
+    rows, preceding = _bound(window.preceding, "preceding")
+    if window.following is None:
+        return Frame(rows, preceding, 0)
+    also_rows, following = _bound(window.following, "following")
+    if rows != also_rows:
+        raise problem("preceding and following of an over window are both rows, or both times")
+    return Frame(rows, preceding, following)
+
+
+def _bound(node: nodes.Node, where: str) -> tuple[bool, int | None]:
+    """Whether rows are meant, and how many (or ms); None for unbounded."""
+    if isinstance(node, nodes.Var):
+        return node.name.endswith("_ROW"), None if node.name in _UNBOUNDED else 0
+    if isinstance(node, nodes.RowCount):
+        return True, node.rows
+    if isinstance(node, nodes.Constant) and isinstance(node.value, datetime.timedelta):
+        return False, node.value // datetime.timedelta(milliseconds=1)
+    raise problem(
+        f"{where}({shown(node)}) of an over window: give row_interval(n), a span such as lit(5).minutes, or a constant "
+        "such as UNBOUNDED_RANGE"
+    )
+
+
+# match_recognize
+
+
+def match(
+    plan: Rel,
+    block: Block,
+    clauses: str,
+    order_by: Any,
+    partition_by: Any,
+    measures: Mapping[str, Any],
+    define: Mapping[str, Any],
+    within: Any,
+    subsets: Mapping[str, Sequence[str]],
+) -> Match:
+    """The matches in a table. ``clauses``: the text from ONE ROW or ALL ROWS on to PATTERN."""
+    read = parse_match(clauses)
+    tree = nodes.MatchRecognize(
+        this=nodes.Var("table"),
+        pattern=read.pattern,
+        define=tuple(map(_alias, define, define.values())),
+        partition_by=tuple(map(_column_node, _several(partition_by))),
+        order=nodes.Order(tuple(map(_ordered, _several(order_by)))),
+        measures=tuple(map(_alias, measures, measures.values())),
+        rows=read.rows,
+        empty=read.empty,
+        after=read.after,
+        anchors=read.anchors,
+        within=_interval(within),
+        subsets=tuple(_subset(name, members) for name, members in subsets.items()),
+    )
+    return rel_of(plan, tree, From(block.environment))
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _expression(given: Any) -> nodes.Node:
+    """SQL text, or an expression."""
+    return parse_expression(given) if isinstance(given, str) else expression_of(given)
+
+
+def _alias(name: str, given: Any) -> nodes.Alias:
+    return nodes.Alias(this=_expression(given), alias=nodes.Identifier(name))
+
+
+def _column_node(given: Any) -> nodes.Node:
+    return nodes.Column.named(given) if isinstance(given, str) else expression_of(given)
+
+
+def _ordered(given: Any) -> nodes.Ordered:
+    node = _column_node(given)
+    return node if isinstance(node, nodes.Ordered) else nodes.Ordered(node)
+
+
+def _subset(name: str, members: Sequence[str]) -> nodes.Alias:
+    names = nodes.Tuple(expressions=tuple(map(nodes.Identifier, members)))
+    return nodes.Alias(this=names, alias=nodes.Identifier(name))
+
+
+def _interval(given: Any) -> nodes.Node | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return parse_expression(given)
+    if not isinstance(given, datetime.timedelta) and not hasattr(given, "_node"):
+        raise problem(f"within is a timedelta, an expression such as lit(10).minutes, or SQL text, not {given!r}")
+    return node_of(given)

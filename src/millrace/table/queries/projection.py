@@ -1,20 +1,40 @@
-"""Columns of a select: what stands for several columns is expanded, every column gets its name."""
+"""Table API queries without groups: the columns of a select, columns added, dropped or renamed, rows of expressions,
+joins, set operations, and the arguments of ``to_changelog`` and ``from_changelog``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.nodes import Field, Project, Rel, Schema
-from millrace.relational.rex import Ref, Rex
+from millrace.relational.casting import cast_to, common_type
+from millrace.relational.nodes import Correlate, Field, Join, Project, Rel, Schema, SetOp
+from millrace.relational.nodes.row_nodes import from_changelog, to_changelog
+from millrace.relational.rex import TRUE, Ref, Rex
 from millrace.relational.rules.subqueries import unnest
+from millrace.relational.types import DataType, RowType
+from millrace.table.expression_methods.expression_base import node_of
 from millrace.table.sql import nodes
-from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind
-from millrace.table.sql.binding.names import access, column_at
-from millrace.table.sql.writing.programs import shown
-from millrace.table.values.problems import problem
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function
+from millrace.table.sql.binding.scope import (
+    TABLE,
+    Block,
+    Environment,
+    Resolver,
+    access,
+    bind,
+    bind_all,
+    bind_condition,
+    column_at,
+)
+from millrace.table.sql.binding.select import bind_values
+from millrace.table.sql.program_text import shown
+from millrace.table.values.program_errors import problem
+from millrace.util.names import did_you_mean
+
+# Columns of a select
 
 
 @dataclass(frozen=True)
@@ -30,9 +50,9 @@ def expand(fields: Sequence[nodes.Node], block: Block) -> list[Item]:
     found: list[Item] = []
     for node in fields:
         if isinstance(node, nodes.Star):
-            found += [_column(at, block) for at in range(len(block.columns))]
+            found += [_item_at(at, block) for at in range(len(block.columns))]
         elif isinstance(node, nodes.Columns):
-            found += [_column(at, block) for at in chosen(node, block)]
+            found += [_item_at(at, block) for at in chosen(node, block)]
         elif isinstance(node, nodes.Dot) and isinstance(node.expression, nodes.Star):
             found += _flattened(node.this, block)
         else:
@@ -40,7 +60,7 @@ def expand(fields: Sequence[nodes.Node], block: Block) -> list[Item]:
     return found
 
 
-def _column(at: int, block: Block) -> Item:
+def _item_at(at: int, block: Block) -> Item:
     name = block.columns[at].name
     return Item(nodes.Position(at, name), name)
 
@@ -161,3 +181,205 @@ def mapped(plan: Rel, node: nodes.Node, block: Block) -> Rel:
     if names and len(names) != len(parts):
         raise problem(f"{shown(node)} makes {len(parts)} columns, and alias gives {len(names)} names")
     return project(plan, parts, names or own)
+
+
+# Columns added, replaced, dropped, renamed
+
+
+def added(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
+    """New columns behind those that are there."""
+    return select(plan, [nodes.Star(), *fields], block)
+
+
+def replaced_or_added(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
+    """Columns in place of those with the same name, or behind."""
+    columns: dict[str, Rex] = {name: block.ref(index) for index, name in enumerate(plan.names)}
+    items = expand(fields, block)
+    for item, name in zip(items, named(items)):
+        columns[name] = bind(item.node, block)
+    return project(plan, list(columns.values()), list(columns))
+
+
+def dropped(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
+    """All columns but these."""
+    kept = chosen(nodes.Columns(tuple(fields), True), block)
+    return project(plan, [block.ref(index) for index in kept], [plan.names[index] for index in kept])
+
+
+def with_new_names(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
+    """``col("a").alias("b")`` renames a column."""
+    names = list(plan.names)
+    for node in fields:
+        if not isinstance(node, nodes.Alias) or not isinstance(node.this, nodes.Column) or node.others:
+            raise problem(f"rename_columns takes col('old').alias('new'), not {shown(node)}")
+        names[column_at(node.this.name, block)] = node.alias.this
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise problem(f"two columns would be called {', '.join(twice)}")
+    return renamed(plan, names)
+
+
+# Rows of expressions
+
+
+def values_of_expressions(given: Sequence[Any], schema: DataType | Sequence[str] | None, resolver: Resolver) -> Rel:
+    """A row for each expression; ``row(..)`` is one of as many columns as it has arguments.
+
+    :param schema: a ROW type, the type of a single column, names of columns, or None: f0, f1, ...
+    """
+    rows = tuple(nodes.Tuple(_cells(node_of(each))) for each in given)
+    plan = bind_values(nodes.Values(rows), Environment(resolver), None)
+    own = [Ref(column.type, at) for at, column in enumerate(plan.schema)]
+    names = [f"f{at}" for at in range(len(own))]
+    kinds = [ref.type for ref in own]
+    if isinstance(schema, RowType):
+        names, kinds = schema.field_names(), schema.field_types()
+    elif isinstance(schema, DataType):
+        kinds = [schema]
+    elif schema is not None:
+        names = [*schema, *names[len(schema) :]]
+    if not len(names) == len(kinds) == len(own):
+        raise problem(f"the rows have {len(own)} values, and the schema {max(len(names), len(kinds))} columns")
+    return project(plan, [cast_to(ref, kind) for ref, kind in zip(own, kinds)], names)
+
+
+def _cells(node: nodes.Node) -> tuple[nodes.Node, ...]:
+    return node.expressions if isinstance(node, nodes.BuiltIn) and node.this == "ROW" else (node,)
+
+
+# Joins and set operations
+
+
+def joined(left: Rel, right: Rel, kind: str, predicate: nodes.Node | None, block: Block) -> Rel:
+    """A regular join.
+
+    :raises TableException: a name is on both sides.
+    """
+    twice = sorted(set(left.names) & set(right.names))
+    if twice:
+        raise problem(f"both sides of the join have {', '.join(twice)}: rename them on one side with rename_columns")
+    both = block.over(left.schema + right.schema)
+    condition: Rex = TRUE if predicate is None else bind_condition(predicate, both)
+    return Join(left, right, kind, condition)
+
+
+def lateral(plan: Rel, call: nodes.Node, left: bool, predicate: nodes.Node | None, block: Block) -> Rel:
+    """Each row with the rows that a table function makes of it."""
+    produced = correlated(plan, call, left, block)
+    twice = sorted(set(plan.names) & {column.name for column in produced.produced})
+    if twice:
+        raise problem(f"{shown(call)} makes columns that are there: {', '.join(twice)}; name its columns with alias")
+    if predicate is None:
+        return produced
+    condition = bind_condition(predicate, block.over(produced.schema))
+    if left and condition != TRUE:
+        raise problem("a left outer join with a table function takes no condition but lit(True): filter the result")
+    return replace(produced, condition=condition)
+
+
+def correlated(plan: Rel, call: nodes.Node, left: bool, block: Block) -> Correlate:
+    """The columns of the input, then those of a table function."""
+    names: tuple[str, ...] = ()
+    if isinstance(call, nodes.Alias):
+        names, call = call.names, call.this
+    user = find_user_function(call, block)
+    if user is None or user.kind != TABLE:
+        raise problem(f"{shown(call)} is no table function: make one with udtf()")
+    names = names or user.wrapper._alias_names
+    if names and len(names) != len(user.columns):
+        raise problem(f"{shown(call)} makes {len(user.columns)} columns, and alias gives {len(names)} names")
+    produced = tuple(replace(column, name=name) for column, name in zip(user.columns, names)) or user.columns
+    args = cast_arguments(call, user, bind_all(call_arguments(call), block))
+    return Correlate(plan, user.name, tuple(args), produced, left, udf=user.wrapper)
+
+
+def combined(kind: str, keep_duplicates: bool, left: Rel, right: Rel) -> Rel:
+    """UNION, INTERSECT or EXCEPT. The columns have the names of the left side."""
+    if len(left.schema) != len(right.schema):
+        raise problem(f"{kind} of tables with {len(left.schema)} and {len(right.schema)} columns")
+    columns = []
+    for a, b in zip(left.schema, right.schema):
+        wanted = common_type([a.type, b.type])
+        if wanted is None:
+            raise problem(f"{kind}: column '{a.name}' is {a.type}, and '{b.name}' on the other side {b.type}")
+        columns.append(Field(a.name, wanted, a.time if a.time == b.time else None))
+    branches: list[Rel] = []
+    for side in (left, right):
+        branches += _branches(side, kind, keep_duplicates, columns) or [_cast(side, columns)]
+    return SetOp(kind, keep_duplicates, tuple(branches), tuple(columns))
+
+
+def _branches(plan: Rel, kind: str, keep_duplicates: bool, columns: Sequence[Field]) -> list[Rel]:
+    """What a UNION is of that becomes a part of another one, so that hundreds of tables are not hundreds of levels."""
+    same = isinstance(plan, SetOp) and plan.kind == kind == "UNION" and plan.all == keep_duplicates
+    fits = [old.type for old in plan.schema] == [new.type for new in columns]
+    return list(plan.inputs) if same and fits else []
+
+
+def _cast(plan: Rel, columns: list[Field]) -> Rel:
+    rexes = [cast_to(Ref(old.type, at), new.type) for at, (old, new) in enumerate(zip(plan.schema, columns))]
+    return project(plan, rexes, plan.names)
+
+
+# Changelogs
+
+_OP, _MAPPING, _HANDLING = "op", "op_mapping", "invalid_op_handling"
+
+
+def with_codes(plan: Rel, arguments: Sequence[nodes.Node]) -> Rel:
+    """The changes of a table as insertions, each with its code."""
+    return _made(lambda given: to_changelog(plan, **given), arguments, (_OP, _MAPPING))
+
+
+def without_codes(plan: Rel, arguments: Sequence[nodes.Node]) -> Rel:
+    """The table that insertions with codes of changes make."""
+    return _made(lambda given: from_changelog(plan, **given), arguments, (_OP, _MAPPING, _HANDLING))
+
+
+def _made(make: Callable[[dict[str, Any]], Rel], arguments: Sequence[nodes.Node], names: Sequence[str]) -> Rel:
+    given: dict[str, Any] = {}
+    for position, argument in enumerate(arguments):
+        name, node = "", argument
+        if isinstance(argument, nodes.Kwarg):
+            name, node = argument.this.this, argument.expression
+        if not name and position < len(names):
+            name = names[position]
+        if name not in names:
+            raise problem(f"{shown(argument)}: the arguments are {', '.join(names)}{did_you_mean(name, names)}")
+        if name in given:
+            raise problem(f"argument {name} is given twice")
+        given[name] = node
+    try:
+        return make(_values(given))
+    except ValueError as error:
+        raise problem(str(error)) from None
+
+
+def _values(given: dict[str, nodes.Node]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if _OP in given:
+        found["op"] = _descriptor_column(given[_OP])
+    if _MAPPING in given:
+        found["mapping"] = _mapping(given[_MAPPING])
+    if _HANDLING in given:
+        found["handling"] = _constant(given[_HANDLING])
+    return found
+
+
+def _descriptor_column(node: nodes.Node) -> str:
+    if not isinstance(node, nodes.Descriptor) or len(node.expressions) != 1:
+        raise problem(f"the column with the codes is given as descriptor('name'), not {shown(node)}")
+    return node.expressions[0].this
+
+
+def _mapping(node: nodes.Node) -> list[tuple[str, str]]:
+    if not isinstance(node, nodes.BuiltIn) or node.this != "MAP":
+        raise problem(f"{_MAPPING} is given as map_('from', 'to', ...), not {shown(node)}")
+    texts = [_constant(each) for each in node.expressions]
+    return list(zip(texts[::2], texts[1::2]))
+
+
+def _constant(node: nodes.Node) -> str:
+    if not isinstance(node, nodes.Constant) or not isinstance(node.value, str):
+        raise problem(f"{shown(node)}: this must be a constant text")
+    return node.value

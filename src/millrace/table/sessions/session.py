@@ -1,29 +1,79 @@
-"""``Session``: what SQL and the Table API find by name, the settings, and the program that tables are part of."""
+"""``Session``: what SQL and the Table API find by name, the settings, the program that tables are part of, and the
+engine that runs plans (one for streaming, one for batch): the one seam between the Table API and what executes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.common.configuration import Configuration
 from millrace.relational.nodes import Rel, Sink
-from millrace.table.catalogs.kept import GenericInMemoryCatalog
+from millrace.relational.rules.plan_text import plan_text
+from millrace.table.catalogs.descriptors import TableDescriptor
 from millrace.table.catalogs.manager import CatalogManager, FoundTable
-from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.catalogs.memory_catalog import GenericInMemoryCatalog
+from millrace.table.catalogs.objects import ObjectIdentifier, split_path
+from millrace.table.functions.function_catalog import Functions
 from millrace.table.queries.projection import renamed
-from millrace.table.sessions.engine import Engine
 from millrace.table.sessions.factories import EVERYWHERE, Connectors
-from millrace.table.sessions.functions_by_name import Functions
-from millrace.table.sessions.inferring import READS_FILES, table_of_file, with_columns
-from millrace.table.sessions.table_info import sink_info, source_info
-from millrace.table.settings.environment_settings import MODE, EnvironmentSettings, mode_of
-from millrace.table.settings.table_config import TableConfig
-from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
-from millrace.table.sql.binding.user_functions import user_function
-from millrace.table.values.problems import problem
+from millrace.table.sessions.table_info import READS_FILES, sink_info, source_info, table_of_file, unnamed, with_columns
+from millrace.table.sessions.table_settings import MODE, EnvironmentSettings, ExplainDetail, TableConfig, mode_of
+from millrace.table.sql.binding.calls import user_function
+from millrace.table.sql.binding.insert import insert_plan
+from millrace.table.sql.binding.scope import SinkInfo, TableInfo, UserFunction
+from millrace.table.sql.text import SqlError
+from millrace.table.values.program_errors import problem
+from millrace.util.names import did_you_mean
 
 if TYPE_CHECKING:
-    from millrace.datastream import StreamExecutionEnvironment
+    from millrace.datastream import DataStream, StreamExecutionEnvironment
+    from millrace.table.sessions.table_result import TableResult
+
+
+# EXPLAIN as text
+
+
+def explain(plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> str:
+    """The plans as they were written, as they are run, and how Spark runs them."""
+    sections = {"Abstract Syntax Tree": "\n\n".join(map(plan_text, plans))}
+    sections |= session.engine.explain(plans, session, details)
+    return "\n".join(f"== {title} ==\n{text}\n" for title, text in sections.items())
+
+
+# The engine
+
+
+class Engine(Protocol):
+    """Runs, explains and converts the plans of a session."""
+
+    def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
+        """Submit one job for these plans: one query, whose rows are given as they come, or sinks.
+
+        :raises NotImplementedError: a plan has no form in this mode.
+        """
+
+    def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
+        """How the plans would run: texts by their titles."""
+
+    def to_data_stream(self, plan: Rel, session: Session, **how: Any) -> DataStream | None:
+        """The rows of a plan as a DataStream of the session's program; a plan that ends in a sink gives none."""
+
+    def from_spark(self, frame: Any) -> Rel:
+        """The rows of a DataFrame of Spark as a plan.
+
+        :raises TableException: this engine cannot read it.
+        """
+
+    def to_spark(self, plan: Rel, session: Session) -> Any:
+        """The rows of a plan as a DataFrame of Spark.
+
+        :raises TableException: this engine cannot make one.
+        """
+
+
+# Session
 
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
 MATCH_SEMANTICS = "millrace.match-recognize.semantics"
@@ -104,7 +154,7 @@ class Session:
     def _view(self, found: FoundTable) -> Rel:
         """The plan of a view; its columns have the names that the view gives."""
         from millrace.table.sql.binding import bind_query
-        from millrace.table.sql.parser import parse_query
+        from millrace.table.sql.grammar.parser import parse_query
 
         if found.table.plan is not None:
             return found.table.plan
@@ -139,3 +189,31 @@ class Session:
 
     def function_names(self) -> Iterable[str]:
         return self.functions.list_user_defined()
+
+
+# INSERT of a Table
+
+
+def sink_plan(
+    plan: Rel, target: str | TableDescriptor, session: Session, overwrite: bool, columns: Sequence[str] | None = None
+) -> Sink:
+    """
+    :param columns: of the target, those that the plan's columns go into; the others are NULL.
+    :raises TableException: there is no such table, or it does not take these rows.
+    """
+    if isinstance(target, TableDescriptor):
+        identifier, described = unnamed(target, session)
+    else:
+        found = session.catalogs.find_table(split_path(target))
+        if found is None:
+            raise problem(
+                f"there is no table {target} to insert into{did_you_mean(target, session.catalogs.list_tables())}"
+            )
+        identifier, described = found.identifier, found.table
+    try:
+        info = sink_info(identifier, described, {}, session)
+        made = insert_plan(plan, info, columns, overwrite=overwrite)
+        # A sink finds its key by name.
+        return replace(made, input=renamed(made.input, [column.name for column in info.columns]))
+    except SqlError as error:
+        raise problem(error.message) from None

@@ -1,40 +1,127 @@
-"""Tables of catalogs as the planner takes them: a source or sink made by their connector, columns, watermark, key."""
+"""Tables of catalogs as the planner takes them: a source or sink made by their connector, columns, watermark, key,
+statistics. Columns that are not declared are inferred from the files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.config_values import to_duration
 from millrace.common.types import RowKind
-from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
+from millrace.relational import types as t
+from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, Sink, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
-from millrace.relational.rules.join_order import wants_order
-from millrace.relational.sources import (
-    MAX_JUMP,
-    NULL_TIMES,
-    LookupTableSource,
-    TableContext,
-    TableFactory,
-    TableSource,
+from millrace.relational.rules.join_rules import wants_order
+from millrace.relational.sources import MAX_JUMP, NULL_TIMES, LookupTableSource, TableContext, TableFactory, TableSource
+from millrace.relational.types import DataType, LocalZonedTimestampType, NumericType, TimestampType
+from millrace.table.catalogs.descriptors import TableDescriptor
+from millrace.table.catalogs.objects import CatalogBaseTable, ObjectIdentifier, ObjectPath
+from millrace.table.catalogs.resolved_schema import (
+    Column,
+    ComputedColumn,
+    MetadataColumn,
+    PhysicalColumn,
+    ResolvedSchema,
+    UniqueConstraint,
+    WatermarkSpec,
 )
-from millrace.relational.types import LocalZonedTimestampType, NumericType, TimestampType
-from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.descriptions.schema import Declared, Schema
-from millrace.table.descriptions.table_descriptor import TableDescriptor
+from millrace.table.catalogs.schema import Declared, Schema
+from millrace.table.expression_methods.expression import ResolvedExpression
+from millrace.table.expression_methods.expression_base import node_of
 from millrace.table.queries.projection import field_for
-from millrace.table.sessions.legacy_properties import todays
+from millrace.table.sessions.factories import todays
 from millrace.table.sql import nodes
-from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind
-from millrace.table.sql.binding.names import column_at
-from millrace.table.values.problems import did_you_mean, problem
+from millrace.table.sql.binding.scope import Block, bind, column_at
+from millrace.table.sql.nodes import SqlText
+from millrace.table.values.program_errors import problem
+from millrace.util.names import did_you_mean
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
-    from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
+    from millrace.table.sql.binding.scope import SinkInfo, TableInfo
+
+
+# Statistics of tables that are written
+
+
+def forget_written(plans: Iterable[Rel], session: Session) -> None:
+    """The catalogs forget the statistics of the tables that plans write into."""
+    for plan in plans:
+        if isinstance(plan, Sink):
+            forget(plan.path, session)
+
+
+def forget(path: tuple[str, str, str], session: Session) -> None:
+    """The same for one table, if a catalog keeps it."""
+    found = session.catalogs.find_table(path)
+    if found is not None and not found.temporary:
+        session.catalogs.catalog(path[0]).forget_statistics(ObjectPath(*path[1:]))
+
+
+# Columns that are not declared
+
+READS_FILES = "millrace.sql.read-files"
+"""Whether SQL that comes to a gateway may look into files by their path."""
+ENDINGS = {
+    "csv": ("csv", {}),
+    "tsv": ("csv", {"csv.field-delimiter": "\t"}),
+    "json": ("json", {}),
+    "jsonl": ("json", {}),
+    "ndjson": ("json", {}),
+    "parquet": ("parquet", {}),
+    "orc": ("orc", {}),
+    "avro": ("avro", {}),
+}
+"""ending of a file -> its format, and what else is to be said of it"""
+_COMPRESSED = ("gz", "gzip", "bz2", "xz", "zst", "zstd", "lz4", "deflate")
+
+
+def with_columns(identifier: ObjectIdentifier, table: CatalogBaseTable, session: Session) -> CatalogBaseTable | None:
+    """A table with the columns that its data have; None: its connector can't know them.
+
+    :raises TableException: they can't be known, or files must not be looked into here.
+    """
+    summary = identifier.as_summary_string()
+    options = todays(table.get_options(), summary)
+    if "connector" not in options:
+        return None
+    found = session.connectors.factory_of(options, summary).inferred(options, summary)
+    if found is None:
+        return None
+    schema, names = table.get_unresolved_schema(), {column.name for column in found.columns}
+    columns = [Declared(column.name, column.type) for column in found.columns]
+    columns += [Declared(key, t.string()) for key in table.partition_keys if key not in names]
+    return CatalogBaseTable(
+        Schema(columns, schema.watermark, schema.primary_key),
+        {**table.get_options(), **found.options},
+        table.partition_keys,
+        table.get_comment(),
+    )
+
+
+def table_of_file(path: str, format: str | None) -> CatalogBaseTable:
+    """A table without columns yet for a path in a query.
+
+    :param format: None: by the ending of the path.
+    :raises TableException: the ending says nothing.
+    """
+    more: dict[str, str] = {}
+    if format is None:
+        parts = path.rpartition("/")[2].lower().split(".")
+        ending = parts[-2] if len(parts) > 2 and parts[-1] in _COMPRESSED else parts[-1]
+        if ending not in ENDINGS:
+            known = ", ".join(f".{each}" for each in ENDINGS)
+            from millrace.connectors.file_system.table.schema_inference import format_at
+
+            reader = f"READ_{(format_at(path) or 'csv').upper()}('{path}')"
+            raise problem(f"'{path}' does not say what it is: a path in FROM ends with {known}; or call {reader}")
+        format, more = ENDINGS[ending]
+    return CatalogBaseTable(Schema(), {"connector": "filesystem", "path": path, "format": format, **more})
+
+
+# Tables for the planner
 
 DUPLICATES = "table.exec.source.cdc-events-duplicate"
 _TIMES = (TimestampType, LocalZonedTimestampType)
@@ -95,7 +182,7 @@ def source_info(
     identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> TableInfo:
     """A table to be read."""
-    from millrace.table.sql.binding.resolver import TableInfo
+    from millrace.table.sql.binding.scope import TableInfo
 
     context = table_context(identifier, table, options, session)
     factory = session.connectors.factory_of(context.options, context.summary)
@@ -272,7 +359,7 @@ def sink_info(
     identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> SinkInfo:
     """A table to be written."""
-    from millrace.table.sql.binding.resolver import SinkInfo
+    from millrace.table.sql.binding.scope import SinkInfo
 
     if table.is_view:
         raise problem(f"{identifier} is a view: it cannot be written to")
@@ -306,3 +393,43 @@ def written(context: TableContext, table: CatalogBaseTable) -> TableContext:
 def _type(column: Declared) -> Any:
     assert column.type is not None
     return column.type
+
+
+# Resolved schemas of read tables
+
+
+def resolved_table(plan: Rel, declared: Schema) -> ResolvedSchema:
+    """
+    :param plan: reads the table.
+    """
+    known = {column.name: column for column in declared.columns}
+    columns = [_column(field, known[field.name]) for field in plan.schema]
+    types = {field.name: field.type for field in plan.schema}
+    mark, key = declared.watermark, declared.primary_key
+    marks = [] if mark is None else [WatermarkSpec(mark.column, _expression(mark.expression, types[mark.column]))]
+    return ResolvedSchema(columns, marks, None if key is None else UniqueConstraint(key.name, key.columns))
+
+
+def whole_schema(plan: Rel, declared: Schema) -> Schema:
+    """What was declared of some columns of a plan, and all others as physical ones."""
+    known = {column.name: column for column in declared.columns}
+    columns = [known.get(field.name) or Declared(field.name, field.type) for field in plan.schema]
+    return Schema(columns, declared.watermark, declared.primary_key)
+
+
+def _column(field: Field, declared: Declared) -> Column:
+    made: Column
+    if declared.metadata:
+        key = declared.metadata_key if declared.metadata_key != field.name else None
+        made = MetadataColumn(field.name, field.type, key, declared.virtual, declared.comment)
+    elif declared.expression is not None:
+        made = ComputedColumn(field.name, _expression(declared.expression, field.type), declared.comment)
+    else:
+        made = PhysicalColumn(field.name, field.type, declared.comment)
+    return made.as_time_attribute(field.time)
+
+
+def _expression(written: Any, kind: DataType) -> ResolvedExpression:
+    if isinstance(written, str):
+        return ResolvedExpression(SqlText(written), kind, written)
+    return ResolvedExpression(node_of(written), kind)

@@ -1,25 +1,38 @@
-"""``TableResult``: what a statement gives."""
+"""``TableResult``: what a statement gives, and the results of statements that run as jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs import JobClient
 from millrace.common.types import Row, row_of
 from millrace.relational import types as t
-from millrace.relational.collected_rows import collected_rows
-from millrace.relational.nodes import Field, Schema
-from millrace.relational.rows import Rows
-from millrace.table.catalogs.schemas import ResolvedSchema, resolved_schema
-from millrace.table.descriptions.table_schema import TableSchema
-from millrace.table.sessions.result_kind import ResultKind
-from millrace.table.values import tableau
-from millrace.table.values.cells import row_texts
+from millrace.relational.nodes import Field, Rel, Schema, Sink
+from millrace.relational.rows import Rows, collected_rows
+from millrace.table.catalogs.legacy_schema import TableSchema
+from millrace.table.catalogs.resolved_schema import ResolvedSchema, resolved_schema
+from millrace.table.sessions.table_settings import COLUMN_WIDTH, DML_SYNC, JOB_NAME
+from millrace.table.values import printed_tables
+from millrace.table.values.printed_tables import row_texts
 
-__all__ = ["TableResult", "CloseableIterator"]
+if TYPE_CHECKING:
+    from millrace.table.sessions.session import Session
+
+
+class ResultKind(Enum):
+    """SUCCESS: the result says OK and nothing else (DDL, USE, SET); SUCCESS_WITH_CONTENT: it has rows.
+
+    >>> t_env.execute_sql("CREATE DATABASE shop").get_result_kind()
+    <ResultKind.SUCCESS: 0>
+    """
+
+    SUCCESS = 0
+    SUCCESS_WITH_CONTENT = 1
+
 
 MAX_WIDTH = 30
 """of printed columns whose type does not say how wide they are (``table.display.max-column-width``)"""
@@ -100,8 +113,8 @@ class TableResult:
     def get_job_client(self) -> JobClient | None:
         """The job; None for what needs none (DDL, SHOW).
 
-            >>> orders.execute().get_job_client() is not None
-            True
+        >>> orders.execute().get_job_client() is not None
+        True
         """
         return self._job_client
 
@@ -130,17 +143,17 @@ class TableResult:
     def get_result_kind(self) -> ResultKind:
         """Whether the statement gave rows, or only succeeded.
 
-            >>> t_env.execute_sql("SHOW TABLES").get_result_kind()
-            <ResultKind.SUCCESS_WITH_CONTENT: 1>
+        >>> t_env.execute_sql("SHOW TABLES").get_result_kind()
+        <ResultKind.SUCCESS_WITH_CONTENT: 1>
         """
         return self._kind
 
     def collect(self) -> CloseableIterator:
         """The rows; they can be read once.
 
-            >>> with orders.execute().collect() as rows:
-            ...     print(next(rows))
-            <Row('Ann', 'ink', 1)>
+        >>> with orders.execute().collect() as rows:
+        ...     print(next(rows))
+        <Row('Ann', 'ink', 1)>
         """
         return self._rows
 
@@ -156,13 +169,13 @@ class TableResult:
     def print(self) -> None:
         """Show all rows on standard output, as Flink does.
 
-            >>> t_env.execute_sql("SHOW VIEWS").print()
-            +-----------+
-            | view name |
-            +-----------+
-            |    orders |
-            +-----------+
-            1 row in set
+        >>> t_env.execute_sql("SHOW VIEWS").print()
+        +-----------+
+        | view name |
+        +-----------+
+        |    orders |
+        +-----------+
+        1 row in set
         """
         for line in self._lines():
             print(line, flush=True)
@@ -176,12 +189,12 @@ class TableResult:
         names = [column.name for column in self._columns]
         if self._layout == "content":
             cells = [_empty_for_null(list(row), texts(list(row))) for row in self._rows]
-            yield from tableau.lines(names, cells, tableau.widths_by_content(names, cells))
+            yield from printed_tables.lines(names, cells, printed_tables.widths_by_content(names, cells))
             return
-        widths = tableau.widths_by_type(self._columns, self._max_width)
+        widths = printed_tables.widths_by_type(self._columns, self._max_width)
         if self._with_kinds:
-            names, widths = [tableau.OP, *names], [len(tableau.OP), *widths]
-        yield from tableau.lines(names, map(self._cells(texts), self._rows), widths)
+            names, widths = [printed_tables.OP, *names], [len(printed_tables.OP), *widths]
+        yield from printed_tables.lines(names, map(self._cells(texts), self._rows), widths)
 
     def _cells(self, texts: Callable[[Sequence[Any]], list[str]]) -> Callable[[Row], list[str]]:
         if self._with_kinds:
@@ -213,3 +226,57 @@ def texts(name: str, values: Iterable[str]) -> TableResult:
 def plain(text: str) -> TableResult:
     """One text, printed as it is: EXPLAIN, SHOW CREATE TABLE."""
     return TableResult((Field("result", t.string()),), [row_of([text], ["result"])], layout="plain")
+
+
+# Results of jobs
+
+
+def name_of_job(plans: Sequence[Rel], session: Session, wanted: str | None = None) -> str:
+    """The wanted name, that of the session (``pipeline.name``), or what the plans say."""
+    sinks = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
+    own = f"insert-into_{','.join(sinks)}" if sinks else "collect"
+    return wanted or session.config.to_map().get(JOB_NAME) or own
+
+
+def query_result(plan: Rel, batches: Iterator[Rows], session: Session, **more: Any) -> TableResult:
+    """The result of a query, printed as its types and the session's settings say.
+
+    :param batches: may be made while they are read. They are read once: as rows, or as they are (``to_pandas``).
+    """
+    config = session.config
+    return TableResult(
+        plan.schema,
+        (row for batch in batches for row in collected_rows(batch, plan.schema)),
+        batches=batches,
+        layout="types",
+        with_kinds=session.streaming,
+        zone=config.get_local_timezone(),
+        max_width=int(config.get(COLUMN_WIDTH, str(MAX_WIDTH))),
+        **more,
+    )
+
+
+def sink_result(plans: Sequence[Rel], client: Any, counts: Callable[[], Sequence[int]]) -> TableResult:
+    """The result of INSERT.
+
+    :param counts: gives for every table the number of rows, -1 if it is not known.
+    """
+    names = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
+    columns = tuple(Field(name, t.BigIntType()) for name in names)
+    rows = (row_of(list(each()), names) for each in [counts])
+    return TableResult(columns, rows, job_client=client, wait=lambda timeout: _wait(client, timeout))
+
+
+def _wait(client: JobClient, timeout: float | None) -> None:
+    try:
+        client.get_job_execution_result().result(timeout)
+    except KeyboardInterrupt:  # as execute() of a stream program
+        client.cancel().result()
+        raise
+
+
+def settled(result: TableResult, session: Session) -> TableResult:
+    """The result, once its INSERT has ended if the session asks for that."""
+    if session.config.get(DML_SYNC, "false").lower() == "true":
+        result.wait()
+    return result

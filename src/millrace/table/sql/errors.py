@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from millrace.table.sql.text.errors import Position, SqlError, SqlParseError, SqlValidationError, position_of
+from millrace.table.sql.text import Position, SqlError, SqlParseError, SqlValidationError, position_of
 
 __all__ = ["Position", "SqlError", "SqlParseError", "SqlValidationError", "position_of"]

@@ -1,35 +1,82 @@
-"""ALTER TABLE and ALTER VIEW."""
+"""ALTER of tables, views, databases, functions, catalogs and models. A column that a table uses cannot go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from millrace.table.catalogs.objects import CatalogBaseTable, CatalogPartition, CatalogPartitionSpec
-from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.descriptions.schema import Declared, DeclaredDistribution, Schema
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogDatabase,
+    CatalogFunction,
+    CatalogModel,
+    CatalogPartition,
+    CatalogPartitionSpec,
+    ObjectIdentifier,
+)
+from millrace.table.catalogs.schema import Declared, DeclaredDistribution, Schema
+from millrace.table.functions.function_catalog import load_function
 from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_info import described
+from millrace.table.sessions.table_result import TableResult, done
+from millrace.table.sql import nodes
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
+from millrace.table.sql.grammar.parser import parse_expression
 from millrace.table.sql.nodes import name_of
-from millrace.table.sql.text.names import Name
+from millrace.table.sql.text import Name
 from millrace.table.sql.writing import written
-from millrace.table.statement_runners.column_uses import refuse_used
-from millrace.table.statement_runners.create import plain_options, qualified
-from millrace.table.statement_runners.schemas import (
+from millrace.table.statement_runners.create import (
     check_names,
     checked,
     declared_column,
     declared_distribution,
     declared_key,
     declared_watermark,
+    plain_options,
+    qualified,
 )
-from millrace.table.values.problems import did_you_mean, problem
+from millrace.table.values.program_errors import problem
+from millrace.util.names import did_you_mean
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
+
+
+# Uses of columns
+
+
+def refuse_used(table: CatalogBaseTable, name: str, gone: frozenset[str] = frozenset()) -> None:
+    """
+    :param gone: columns that are dropped together with it.
+    :raises TableException: something of the table needs the column.
+    """
+    for user in _users(table, name, gone):
+        raise problem(f"column '{name}' is used by {user}")
+
+
+def _users(table: CatalogBaseTable, name: str, gone: frozenset[str]) -> Iterator[str]:
+    schema = table.get_unresolved_schema()
+    for column in schema.columns:
+        if column.name not in gone and _reads(column.expression, name):
+            yield f"the computed column '{column.name}': change that one first"
+    if schema.watermark is not None and (schema.watermark.column == name or _reads(schema.watermark.expression, name)):
+        yield "the watermark: DROP WATERMARK first"
+    if name in table.partition_keys:
+        yield "PARTITIONED BY: the partitions of a table stay as they are"
+    if table.distribution is not None and name in table.distribution.columns:
+        yield "DISTRIBUTED BY: DROP DISTRIBUTION first"
+
+
+def _reads(expression: object, name: str) -> bool:
+    if not isinstance(expression, str):
+        return False
+    columns = parse_expression(expression).find_all(nodes.Column)
+    return any(nodes.column_parts(column)[0].name == name for column in columns)
+
+
+# Tables and views
 
 
 def alter_table(statement: s.Alter, session: Session) -> None:
@@ -50,16 +97,14 @@ def alter_table(statement: s.Alter, session: Session) -> None:
     if isinstance(change, (s.AddPartitions, s.DropPartitions)):
         _partitions(change, found.identifier, session)
         return
-    made = _changed(found.table, statement.path, change, session)
+    made = _changed_table(found.table, statement.path, change, session)
     if found.temporary:
         manager.temporary_tables[found.identifier] = made
     else:
         catalog.alter_table(path, made, False)
 
 
-def _changed(
-    table: CatalogBaseTable, path: Sequence[str], change: Any, session: Session
-) -> CatalogBaseTable:
+def _changed_table(table: CatalogBaseTable, path: Sequence[str], change: Any, session: Session) -> CatalogBaseTable:
     made = table.copy()
     if isinstance(change, s.SetOptions):
         made._options.update(plain_options(change.options))
@@ -216,9 +261,7 @@ _EDITS: dict[type, Callable[[Schema, Any], Schema]] = {
 }
 
 
-def _partitions(
-    change: s.AddPartitions | s.DropPartitions, identifier: ObjectIdentifier, session: Session
-) -> None:
+def _partitions(change: s.AddPartitions | s.DropPartitions, identifier: ObjectIdentifier, session: Session) -> None:
     catalog, path = session.catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
     if isinstance(change, s.DropPartitions):
         for spec in change.partitions:
@@ -230,3 +273,92 @@ def _partitions(
 
 def _spec(written: s.PartitionSpec) -> CatalogPartitionSpec:
     return CatalogPartitionSpec({str(name): name_of(value) for name, value in written if value is not None})
+
+
+# Other objects
+
+
+def alter(statement: s.Alter, session: Session) -> TableResult:
+    """ALTER of any kind."""
+    change = statement.change
+    if statement.kind in ("TABLE", "VIEW"):
+        alter_table(statement, session)
+    elif statement.kind == "DATABASE" and isinstance(change, s.SetOptions):
+        _database(statement, change, session)
+    elif statement.kind == "FUNCTION" and isinstance(change, s.SetFunction):
+        _function(statement, change, session)
+    elif statement.kind == "CATALOG" and isinstance(change, (s.SetOptions, s.ResetOptions, s.SetComment)):
+        _catalog(statement, change, session)
+    elif statement.kind == "MODEL" and isinstance(change, (s.SetOptions, s.ResetOptions, s.Rename)):
+        _model(statement, change, session)
+    else:
+        raise not_yet(f"ALTER {statement.kind} ... {type(change).__name__}", "DROP and CREATE")
+    return done()
+
+
+def _database(statement: s.Alter, change: s.SetOptions, session: Session) -> None:
+    *catalog, name = map(str, statement.path)
+    where = session.catalogs.catalog(catalog[0] if catalog else session.catalogs.current_catalog)
+    old = where.get_database(name)
+    made = CatalogDatabase({**old.get_properties(), **plain_options(change.options)}, old.get_description())
+    where.alter_database(name, made, statement.if_exists)
+
+
+def _function(statement: s.Alter, change: s.SetFunction, session: Session) -> None:
+    manager = session.catalogs
+    made = CatalogFunction(change.identifier, change.language)
+    load_function(change.identifier, change.language)
+    if change.system:
+        key = str(statement.path[-1]).lower()
+        known = key in manager.temporary_system_functions
+        if known:
+            manager.temporary_system_functions[key] = made
+    elif change.temporary:
+        identifier = manager.qualify(statement.path)
+        known = identifier in manager.temporary_functions
+        if known:
+            manager.temporary_functions[identifier] = made
+    else:
+        identifier = manager.qualify(statement.path)
+        catalog = manager.catalog(identifier.get_catalog_name())
+        catalog.alter_function(identifier.to_object_path(), made, statement.if_exists)
+        return
+    if not known and not statement.if_exists:
+        hint = did_you_mean(str(statement.path[-1]), session.functions.list_user_defined())
+        raise problem(f"there is no temporary function {statement.path}{hint}")
+
+
+def _catalog(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.SetComment, session: Session) -> None:
+    """What SHOW CREATE CATALOG says; a catalog that is there goes on as it is."""
+    manager, name = session.catalogs, str(statement.path[-1])
+    manager.catalog(name)
+    options, comment = manager.descriptions.get(name, ({"type": "generic_in_memory"}, None))
+    if isinstance(change, s.SetComment):
+        comment = change.comment
+    else:
+        if "type" in (plain_options(change.options) if isinstance(change, s.SetOptions) else change.keys):
+            raise problem("the option 'type' of a catalog stays as it is: DROP CATALOG and CREATE CATALOG")
+        options = _changed_options(options, change)
+    manager.descriptions[name] = (options, comment)
+
+
+def _changed_options(options: Mapping[str, str], change: s.SetOptions | s.ResetOptions) -> dict[str, str]:
+    """Options as SET and RESET leave them."""
+    if isinstance(change, s.SetOptions):
+        return {**options, **plain_options(change.options)}
+    return {key: value for key, value in options.items() if key not in change.keys}
+
+
+def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename, session: Session) -> None:
+    manager = session.catalogs
+    identifier = manager.qualify(statement.path)
+    catalog, path = manager.catalog(identifier.get_catalog_name()), identifier.to_object_path()
+    if isinstance(change, s.Rename):
+        catalog.rename_model(path, str(change.to[-1]), statement.if_exists)
+        return
+    if statement.if_exists and not catalog.model_exists(path):
+        return
+    old = catalog.get_model(path)
+    options = _changed_options(old.get_options(), change)
+    made = CatalogModel(old.get_input_schema(), old.get_output_schema(), options, old.get_description())
+    catalog.alter_model(path, made, False)

@@ -1,27 +1,93 @@
-"""Tables and Arrow: what has columns in memory becomes a table, and a result becomes columns."""
+"""Tables and what has columns in memory, Arrow and pandas: columns become a table, a result becomes columns, and data
+types are paired with Arrow's as PyFlink does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from millrace.common.types import Row, RowKind
-from millrace.graph.origin import user_origin
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
-from millrace.relational.canonical import canonical
 from millrace.relational.nodes import Field, Scan, Schema
-from millrace.relational.python_rows import python_rows
-from millrace.relational.rows import Rows
+from millrace.relational.precision import canonical
+from millrace.relational.rows import Rows, python_rows
+from millrace.relational.time_zones import standard_name
+from millrace.relational.type_table import ByFamily, Family, arrow_type, family_of
+from millrace.relational.type_table import arrow_type as internal_type
+from millrace.relational.type_table import from_arrow_type as from_arrow_type
+from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
-from millrace.relational.zones import standard_name
-from millrace.table.values.arrow_types import from_arrow_type
-from millrace.table.values.problems import problem
+from millrace.table.values.program_errors import problem
+from millrace.util.tracebacks import user_origin
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from millrace.table.sessions.session import Session
+
+
+# Data types
+
+_TIME_UNITS = ((0, "s"), (3, "ms"), (6, "us"), (9, "ns"))
+_ALIKE = (Family.NULL, Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DATE)
+
+
+def to_arrow_type(data_type: DataType) -> pa.DataType:
+    """The Arrow type that pandas functions and ``from_pandas`` see.
+
+        >>> str(to_arrow_type(DataTypes.TIMESTAMP(3)))
+        'timestamp[ms]'
+
+    :raises ValueError: there is none.
+    """
+    make = _TO.get(family_of(data_type))
+    if make is None or isinstance(data_type, (t.MultisetType, t.ListViewType, t.MapViewType)):
+        raise ValueError(f"{data_type} has no Arrow type")
+    return make(data_type)
+
+
+def _time(data_type: t.TimeType) -> pa.DataType:
+    unit = _arrow_unit(data_type.precision)
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+
+
+def _row(data_type: t.RowType) -> pa.DataType:
+    return pa.struct(list(create_arrow_schema(data_type.field_names(), data_type.field_types())))
+
+
+def create_arrow_schema(field_names: Sequence[str], field_types: Sequence[DataType]) -> pa.Schema:
+    """The Arrow schema of columns.
+
+    >>> create_arrow_schema(["n"], [DataTypes.INT()]).names
+    ['n']
+    """
+    return pa.schema(
+        [
+            pa.field(name, to_arrow_type(data_type), data_type.is_nullable)
+            for name, data_type in zip(field_names, field_types)
+        ]
+    )
+
+
+def _arrow_unit(precision: int) -> str:
+    return next(unit for digits, unit in _TIME_UNITS if precision <= digits)
+
+
+_TO: ByFamily = {
+    **dict.fromkeys((*_ALIKE, Family.DECIMAL, Family.TEXT), internal_type),
+    Family.BYTES: lambda kind: pa.binary(kind.length) if isinstance(kind, t.BinaryType) else pa.binary(),
+    Family.TIME: _time,
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: pa.timestamp(_arrow_unit(kind.precision))),
+    Family.ARRAY: lambda kind: pa.list_(to_arrow_type(kind.element_type)),
+    Family.MAP: lambda kind: pa.map_(to_arrow_type(kind.key_type), to_arrow_type(kind.value_type)),
+    Family.ROW: _row,
+}
+
+
+# Arrow
 
 _WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 """SQL has no numbers without a sign"""
@@ -79,7 +145,7 @@ def scan_of_table(found: pa.Table, schema: Any, parts: int, session: Session, na
     :param schema: a ROW type, names of columns, types of columns, or None.
     :param parts: how many are read side by side.
     """
-    from millrace.connectors.tables.values import ValuesSource
+    from millrace.connectors.tables.values_table import ValuesSource
 
     found = found.combine_chunks()
     columns = _columns(found, schema)
@@ -182,3 +248,44 @@ def remaining(rows: Iterable[Row]) -> Sequence[Row]:
         else:
             del kept[same.pop()]
     return list(kept.values())
+
+
+# pandas
+
+
+def scan_of_pandas(pdf: pd.DataFrame, schema: Any, parts: int, session: Session) -> Scan:
+    """The rows of a frame as a source.
+
+    :param schema: a ROW type, names of columns, types of columns, or None.
+    """
+    import pandas as pd
+
+    if not isinstance(pdf, pd.DataFrame):
+        raise TypeError(f"from_pandas takes a pandas.DataFrame, not {type(pdf).__name__}")
+    found = pa.Table.from_pandas(pdf, preserve_index=False)
+    return scan_of_table(found, schema, parts, session, "*anonymous_pandas*")
+
+
+def frame_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pd.DataFrame:
+    """What is left of a table after all changes, as a frame; TIMESTAMP_LTZ as times with the zone."""
+    import pandas as pd
+
+    columns, length = columns_of(schema, batches)
+    series = [_series(column, field, zone) for column, field in zip(columns, schema)]
+    frame = pd.concat(series, axis=1) if series else pd.DataFrame(index=range(length))
+    frame.columns = pd.Index([field.name for field in schema])
+    return frame
+
+
+def _series(column: pa.Array | pa.ChunkedArray, field: Field, zone: str) -> pd.Series[Any]:
+    found = column.to_pandas()
+    if isinstance(field.type, t.LocalZonedTimestampType):
+        found = found.dt.tz_convert(standard_name(zone)).dt.as_unit(_pandas_unit(field.type.precision))
+    elif isinstance(field.type, t.TimestampType):
+        found = found.dt.as_unit(_pandas_unit(field.type.precision))
+    return found  # type: ignore[no-any-return]
+
+
+def _pandas_unit(precision: int) -> Literal["s", "ms", "us", "ns"]:
+    """What pandas calls the digits of a time."""
+    return "s" if precision == 0 else "ms" if precision <= 3 else "us" if precision <= 6 else "ns"

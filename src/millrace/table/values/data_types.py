@@ -1,12 +1,21 @@
-"""``DataTypes``: makes data types."""
+"""``DataTypes``: makes data types. And data types from other places: from SQL text, from Python values (constants in
+expressions, elements without a schema), and from the types of DataStreams and back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
 
+from millrace.common import typeinfo as ti
+from millrace.common.typeinfo import BasicType, TypeInformation
 from millrace.relational import types as t
+from millrace.relational.type_table import Family, family_of, parts_of
 from millrace.relational.types import DataType, Resolution
-from millrace.table.values.type_text import data_type_of
+
+# DataTypes
 
 _Unit = Resolution.IntervalUnit
 _YEAR_MONTH = {each.name: each for each in t.YearMonthIntervalType.YearMonthResolution}
@@ -46,8 +55,8 @@ class DataTypes:
     def STRING(nullable: bool = True) -> t.VarCharType:
         """Text of any length.
 
-            >>> str(DataTypes.STRING().not_null())
-            'STRING NOT NULL'
+        >>> str(DataTypes.STRING().not_null())
+        'STRING NOT NULL'
         """
         return t.VarCharType(t.MAX_LENGTH, nullable)
 
@@ -75,8 +84,8 @@ class DataTypes:
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> t.DecimalType:
         """Exact numbers: so many digits, of which so many behind the point.
 
-            >>> str(DataTypes.DECIMAL(10, 2))
-            'DECIMAL(10, 2)'
+        >>> str(DataTypes.DECIMAL(10, 2))
+        'DECIMAL(10, 2)'
         """
         return t.DecimalType(precision, scale, nullable)
 
@@ -94,8 +103,8 @@ class DataTypes:
     def INT(nullable: bool = True) -> t.IntType:
         """Whole numbers of 32 bits.
 
-            >>> str(DataTypes.INT())
-            'INT'
+        >>> str(DataTypes.INT())
+        'INT'
         """
         return t.IntType(nullable)
 
@@ -108,8 +117,8 @@ class DataTypes:
     def FLOAT(nullable: bool = True) -> t.FloatType:
         """Floating-point numbers of 32 bits.
 
-            >>> str(DataTypes.FLOAT())
-            'FLOAT'
+        >>> str(DataTypes.FLOAT())
+        'FLOAT'
         """
         return t.FloatType(nullable)
 
@@ -122,8 +131,8 @@ class DataTypes:
     def DATE(nullable: bool = True) -> t.DateType:
         """Days.
 
-            >>> str(DataTypes.DATE())
-            'DATE'
+        >>> str(DataTypes.DATE())
+        'DATE'
         """
         return t.DateType(nullable)
 
@@ -141,8 +150,8 @@ class DataTypes:
     def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
         """Moments, shown in the session's zone, with so many digits of seconds.
 
-            >>> str(DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE(3))
-            'TIMESTAMP_LTZ(3)'
+        >>> str(DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE(3))
+        'TIMESTAMP_LTZ(3)'
         """
         return t.LocalZonedTimestampType(precision, nullable)
 
@@ -165,8 +174,8 @@ class DataTypes:
     def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> t.MapType:
         """Maps of keys to values.
 
-            >>> str(DataTypes.MAP(DataTypes.STRING(), DataTypes.INT()))
-            'MAP<STRING, INT>'
+        >>> str(DataTypes.MAP(DataTypes.STRING(), DataTypes.INT()))
+        'MAP<STRING, INT>'
         """
         return t.MapType(key_type, value_type, nullable)
 
@@ -184,8 +193,8 @@ class DataTypes:
     def ROW(row_fields: Sequence[t.RowField | DataType] = [], nullable: bool = True) -> t.RowType:
         """Fields; bare types are called f0, f1, ...
 
-            >>> str(DataTypes.ROW([DataTypes.FIELD("n", DataTypes.INT())]))
-            'ROW<`n` INT>'
+        >>> str(DataTypes.ROW([DataTypes.FIELD("n", DataTypes.INT())]))
+        'ROW<`n` INT>'
         """
         fields = [
             each if isinstance(each, t.RowField) else t.RowField(f"f{index}", each)
@@ -197,8 +206,8 @@ class DataTypes:
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> t.RowField:
         """A field of a row.
 
-            >>> DataTypes.FIELD("n", DataTypes.INT()).name
-            'n'
+        >>> DataTypes.FIELD("n", DataTypes.INT()).name
+        'n'
         """
         return t.RowField(name, data_type, description)
 
@@ -249,3 +258,169 @@ class DataTypes:
             days, seconds = precisions.get(_Unit.DAY, 2), precisions.get(_Unit.SECOND, 6)
             return t.DayTimeIntervalType(_DAY_TIME[name], days, seconds)
         raise ValueError(f"there is no interval {name.replace('_', ' ')}")
+
+
+# From SQL text
+
+
+def data_type_of(given: DataType | str) -> DataType:
+    """The data type, read if it is text: ``ROW<a INT NOT NULL, b ARRAY<STRING>>``. ``str(type)`` writes such text.
+
+    :raises SqlParseError: no data type looks like that.
+    """
+    if isinstance(given, DataType):
+        return given
+    from millrace.table.sql.grammar.parser import parse_type  # the grammar is loaded by those who need it
+
+    return parse_type(given)
+
+
+# From Python values
+
+_INT, _BIGINT = 2**31, 2**63
+_SECONDS = t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.SECOND, 2, 6, False)
+
+
+def literal_type(value: Any) -> DataType:
+    """The type of a constant: 12 is INT, "abc" CHAR(3). Never nullable but for None.
+
+    :raises TypeError: no type has such values.
+    """
+    if value is None:
+        return t.NullType()
+    if isinstance(value, bool):
+        return t.BooleanType(False)
+    if isinstance(value, int):
+        return _whole(value)
+    if isinstance(value, Decimal):
+        return decimal_type(value)
+    if isinstance(value, (bytes, bytearray)):
+        return t.BinaryType(len(value), False)
+    if isinstance(value, str):
+        return t.CharType(len(value), False)
+    if isinstance(value, datetime.datetime):
+        digits = fraction_digits(value.microsecond)
+        return t.TimestampType(digits, False) if value.tzinfo is None else t.LocalZonedTimestampType(digits, False)
+    if isinstance(value, datetime.time):
+        return t.TimeType(fraction_digits(value.microsecond), False)
+    found = _PLAIN.get(type(value))
+    if found is None:
+        raise TypeError(f"no data type has values like {value!r} ({type(value).__name__})")
+    return found
+
+
+_PLAIN: dict[type, DataType] = {
+    float: t.DoubleType(False),
+    datetime.date: t.DateType(False),
+    datetime.timedelta: _SECONDS,
+}
+
+
+def _whole(value: int) -> DataType:
+    if -_INT <= value < _INT:
+        return t.IntType(False)
+    if -_BIGINT <= value < _BIGINT:
+        return t.BigIntType(False)
+    return decimal_type(Decimal(value))
+
+
+def decimal_type(value: Decimal) -> t.DecimalType:
+    """The smallest DECIMAL that has this value."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise TypeError(f"no DECIMAL has the value {value}")
+    scale = max(0, -exponent)
+    return t.DecimalType(max(len(digits) + max(0, exponent), scale, 1), scale, False)
+
+
+def fraction_digits(microsecond: int) -> int:
+    """How many digits after the second a time has: 0, 3 or 6."""
+    if microsecond == 0:
+        return 0
+    return 3 if microsecond % 1000 == 0 else 6
+
+
+# From DataStreams
+
+_BASIC: dict[BasicType, DataType] = {
+    BasicType.STRING: t.string(),
+    BasicType.BYTE: t.TinyIntType(),
+    BasicType.BOOLEAN: t.BooleanType(),
+    BasicType.SHORT: t.SmallIntType(),
+    BasicType.INT: t.IntType(),
+    BasicType.LONG: t.BigIntType(),
+    BasicType.FLOAT: t.FloatType(),
+    BasicType.DOUBLE: t.DoubleType(),
+    BasicType.CHAR: t.CharType(1),
+    BasicType.BIG_INT: t.DecimalType(38, 0),
+    BasicType.BIG_DEC: t.DecimalType(38, 18),
+    BasicType.INSTANT: t.LocalZonedTimestampType(6),
+}
+
+
+def data_type_of_info(info: TypeInformation) -> DataType:
+    """The data type of values of a stream; anything without one is RAW, a pickled object."""
+    if isinstance(info, ti.BasicTypeInfo):
+        return _BASIC[info._basic_type]
+    if isinstance(info, ti.ExternalTypeInfo):
+        return data_type_of_info(info._type_info)
+    if isinstance(info, ti.RowTypeInfo):
+        return _row(info.get_field_names(), info.get_field_types())
+    if isinstance(info, ti.TupleTypeInfo):
+        kinds = info.get_field_types()
+        return t.RowType([t.RowField(f"f{index}", type_outside_rows(kind)) for index, kind in enumerate(kinds)])
+    if isinstance(info, ti.PrimitiveArrayTypeInfo) and info._element_type == ti.BasicTypeInfo.BYTE_TYPE_INFO():
+        return t.VarBinaryType(t.MAX_LENGTH)
+    if isinstance(info, (ti.BasicArrayTypeInfo, ti.ObjectArrayTypeInfo)):
+        return t.ArrayType(data_type_of_info(info._element_type))
+    if isinstance(info, ti.PrimitiveArrayTypeInfo):
+        return t.ArrayType(type_outside_rows(info._element_type))
+    if isinstance(info, ti.ListTypeInfo):
+        return t.ArrayType(type_outside_rows(info.elem_type))
+    if isinstance(info, ti.MapTypeInfo):
+        return t.MapType(type_outside_rows(info._key_type_info), type_outside_rows(info._value_type_info))
+    if isinstance(info, ti.DateTypeInfo):
+        return t.DateType()
+    if isinstance(info, ti.TimeTypeInfo):
+        return t.TimeType(0)
+    if isinstance(info, ti.TimestampTypeInfo):
+        return t.TimestampType(3)
+    if isinstance(info, ti.LocalTimeTypeInfo):
+        kinds_ = ti.LocalTimeTypeInfo.TimeType
+        found = {kinds_.LOCAL_DATE: t.DateType(), kinds_.LOCAL_TIME: t.TimeType(0)}
+        return found.get(info._time_type, t.TimestampType(6))
+    return t.RawType()
+
+
+def type_outside_rows(info: TypeInformation) -> DataType:
+    """The data type of values that are no fields of rows. Numbers and booleans are never NULL there, as in Flink."""
+    primitive = isinstance(info, ti.BasicTypeInfo) and info._basic_type in ti.PRIMITIVES
+    found = data_type_of_info(info)
+    return found.not_null() if primitive else found
+
+
+def _row(names: list[str], kinds: list[TypeInformation]) -> t.RowType:
+    return t.RowType([t.RowField(name, data_type_of_info(kind)) for name, kind in zip(names, kinds)])
+
+
+def info_of_data_type(data_type: DataType) -> TypeInformation:
+    """The type of a table's values in a stream; what streams have no type for is any object."""
+    if isinstance(data_type, t.MapType):  # streams have no multisets
+        return ti.Types.MAP(*map(info_of_data_type, parts_of(data_type)))
+    make = _INFOS.get(family_of(data_type))
+    return ti.Types.PICKLED_BYTE_ARRAY() if make is None else make(data_type)
+
+
+_WHOLE = {8: ti.Types.BYTE(), 16: ti.Types.SHORT(), 32: ti.Types.INT(), 64: ti.Types.LONG()}
+_INFOS: dict[Family, Callable[[Any], TypeInformation]] = {
+    Family.TEXT: lambda kind: ti.Types.STRING(),
+    Family.BOOLEAN: lambda kind: ti.Types.BOOLEAN(),
+    Family.INTEGER: lambda kind: _WHOLE[kind.bits],
+    Family.APPROXIMATE: lambda kind: ti.Types.FLOAT() if isinstance(kind, t.FloatType) else ti.Types.DOUBLE(),
+    Family.DECIMAL: lambda kind: ti.Types.BIG_DEC(),
+    Family.DATE: lambda kind: ti.Types.SQL_DATE(),
+    Family.TIME: lambda kind: ti.Types.SQL_TIME(),
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: ti.Types.SQL_TIMESTAMP()),
+    Family.ROW: lambda kind: ti.Types.ROW_NAMED(kind.field_names(), list(map(info_of_data_type, kind.field_types()))),
+    Family.ARRAY: lambda kind: ti.Types.LIST(info_of_data_type(kind.element_type)),
+}

@@ -1,9 +1,14 @@
-"""Python values as rows of a table: ``from_elements`` and ``from_pandas``."""
+"""Python values as rows of a table: ``from_elements`` and ``from_pandas``, with what PyFlink's private helpers do: the
+types of rows inferred from values, one type for several, and values checked against a type.
+"""
 
 from __future__ import annotations
 
 import array
-from collections.abc import Iterable, Mapping, Sequence
+import ctypes
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from millrace.common.types import Row
@@ -12,9 +17,318 @@ from millrace.relational.casting import common_type
 from millrace.relational.nodes import Field, Schema, Values
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
-from millrace.table.values.inference import PYTHON_TYPES, array_type
-from millrace.table.values.problems import problem, type_problem, value_problem
-from millrace.table.values.verifier import type_verifier
+from millrace.table.values.program_errors import problem, type_problem, value_problem
+
+# Values checked against a type
+
+Verifier = Callable[[Any], None]
+
+_ACCEPTED: dict[type[DataType], tuple[type, ...]] = {
+    t.BooleanType: (bool,),
+    t.TinyIntType: (int,),
+    t.SmallIntType: (int,),
+    t.IntType: (int,),
+    t.BigIntType: (int,),
+    t.FloatType: (float,),
+    t.DoubleType: (float,),
+    t.DecimalType: (Decimal,),
+    t.CharType: (str,),
+    t.VarCharType: (str,),
+    t.BinaryType: (bytearray, bytes),
+    t.VarBinaryType: (bytearray, bytes),
+    t.DateType: (datetime.date, datetime.datetime),
+    t.TimeType: (datetime.time,),
+    t.TimestampType: (datetime.datetime,),
+    t.DayTimeIntervalType: (datetime.timedelta,),
+    t.LocalZonedTimestampType: (datetime.datetime,),
+    t.ZonedTimestampType: (datetime.datetime,),
+    t.ArrayType: (list, tuple, array.array),
+    t.MapType: (dict,),
+    t.RowType: (tuple, list, dict),
+}
+_BITS: dict[type[DataType], int] = {t.TinyIntType: 8, t.SmallIntType: 16, t.IntType: 32}
+
+
+def type_verifier(kind: DataType, name: str | None = None) -> Verifier:
+    """A function that raises for values that do not fit; unlike casts, nothing is converted.
+
+    :param name: of what is verified, for the errors.
+
+    The function raises ``TypeError`` for a value of another kind, ``ValueError`` for one out of range, too long, or
+    None where the type has no NULL.
+    """
+    if type(kind) not in _ACCEPTED and not isinstance(kind, t.UserDefinedType):
+        raise AssertionError(f"unknown datatype: {kind}")
+    where = "" if name is None else f"{name}: "
+    inner = _inner(kind, name, where)
+
+    def verify(value: Any) -> None:
+        if value is not None:
+            inner(value)
+        elif not kind.is_nullable:
+            raise ValueError(f"{where}This field is not nullable, but got None")
+
+    return verify
+
+
+def _inner(kind: DataType, name: str | None, where: str) -> Verifier:
+    if isinstance(kind, t.RowType):
+        return _row_verifier(kind, name, where)
+    if isinstance(kind, t.UserDefinedType):
+        return _user_defined(kind, name, where)
+    checks: list[Verifier] = [_class(kind, where)]
+    if isinstance(kind, (t.CharType, t.BinaryType)):
+        checks.append(_length(kind, where, exact=True))
+    elif isinstance(kind, (t.VarCharType, t.VarBinaryType)):
+        checks.append(_length(kind, where, exact=False))
+    elif type(kind) in _BITS:
+        checks.append(_range(kind, where))
+    elif isinstance(kind, t.ArrayType):
+        checks.append(_each(type_verifier(kind.element_type, f"element in array {name}")))
+    elif isinstance(kind, t.MapType):
+        keys = _each(type_verifier(kind.key_type, f"key of map {name}"))
+        values = type_verifier(kind.value_type, f"value of map {name}")
+        checks += [keys, lambda value: _each(values)(value.values())]
+    return _all(checks)
+
+
+def _all(checks: list[Verifier]) -> Verifier:
+    def verify(value: Any) -> None:
+        for check in checks:
+            check(value)
+
+    return verify
+
+
+def _each(check: Verifier) -> Verifier:
+    def verify(values: Any) -> None:
+        for value in values:
+            check(value)
+
+    return verify
+
+
+def _class(kind: DataType, where: str) -> Verifier:
+    accepted = _ACCEPTED[type(kind)]
+
+    def verify(value: Any) -> None:
+        if type(value) not in accepted:
+            raise TypeError(f"{where}{kind!r} can not accept object {value!r} in type {type(value)}")
+
+    return verify
+
+
+def _length(kind: Any, where: str, exact: bool) -> Verifier:
+    said = "is not" if exact else "exceeds"
+
+    def verify(value: Any) -> None:
+        if len(value) > kind.length or (exact and len(value) < kind.length):
+            raise ValueError(f"{where}length of object ({value}) of {type(kind).__name__} {said}: {kind.length}")
+
+    return verify
+
+
+def _range(kind: DataType, where: str) -> Verifier:
+    limit = 1 << (_BITS[type(kind)] - 1)
+
+    def verify(value: Any) -> None:
+        if not -limit <= value < limit:
+            raise ValueError(f"{where}object of {type(kind).__name__} out of range, got: {value}")
+
+    return verify
+
+
+def _user_defined(kind: t.UserDefinedType, name: str | None, where: str) -> Verifier:
+    below = type_verifier(kind.sql_type(), name)
+
+    def verify(value: Any) -> None:
+        own = getattr(value, "__UDT__", None)
+        if not (isinstance(own, t.UserDefinedType) and own.is_same(kind)):
+            raise ValueError(f"{where}{value!r} is not an instance of type {kind!r}")
+        below(kind.to_sql_type(value))
+
+    return verify
+
+
+def _row_verifier(kind: t.RowType, name: str | None, where: str) -> Verifier:
+    inside = "" if name is None else f" in {name}"
+    fields = [(field.name, type_verifier(field.data_type, f"field {field.name}{inside}")) for field in kind.fields]
+
+    def verify(value: Any) -> None:
+        if isinstance(value, Row):
+            named = value._fields is not None
+            for place, (field, check) in enumerate(fields):
+                check(value[field] if named else value[place])
+        elif isinstance(value, (tuple, list)):
+            if len(value) != len(fields):
+                raise ValueError(
+                    f"{where}Length of object ({len(value)}) does not match with length of fields ({len(fields)})"
+                )
+            for each, (_, check) in zip(value, fields):
+                check(each)
+        elif isinstance(value, dict) or hasattr(value, "__dict__"):
+            found = value if isinstance(value, dict) else vars(value)
+            for field, check in fields:
+                check(found.get(field))
+        else:
+            raise TypeError(f"{where}RowType can not accept object {value!r} in type {type(value)}")
+
+    return verify
+
+
+# Types inferred from values
+
+PYTHON_TYPES: dict[type, DataType] = {
+    bool: t.BooleanType(),
+    int: t.BigIntType(),
+    float: t.DoubleType(),
+    str: t.string(),
+    bytearray: t.VarBinaryType(t.MAX_LENGTH),
+    Decimal: t.DecimalType(38, 18),
+    datetime.date: t.DateType(),
+    datetime.datetime: t.LocalZonedTimestampType(6),
+    datetime.time: t.TimeType(0),
+}
+SIGNED_CODES = {"b": ctypes.c_byte, "h": ctypes.c_short, "i": ctypes.c_int, "l": ctypes.c_long}
+UNSIGNED_CODES = {"B": ctypes.c_ubyte, "H": ctypes.c_ushort, "I": ctypes.c_uint, "L": ctypes.c_ulong}
+
+
+def _array_types() -> dict[str, DataType]:
+    """Type code of ``array.array`` -> the type of its elements. Unsigned numbers need one bit more: some have none."""
+    bits = {code: 8 * ctypes.sizeof(kind) for code, kind in SIGNED_CODES.items()}
+    bits |= {code: 8 * ctypes.sizeof(kind) + 1 for code, kind in UNSIGNED_CODES.items()}
+    sizes = {8: t.TinyIntType, 16: t.SmallIntType, 32: t.IntType, 64: t.BigIntType}
+    text = t.CharType(ctypes.sizeof(ctypes.c_wchar))
+    found: dict[str, DataType] = {"f": t.FloatType(), "d": t.DoubleType(), "u": text}
+    for code, needed in bits.items():
+        fitting = [kind for size, kind in sizes.items() if needed <= size]
+        if fitting:
+            found[code] = fitting[0]()
+    return found
+
+
+ARRAY_TYPES = _array_types()
+
+
+def infer_type(value: Any) -> DataType:
+    """The type of a value.
+
+    :raises TypeError: there is none.
+    """
+    if value is None:
+        return t.NullType()
+    if hasattr(value, "__UDT__"):
+        own: DataType = value.__UDT__
+        return own
+    known = PYTHON_TYPES.get(type(value))
+    if known is not None:
+        return known
+    if isinstance(value, dict):
+        pairs = ((key, each) for key, each in value.items() if key is not None and each is not None)
+        key, each = next(pairs, (None, None))
+        return t.MapType(infer_type(key).not_null() if key is not None else t.NullType(), infer_type(each))
+    if isinstance(value, list):
+        return t.ArrayType(infer_type(value[0] if any(each is not None for each in value) else None))
+    if isinstance(value, array.array):
+        return array_type(value)
+    try:
+        return infer_row(value)
+    except TypeError:
+        raise TypeError(f"not supported type: {type(value)}") from None
+
+
+def array_type(value: array.array[Any]) -> t.ArrayType:
+    """:raises TypeError: numbers of this kind fit into no type of SQL."""
+    element = ARRAY_TYPES.get(value.typecode)
+    if element is None:
+        raise TypeError(f"not supported type: array({value.typecode})")
+    return t.ArrayType(element.not_null())
+
+
+def infer_row(row: Any, names: list[str] | None = None) -> t.RowType:
+    """The ROW type of a dict, Row, tuple, list or object; ``names`` are those of a tuple or list.
+
+    :raises TypeError: it is none of them.
+    """
+    if isinstance(row, dict):
+        items = sorted(row.items())
+    elif isinstance(row, (Row, tuple, list)):
+        own = getattr(row, "_fields", None)
+        if own is None:
+            own = [*(names or ())]
+            own += [f"_{place}" for place in range(len(own) + 1, len(row) + 1)]
+        items = list(zip(own, row))
+    elif hasattr(row, "__dict__"):
+        items = sorted(vars(row).items())
+    else:
+        raise TypeError(f"Can not infer schema for type: {type(row)}")
+    return t.RowType([t.RowField(name, infer_type(value)) for name, value in items])
+
+
+def has_null_type(kind: DataType) -> bool:
+    """Whether some part of a type is still unknown."""
+    if isinstance(kind, t.RowType):
+        return any(has_null_type(field.data_type) for field in kind.fields)
+    if isinstance(kind, (t.ArrayType, t.MultisetType)):
+        return has_null_type(kind.element_type)
+    if isinstance(kind, t.MapType):
+        return has_null_type(kind.key_type) or has_null_type(kind.value_type)
+    return isinstance(kind, t.NullType)
+
+
+def merge_type(one: DataType, other: DataType, name: str | None = None) -> DataType:
+    """A type for values of both, without widening.
+
+    :param name: of what is merged, for the error.
+    :raises TypeError: the types differ in kind.
+    """
+    if isinstance(one, t.NullType):
+        return other
+    if isinstance(other, t.NullType):
+        return one
+    if type(one) is not type(other):
+        said = f"Can not merge type {type(one)} and {type(other)}"
+        raise TypeError(said if name is None else f"{name}: {said}")
+    if isinstance(one, t.RowType) and isinstance(other, t.RowType):
+        return _merge_rows(one, other, name)
+    if isinstance(one, t.ArrayType) and isinstance(other, t.ArrayType):
+        return t.ArrayType(merge_type(one.element_type, other.element_type, f"element in array {name}"))
+    if isinstance(one, t.MultisetType) and isinstance(other, t.MultisetType):
+        return t.MultisetType(merge_type(one.element_type, other.element_type, f"element in multiset {name}"))
+    if isinstance(one, t.MapType) and isinstance(other, t.MapType):
+        key = merge_type(one.key_type, other.key_type, f"key of map {name}")
+        return t.MapType(key, merge_type(one.value_type, other.value_type, f"value of map {name}"))
+    return one
+
+
+def _merge_rows(one: t.RowType, other: t.RowType, name: str | None) -> t.RowType:
+    theirs = {field.name: field.data_type for field in other.fields}
+    fields = []
+    for field in one.fields:
+        found = theirs.pop(field.name, None)
+        inside = f"field {field.name}" if name is None else f"field {field.name} in {name}"
+        kind = field.data_type if found is None else merge_type(field.data_type, found, inside)
+        fields.append(t.RowField(field.name, kind))
+    return t.RowType([*fields, *(t.RowField(each, kind) for each, kind in theirs.items())])
+
+
+def infer_schema_from_data(elements: Sequence[Any], names: list[str] | None = None) -> t.RowType:
+    """One ROW type for all elements.
+
+    :raises ValueError: there are no elements, or all values of a column are None.
+    :raises TypeError: values of a column differ in kind.
+    """
+    if not elements:
+        raise ValueError("can not infer schema from empty data set")
+    schema = infer_row(elements[0], names)
+    for element in elements[1:]:
+        schema = _merge_rows(schema, infer_row(element, names), None)
+    if has_null_type(schema):
+        raise ValueError("Some column types cannot be determined after inferring")
+    return schema
+
+
+# Elements
 
 _INFERRED = PYTHON_TYPES | {bytes: t.VarBinaryType(t.MAX_LENGTH)}
 
@@ -29,7 +343,7 @@ def values_of(elements: Iterable[Any], schema: DataType | Sequence[str] | None, 
     columns = _columns(rows, schema)
     names = [column.name for column in columns]
     single = isinstance(schema, DataType) and not isinstance(schema, t.RowType)
-    made = tuple(_row(element, names, single) for element in rows)
+    made = tuple(_row_values(element, names, single) for element in rows)
     if verify:
         _verify(made, columns)
     return Values(columns, made)
@@ -114,7 +428,7 @@ def _pairs(row: Any) -> list[tuple[str, Any]]:
     raise problem(f"an element is a tuple, list, dict or Row, not {row!r}; for one column: (value,)")
 
 
-def _row(element: Any, names: Sequence[str], single: bool) -> tuple[Any, ...]:
+def _row_values(element: Any, names: Sequence[str], single: bool) -> tuple[Any, ...]:
     if single:
         return (element[0] if isinstance(element, (tuple, Row)) and len(element) == 1 else element,)
     if isinstance(element, Mapping):

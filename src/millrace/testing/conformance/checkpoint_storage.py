@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from millrace.common.files.checkpoint_files import CheckpointFiles
+from millrace.common.state.storage import CheckpointFiles
 from millrace.testing.conformance.checks import Check, expect, run_all
 
 __all__ = ["check_checkpoint_storage", "checkpoint_storage_checks"]
@@ -47,8 +47,8 @@ def check_checkpoint_storage(storage: Make, location: str = "") -> list[str]:
 def checkpoint_storage_checks(storage: Make, location: str = "") -> list[Check]:
     """The checks one by one, for ``pytest.mark.parametrize("check", checkpoint_storage_checks(...), ids=str)``.
 
-        >>> isinstance(checkpoint_storage_checks(JobManagerCheckpointStorage()), list)
-        True
+    >>> isinstance(checkpoint_storage_checks(JobManagerCheckpointStorage()), list)
+    True
     """
     functions = (
         _missing, _content, _replaced, _sizes, _ranges, _folders, _deleted, _broken_off, _two_at_once, _others, _nested

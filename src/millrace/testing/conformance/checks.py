@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class ConformanceError(AssertionError):
     """Some checks failed.
 
-        >>> print(ConformanceError("my store", {"writes": OSError("full")}))
-        my store fails 1 checks:
-          writes: OSError: full
+    >>> print(ConformanceError("my store", {"writes": OSError("full")}))
+    my store fails 1 checks:
+      writes: OSError: full
     """
 
     def __init__(self, what: str, failures: dict[str, BaseException]) -> None:
@@ -24,8 +24,8 @@ class ConformanceError(AssertionError):
 class Check:
     """One thing that a plug-in has to do; calling it raises if it does not.
 
-        >>> [check.name for check in checkpoint_storage_checks("jobmanager")][:1]
-        ['What is not there is told so']
+    >>> [check.name for check in checkpoint_storage_checks("jobmanager")][:1]
+    ['What is not there is told so']
     """
 
     name: str

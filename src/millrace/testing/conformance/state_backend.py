@@ -1,22 +1,294 @@
-"""``check_state_backend``: does a backend keep what functions put into state, whatever happens to its tasks?"""
+"""``check_state_backend``: does a backend keep what functions put into state, whatever happens to its tasks?
+
+A task with a state of each kind runs on the backend, and the same in plain dicts and lists. ``store_checks`` are what a
+``KeyValueStore`` has to do, byte by byte.
+"""
 
 from __future__ import annotations
 
+import copy
 import decimal
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from millrace.common.state.store import StorePlace
+from millrace.common.functions import AggregateFunction
+from millrace.common.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from millrace.common.state.storage import KeyValueStore, StorePlace
+from millrace.common.typeinfo import Types
+from millrace.common.types import Row
+from millrace.common.window import TimeWindow
 from millrace.datastream.state_backend import CustomStateBackend, KeyValueStateBackend, StateBackend
-from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
+from millrace.runtime.state.state_time import NO_TIME
+from millrace.runtime.storage import dumps
 from millrace.testing.conformance.checks import Check, expect, run_all
-from millrace.testing.conformance.key_value import store_checks
-from millrace.testing.conformance.states import ADDRESSES, Model, StatesOfTask, do_something
+from millrace.testing.operators import Versions
 
-__all__ = ["check_state_backend", "state_backend_checks"]
+# Key-value stores
+
+Open = Callable[[], KeyValueStore]
+
+KEYS = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a\0b", b"a\xff", b"b", b"b" * 300, b"\x7f", b"\x80", b"\xff", b"\xff\xff"]
+"""in the order of their bytes"""
+
+
+def store_checks(open_store: Open) -> Iterator[Check]:
+    """All checks of a store; ``open_store`` gives a new one."""
+    for function in (_empty, _read_your_writes, _delete, _order, _last_before, _left_scans, _sizes, _apart, _random):
+        yield Check(f"store: {function.__name__.strip('_').replace('_', ' ')}", _on_store(function, open_store))
+
+
+def _on_store(function: Callable[[Open], None], open_store: Open) -> Callable[[], None]:
+    return lambda: function(open_store)
+
+
+@contextmanager
+def _opened(open_store: Open) -> Iterator[KeyValueStore]:
+    store = open_store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _empty(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        expect(store.get(b"a"), None, "get() of a key that is not there")
+        expect(list(store.scan(b"")), [], "scan() of a new store")
+        expect(store.last_before(b"\xff"), None, "last_before() in a new store")
+
+
+def _read_your_writes(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        store.write([(key, b"1" + key) for key in KEYS])
+        for key in KEYS:
+            expect(store.get(key), b"1" + key, f"get({key!r})")
+        store.write([(b"a", b"again"), (b"b", b"")])
+        expect(store.get(b"a"), b"again", "get() of a value that was replaced")
+        expect(store.get(b"b"), b"", "get() of an empty value")
+        expect(store.get(b"\0"), b"1\0", "get() of a value beside a replaced one")
+
+
+def _delete(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        store.write([(key, b"1") for key in KEYS])
+        store.write([(b"a", None), (b"never", None), (b"\xff", b"2")])
+        expect(store.get(b"a"), None, "get() of a key that was deleted")
+        expect(store.get(b"a\0"), b"1", "get() of a key that begins with a deleted one")
+        expect([key for key, _ in store.scan(b"")], [key for key in KEYS if key != b"a"], "keys after a deletion")
+        store.write([(key, None) for key in KEYS])
+        expect(list(store.scan(b"")), [], "scan() after all was deleted")
+
+
+def _order(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        for key in reversed(KEYS):
+            store.write([(key, key)])
+        for start in [*KEYS, b"a\0a", b"c"]:
+            wanted = [(key, key) for key in KEYS if key >= start]
+            expect(list(store.scan(start)), wanted, f"scan({start!r})")
+
+
+def _last_before(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        store.write([(key, key) for key in KEYS])
+        for end in [*KEYS, b"a\0a", b"c", b"\xff" * 9]:
+            before = [key for key in KEYS if key < end]
+            wanted = (before[-1], before[-1]) if before else None
+            expect(store.last_before(end), wanted, f"last_before({end!r})")
+
+
+def _left_scans(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        store.write([(key, key) for key in KEYS])
+        first, second = iter(store.scan(b"")), iter(store.scan(b"b"))
+        expect(next(first)[0], b"", "the first of two scans")
+        expect(next(second)[0], b"b", "the second of two scans")
+        expect(store.get(b"a"), b"a", "get() during scans")
+        expect(next(first)[0], b"\0", "the first scan after the second has begun")
+        del first, second
+        store.write([(b"new", b"new")])
+        expect(store.get(b"new"), b"new", "what was written after scans were left")
+
+
+def _sizes(open_store: Open) -> None:
+    with _opened(open_store) as store:
+        many = [(number.to_bytes(4, "big"), bytes(20)) for number in range(20_000)]
+        store.write([*many, (b"large", bytes(range(256)) * 8_000)])
+        expect(sum(1 for _ in store.scan(b"")), 20_001, "number of entries")
+        expect(store.get(b"large"), bytes(range(256)) * 8_000, "a value of 2 MB")
+        expect(store.get((19_999).to_bytes(4, "big")), bytes(20), "the last of many")
+
+
+def _apart(open_store: Open) -> None:
+    with _opened(open_store) as one, _opened(open_store) as other:
+        one.write([(b"k", b"1")])
+        expect(other.get(b"k"), None, "what another task has written")
+        other.write([(b"k", b"2")])
+        expect(one.get(b"k"), b"1", "a value after another task wrote the same key")
+    with _opened(open_store) as new:
+        expect(list(new.scan(b"")), [], "a store that is opened after others were closed")
+
+
+def _random(open_store: Open) -> None:
+    for seed in range(20):
+        source, model = random.Random(seed), dict[bytes, bytes]()
+        with _opened(open_store) as store:
+            for step in range(60):
+                keys = sorted({source.randbytes(source.randrange(3)) for _ in range(source.randrange(1, 6))})
+                changes = [(key, source.choice([None, source.randbytes(source.randrange(5))])) for key in keys]
+                store.write(changes)
+                for key, value in changes:
+                    if value is None:
+                        model.pop(key, None)
+                    else:
+                        model[key] = value
+                start = source.randbytes(source.randrange(2))
+                wanted = sorted(item for item in model.items() if item[0] >= start)
+                expect(list(store.scan(start)), wanted, f"seed {seed}, step {step}, scan({start!r})")
+
+
+# A task with all kinds of state
+
+ANY = Types.PICKLED_BYTE_ARRAY()
+
+ADDRESSES: list[Any] = ["a", 1, (), Row(1, "x"), "k" * 600, -(2**70), Scoped("a", 1), Scoped("a", TimeWindow(0, 5))]
+MAP_KEYS: list[Any] = [0, -1, "two", None, ("t", 3), 2.5, "l" * 700]
+
+
+class _Sum(AggregateFunction):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: int, accumulator: int) -> int:
+        return accumulator + value
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+
+class StatesOfTask:
+    """One copy of the task.
+
+    :param make: gives the backend.
+    """
+
+    def __init__(self, make: Callable[[], StateBackend]) -> None:
+        # As on Spark: what reaches a task has been pickled.
+        self._versions = Versions(pickle.loads(dumps(make())), lambda: (None, None, None, None, None))
+        self.backend = backend = self._versions.keyed(NO_TIME)
+        self.value = backend.get_state(ValueStateDescriptor("value", ANY))
+        self.list = backend.get_list_state(ListStateDescriptor("list", ANY))
+        self.map = backend.get_map_state(MapStateDescriptor("map", ANY, ANY))
+        self.reduced = backend.get_reducing_state(ReducingStateDescriptor("reduced", lambda a, b: a + b, ANY))
+        self.summed = backend.get_aggregating_state(AggregatingStateDescriptor("summed", _Sum(), ANY))
+
+    def end_epoch(self, whole: bool = False, timers: Callable[[], None] | None = None) -> list[bytes]:
+        """End an epoch and begin the next; its changes, or the whole state, as pickled pieces.
+
+        :param timers: what fires in between: part of the next epoch.
+        """
+        delta = self.backend.delta()
+        pieces = [dumps(piece) for piece in self.backend.full_pieces()] if whole else [dumps(delta)]
+        self._versions.finish((delta, None, None, None, None))
+        if timers is not None:
+            with self._versions.firing():
+                timers()
+        self._versions.begin()
+        return pieces
+
+    def load(self, pieces: list[bytes], whole: bool = False) -> None:
+        """Take over what another copy has written."""
+        deltas: list[KeyedDelta] = [pickle.loads(piece) for piece in pieces]
+        for keyed, *_ in self._versions.changes([(delta, None, None, None, None) for delta in deltas], whole):
+            self.backend.apply(keyed)
+
+    def content(self, at: Any) -> dict[str, Any]:
+        """What the states hold at an address."""
+        self.backend.at = at
+        return {
+            "value": self.value.value(),
+            "list": list(self.list.get()),
+            "map": list(self.map.items()),
+            "reduced": self.reduced.get(),
+            "summed": self.summed.get(),
+        }
+
+    def close(self) -> None:
+        self._versions.close()
+
+
+class Model:
+    """What the states must hold."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Any, dict[str, Any]] = {}
+
+    def row(self, at: Any) -> dict[str, Any]:
+        empty: dict[str, Any] = {"value": None, "list": [], "map": {}, "reduced": None, "summed": None}
+        return self._rows.setdefault(at, empty)
+
+    def content(self, at: Any) -> dict[str, Any]:
+        row = copy.deepcopy(self.row(at))
+        return {**row, "map": list(row["map"].items())}
+
+    def copy(self) -> Model:
+        return copy.deepcopy(self)
+
+
+def do_something(source: random.Random, task: StatesOfTask, model: Model) -> None:
+    """One random call of a user's function, on both."""
+    task.backend.at = at = source.choice(ADDRESSES)
+    row, number, key = model.row(at), source.randrange(10), source.choice(MAP_KEYS)
+    kind = source.choice(["update", "add", "add_all", "replace", "put", "remove", "reduce", "sum", "clear"])
+    if kind == "update":
+        row["value"] = [number, "text" * number, None][source.randrange(3)]
+        task.value.update(row["value"])
+    elif kind == "add":
+        task.list.add(number)
+        row["list"].append(number)
+    elif kind == "add_all":
+        task.list.add_all([number] * 3)
+        row["list"] += [number] * 3
+    elif kind == "replace":
+        task.list.update([number][: number % 2])
+        row["list"] = [number][: number % 2]
+    elif kind == "put":
+        task.map.put(key, number)
+        row["map"][key] = number
+    elif kind == "remove":
+        task.map.remove(key)
+        row["map"].pop(key, None)
+    elif kind == "reduce":
+        task.reduced.add(number)
+        row["reduced"] = (row["reduced"] or 0) + number
+    elif kind == "sum":
+        task.summed.add(number)
+        row["summed"] = (row["summed"] or 0) + number
+    else:
+        _clear(source.choice(list(row)), task, row)
+
+
+def _clear(name: str, task: StatesOfTask, row: dict[str, Any]) -> None:
+    getattr(task, name).clear()
+    row[name] = {"list": [], "map": {}}.get(name)
+
+
+# State backends
 
 Make = Callable[[], StateBackend]
 
@@ -38,16 +310,16 @@ def check_state_backend(make: Make) -> list[str]:
 def state_backend_checks(make: Make) -> list[Check]:
     """The checks one by one, for ``pytest.mark.parametrize("check", state_backend_checks(...), ids=str)``.
 
-        >>> isinstance(state_backend_checks(lambda: HashMapStateBackend()), list)
-        True
+    >>> isinstance(state_backend_checks(lambda: HashMapStateBackend()), list)
+    True
     """
     checks = list(store_checks(_opener(make))) if isinstance(_inner(make()), KeyValueStateBackend) else []
     for function in (_new_tasks, _keys, _much, _rebuilt, _whole, _as_changes, _timers, _programs):
-        checks.append(Check(f"state: {(function.__doc__ or '').rstrip('.')}", _on(function, make)))
+        checks.append(Check(f"state: {(function.__doc__ or '').rstrip('.')}", _on_backend(function, make)))
     return checks
 
 
-def _on(function: Callable[[Make], None], make: Make) -> Callable[[], None]:
+def _on_backend(function: Callable[[Make], None], make: Make) -> Callable[[], None]:
     return lambda: function(make)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter
 from millrace.testing.conformance.checks import Check, run_all
-from millrace.testing.connectors.driver import Driver, DriverDied, DriverPoint, Point
-from millrace.testing.connectors.driving import ElementContext
+from millrace.testing.connectors.runtime import ElementContext
+from millrace.testing.connectors.sink_driver import Driver, DriverDied, DriverPoint, Point
 
 __all__ = ["SinkUnderTest", "check_sink", "sink_checks"]
 
@@ -76,13 +76,9 @@ def sink_checks(open_place: Open) -> list[Check]:
         Check("What is written is there after a checkpoint", _in(_plain, open_place)),
         Check("An element alone in a long epoch", _in(_alone, open_place)),
     ]
+    checks += [Check(f"A task fails: {_said(point)}", _in(partial(_failing, point), open_place)) for point in Point]
     checks += [
-        Check(f"A task fails: {_said(point)}", _in(partial(_failing, point), open_place))
-        for point in Point
-    ]
-    checks += [
-        Check(f"The driver dies: {_said(point)}", _in(partial(_dying, point), open_place))
-        for point in DriverPoint
+        Check(f"The driver dies: {_said(point)}", _in(partial(_dying, point), open_place)) for point in DriverPoint
     ]
     checks += [
         Check("Tasks run again in the same epoch", _in(_repeated, open_place)),
@@ -91,8 +87,7 @@ def sink_checks(open_place: Open) -> list[Check]:
         Check("Writers that were taken for dead go on", _in(_zombies, open_place)),
     ]
     checks += [
-        Check(f"Failures one after the other, seed {seed}", _in(partial(_many, seed), open_place))
-        for seed in SEEDS
+        Check(f"Failures one after the other, seed {seed}", _in(partial(_many, seed), open_place)) for seed in SEEDS
     ]
     return checks
 

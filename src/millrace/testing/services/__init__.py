@@ -6,20 +6,12 @@ in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SE
 
 from __future__ import annotations
 
-from millrace.testing.services.apicurio import SchemaRegistry
-from millrace.testing.services.cassandra import Cassandra
-from millrace.testing.services.clickhouse import ClickHouse
-from millrace.testing.services.hbase import HBase
-from millrace.testing.services.hdfs import Hdfs
-from millrace.testing.services.kafka import Kafka
-from millrace.testing.services.mariadb import MariaDB
-from millrace.testing.services.mongodb import MongoDb
-from millrace.testing.services.postgresql import PostgreSQL
-from millrace.testing.services.problems import ServiceUnavailable
-from millrace.testing.services.rabbitmq import RabbitMQ
-from millrace.testing.services.s3 import S3
+from millrace.testing.services.brokers import Kafka, RabbitMQ, SchemaRegistry
+from millrace.testing.services.databases import Cassandra, ClickHouse, MariaDB, PostgreSQL
 from millrace.testing.services.search import Elasticsearch, OpenSearch
-from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
+from millrace.testing.services.server import ServiceUnavailable
+from millrace.testing.services.small_servers import Aws, Mosquitto, Nats, Redis
+from millrace.testing.services.stores import S3, HBase, Hdfs, MongoDb
 
 __all__ = [
     "Aws",

@@ -7,20 +7,19 @@ import signal
 import sys
 import threading
 
-from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
-from millrace.testing.services.cassandra import Cassandra, fetch_cassandra
-from millrace.testing.services.clickhouse import ClickHouse
-from millrace.testing.services.hbase import HBase, fetch_hbase
-from millrace.testing.services.hdfs import Hdfs, fetch_hdfs
-from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
-from millrace.testing.services.mariadb import MariaDB
-from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
-from millrace.testing.services.postgresql import PostgreSQL
-from millrace.testing.services.problems import ServiceUnavailable
-from millrace.testing.services.rabbitmq import RabbitMQ
-from millrace.testing.services.s3 import S3, fetch_s3
+from millrace.testing.services.brokers import (
+    KAFKA_VERSION,
+    Kafka,
+    RabbitMQ,
+    SchemaRegistry,
+    fetch_kafka,
+    fetch_registry,
+)
+from millrace.testing.services.databases import Cassandra, ClickHouse, MariaDB, PostgreSQL, fetch_cassandra
 from millrace.testing.services.search import Elasticsearch, OpenSearch
-from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
+from millrace.testing.services.server import ServiceUnavailable
+from millrace.testing.services.small_servers import Aws, Mosquitto, Nats, Redis, SmallServer
+from millrace.testing.services.stores import S3, HBase, Hdfs, MongoDb, fetch_hbase, fetch_hdfs, fetch_mongodb, fetch_s3
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
@@ -48,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, (_, about) in SMALL.items():
         kinds.add_parser(name, help=about)
     kinds.add_parser("hdfs", help="HDFS: a NameNode and a DataNode")
-    kafka = kinds.add_parser("kafka", help=f"Apache Kafka {VERSION}")
+    kafka = kinds.add_parser("kafka", help=f"Apache Kafka {KAFKA_VERSION}")
     kafka.add_argument("--brokers", type=int, default=1)
     kafka.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every broker")
     given = parser.parse_args(arguments)

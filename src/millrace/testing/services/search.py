@@ -15,10 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from millrace.testing.services.jars import jars, java
-from millrace.testing.services.ports import free_ports
-from millrace.testing.services.problems import ServiceUnavailable
-from millrace.testing.services.small import SmallServer
+from millrace.testing.services.downloads import jars, java
+from millrace.testing.services.server import ServiceUnavailable, free_ports
+from millrace.testing.services.small_servers import SmallServer
 
 _SMALL = ["-Xmx384m", "-Xms64m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 _LOGGING = """status = error

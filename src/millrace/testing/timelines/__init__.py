@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from millrace.testing.timelines.events import (
+from millrace.testing.timelines.running import TimelineError, record_job, timeline
+from millrace.testing.timelines.timeline import (
     Arrival,
     Event,
     OperatorTimeline,
+    Timeline,
     TimerFired,
     TimerSet,
     WatermarkMoved,
     WindowFired,
 )
-from millrace.testing.timelines.running import TimelineError, record_job, timeline
-from millrace.testing.timelines.timeline import Timeline
 
 __all__ = [
     "Arrival",

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 from tests.services import missing
 
-from millrace.common.files.stores import settings
+from millrace.common.files import store_settings
 from millrace.testing.services import S3, Hdfs, ServiceUnavailable
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """What a test lets this process know is gone with it."""
-    before = dict(settings.current())
+    before = dict(store_settings.current())
     yield
-    settings.take(before)
+    store_settings.take(before)
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def s3_server() -> Iterator[S3]:
 @pytest.fixture
 def s3(s3_server: S3) -> S3:
     """The server, with what this process must know of it."""
-    settings.use(s3_server.configuration())
+    store_settings.use(s3_server.configuration())
     return s3_server
 
 
@@ -48,5 +48,5 @@ def hdfs_server() -> Iterator[Hdfs]:
 @pytest.fixture
 def hdfs(hdfs_server: Hdfs) -> Hdfs:
     """The server, with what this process must know of it."""
-    settings.use(hdfs_server.configuration())
+    store_settings.use(hdfs_server.configuration())
     return hdfs_server

@@ -19,7 +19,7 @@ from millrace.common.state import ValueStateDescriptor
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.file_system import BucketAssigner, FileSink
-from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
 
 KEYS = 7

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.common.files.stores.test_s3 import lines, sink
 
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.folder import open_folder
 from millrace.common.sink import Sink
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks

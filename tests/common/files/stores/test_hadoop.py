@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from millrace.common.files.stores import webhdfs
-from millrace.common.files.stores.hadoop import addresses, open_hdfs
-from millrace.common.files.stores.webhdfs import WebHdfs
+from millrace.common.files import webhdfs
+from millrace.common.files.file_systems import addresses, open_hdfs
+from millrace.common.files.webhdfs import WebHdfs
 
 PAIR = {
     "dfs.nameservices": "mill",

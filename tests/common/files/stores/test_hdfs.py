@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.common.files.stores.test_s3 import lines, sink
 
-from millrace.checkpoint.files.errors import SnapshotError
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.savepoints.metadata import Metadata, write_metadata
+from millrace.checkpoint.folder import SnapshotError, open_folder
+from millrace.checkpoint.metadata import Metadata, write_metadata
+from millrace.common.files import webhdfs
 from millrace.common.files.file_systems import locate
-from millrace.common.files.stores import webhdfs
-from millrace.testing.connectors.driving import SinkRun
+from millrace.testing.connectors.runtime import SinkRun
 from millrace.testing.services import Hdfs
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.connectors]
@@ -108,5 +107,3 @@ def test_no_data_node(base: str, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         hdfs.start_data_node()
     assert open_folder(base).write("file", [b"one"]) == 3
-
-

@@ -18,7 +18,7 @@ import pytest
 from tests.common.files.stores.counting_job import KEYS
 from tests.common.files.stores.test_s3 import lines
 
-from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.folder import open_folder
 from millrace.state import SavepointReader
 from millrace.testing.services import S3
 

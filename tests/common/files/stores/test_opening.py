@@ -10,9 +10,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
+from millrace.common.files import object_stores, store_settings
 from millrace.common.files.file_systems import open_file_system
-from millrace.common.files.stores import others, s3, settings
-from millrace.common.files.stores.kinds import makes_folders, shows_whole_files
+from millrace.common.files.object_stores import makes_folders, shows_whole_files
 
 KEYS = {"s3.access-key": "one", "s3.secret-key": "two"}
 
@@ -23,24 +23,26 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.delenv(name, raising=False)
     given: dict[str, Any] = {}
-    monkeypatch.setattr(s3.fs, "S3FileSystem", lambda **options: given.update(options) or fs.LocalFileSystem())
-    monkeypatch.setattr(s3.fs, "resolve_s3_region", lambda bucket: "eu-of-" + bucket)
+    monkeypatch.setattr(
+        object_stores.fs, "S3FileSystem", lambda **options: given.update(options) or fs.LocalFileSystem()
+    )
+    monkeypatch.setattr(object_stores.fs, "resolve_s3_region", lambda bucket: "eu-of-" + bucket)
     return given
 
 
 def test_s3_with_keys(made: dict[str, Any]) -> None:
-    settings.use(KEYS)
+    store_settings.use(KEYS)
     assert open_file_system("s3a://mill/a/b")[1] == "mill/a/b"
     assert (made["access_key"], made["secret_key"], made["region"]) == ("one", "two", "eu-of-mill")
     assert "endpoint_override" not in made
 
 
 def test_s3_of_ones_own(made: dict[str, Any]) -> None:
-    settings.use({**KEYS, "s3.endpoint": "store:9000", "fs.s3a.connection.ssl.enabled": "false"})
+    store_settings.use({**KEYS, "s3.endpoint": "store:9000", "fs.s3a.connection.ssl.enabled": "false"})
     open_file_system("s3://mill/a")
     assert (made["endpoint_override"], made["scheme"], made["region"]) == ("store:9000", "http", "us-east-1")
     assert made["force_virtual_addressing"] is False
-    settings.use({**KEYS, "s3.endpoint": "https://store", "s3.path.style.access": "false"})
+    store_settings.use({**KEYS, "s3.endpoint": "https://store", "s3.path.style.access": "false"})
     open_file_system("s3://mill/a")
     assert made["force_virtual_addressing"] is True
 
@@ -54,23 +56,25 @@ def test_s3_of_the_environment(made: dict[str, Any], monkeypatch: pytest.MonkeyP
 
 
 def test_s3_as_somebody_else(made: dict[str, Any]) -> None:
-    settings.use({"fs.s3a.assumed.role.arn": "arn:role", "fs.s3a.connection.timeout": "3s", "s3.attempts.maximum": "2"})
+    store_settings.use(
+        {"fs.s3a.assumed.role.arn": "arn:role", "fs.s3a.connection.timeout": "3s", "s3.attempts.maximum": "2"}
+    )
     open_file_system("s3://mill/a")
     assert (made["role_arn"], made["request_timeout"]) == ("arn:role", 3.0)
-    settings.use({"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"})
+    store_settings.use({"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"})
     open_file_system("s3://mill/a")
     assert made["anonymous"] is True
 
 
 def test_google() -> None:
-    settings.use({"gs.storage.root.url": "http://127.0.0.1:1", "fs.gs.auth.type": "UNAUTHENTICATED"})
+    store_settings.use({"gs.storage.root.url": "http://127.0.0.1:1", "fs.gs.auth.type": "UNAUTHENTICATED"})
     system, path = open_file_system("gs://mill/a/b")
     assert (system.type_name, path) == ("gcs", "mill/a/b")
     assert shows_whole_files(system)
 
 
 def test_azure() -> None:
-    settings.use({"fs.azure.account.key.mill.dfs.core.windows.net": "aGFsbG8="})
+    store_settings.use({"fs.azure.account.key.mill.dfs.core.windows.net": "aGFsbG8="})
     system, path = open_file_system("abfss://box@mill.dfs.core.windows.net/a/b")
     assert (system.type_name, path) == ("abfs", "box/a/b")
     assert shows_whole_files(system)
@@ -101,7 +105,7 @@ def oss() -> Iterator[None]:
 
 def test_oss(oss: None) -> None:
     words = {"endpoint": "http://oss", "accessKeyId": "one", "accessKeySecret": "two", "securityToken": "three"}
-    settings.use({f"fs.oss.{key}": value for key, value in words.items()})
+    store_settings.use({f"fs.oss.{key}": value for key, value in words.items()})
     system, _ = open_file_system("oss://mill/a")
     wanted = {"endpoint": "http://oss", "key": "one", "secret": "two", "token": "three", "use_listings_cache": False}
     assert StandIn.given == wanted
@@ -110,4 +114,4 @@ def test_oss(oss: None) -> None:
 
 def test_what_nothing_opens() -> None:
     with pytest.raises(ValueError, match=r"no file system for nothing://a: pyarrow says .*, fsspec says"):
-        others.open_with_fsspec("nothing://a", {}, "unknown")
+        object_stores.open_with_fsspec("nothing://a", {}, "unknown")

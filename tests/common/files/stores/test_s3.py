@@ -11,11 +11,10 @@ import pytest
 from tests.common.files.stores.faults import Faults
 from tests.connectors.dying import ending_at
 
-from millrace.checkpoint.files.errors import SnapshotError
-from millrace.checkpoint.files.folder import Folder, RemoteFolder, open_folder
-from millrace.checkpoint.savepoints.metadata import Metadata, write_metadata
+from millrace.checkpoint.folder import Folder, RemoteFolder, SnapshotError, open_folder
+from millrace.checkpoint.metadata import Metadata, write_metadata
+from millrace.common.files import store_settings
 from millrace.common.files.file_systems import locate
-from millrace.common.files.stores import settings
 from millrace.common.serialization import Encoder
 from millrace.connectors.file_system import (
     BucketAssigner,
@@ -25,7 +24,7 @@ from millrace.connectors.file_system import (
     FileSource,
     StreamFormat,
 )
-from millrace.testing.connectors.driving import SinkRun, read_all
+from millrace.testing.connectors.runtime import SinkRun, read_all
 from millrace.testing.services import S3
 
 pytestmark = pytest.mark.services
@@ -39,7 +38,7 @@ def base(s3: S3) -> str:
 @pytest.fixture
 def faults(s3: S3) -> Iterator[Faults]:
     with Faults(s3.port) as proxy:
-        settings.use({**s3.configuration(), "s3.endpoint": proxy.url, "fs.s3a.attempts.maximum": "3"})
+        store_settings.use({**s3.configuration(), "s3.endpoint": proxy.url, "fs.s3a.attempts.maximum": "3"})
         yield proxy
 
 
@@ -205,7 +204,7 @@ def test_a_store_that_refuses(status: int, code: str, said: str, base: str, faul
 
 
 def test_wrong_credentials(base: str, s3: S3) -> None:
-    settings.use({**s3.configuration(), "s3.secret-key": "wrong-and-hidden"})
+    store_settings.use({**s3.configuration(), "s3.secret-key": "wrong-and-hidden"})
     for what in (lambda: folder_at(base).write("file", [b"one"]), lambda: lines(base), lambda: sink_one(base)):
         with pytest.raises(OSError, match=r"see s3\.access-key, s3\.secret-key") as caught:
             what()
@@ -226,7 +225,7 @@ def test_a_missing_bucket(s3: S3) -> None:
 
 
 def test_a_server_that_is_not_there(s3: S3) -> None:
-    settings.use({**s3.configuration(), "s3.endpoint": "http://127.0.0.1:1", "fs.s3a.attempts.maximum": "2"})
+    store_settings.use({**s3.configuration(), "s3.endpoint": "http://127.0.0.1:1", "fs.s3a.attempts.maximum": "2"})
     with pytest.raises(OSError, match=r"the store was not reached, also not after several attempts; see s3\.endpoint"):
         lines("s3://mill/a")
 
@@ -234,5 +233,5 @@ def test_a_server_that_is_not_there(s3: S3) -> None:
 def test_settings_of_another_moment_open_it_anew(base: str, s3: S3) -> None:
     assert locate(base).file_system() is locate(base).file_system()
     before = locate(base).file_system()
-    settings.use({**s3.configuration(), "fs.s3a.connection.timeout": "5s"})
+    store_settings.use({**s3.configuration(), "fs.s3a.connection.timeout": "5s"})
     assert locate(base).file_system() is not before

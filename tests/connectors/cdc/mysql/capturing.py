@@ -10,16 +10,13 @@ from typing import Any
 
 import pymysql
 
-from millrace.connectors.cdc.changes import Change, Relation
-from millrace.connectors.cdc.chunks import Chunking
-from millrace.connectors.cdc.decoding import EventDecoder
-from millrace.connectors.cdc.events import DataChangeEvent, Event, OperationType, SchemaChangeEvent
-from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.mysql.settings import MySqlSettings
-from millrace.connectors.cdc.schema import TableId
-from millrace.connectors.cdc.source import CdcSource
-from millrace.connectors.cdc.startup import StartupOptions
-from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.cdc.cdc_source import CdcSource
+from millrace.connectors.cdc.changes import Change, Chunking, Relation
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.deserializers import EventDecoder
+from millrace.connectors.cdc.events import DataChangeEvent, Event, OperationType, SchemaChangeEvent, TableId
+from millrace.connectors.cdc.mysql.mysql_database import MySqlDatabase, MySqlSettings
+from millrace.connectors.jdbc.dialect import Target
 from millrace.testing.services import MariaDB
 
 SECONDS = 60.0

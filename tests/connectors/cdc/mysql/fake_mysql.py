@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from tests.connectors.cdc.mysql.mysql_log import FILE, MySqlLog, event, format_event, number, rotate
 
-from millrace.connectors.cdc.mysql.log.gtids import MySqlGtids
+from millrace.connectors.cdc.mysql.binlog_position import MySqlGtids
 
 NONCE = bytes(range(1, 21))
 OK = b"\0\0\0\2\0\0\0"

@@ -9,10 +9,10 @@ import pytest
 from tests.connectors.cdc.mysql.capturing import Server
 
 from millrace.common.source import Source
-from millrace.connectors.cdc.chunks import Chunking
+from millrace.connectors.cdc.cdc_source import CdcSource
+from millrace.connectors.cdc.changes import Chunking
 from millrace.connectors.cdc.deserializers import DebeziumDeserializationSchema, SchemaDecoder
 from millrace.connectors.cdc.events import DataChangeEvent, Event
-from millrace.connectors.cdc.source import CdcSource
 from millrace.testing import Check
 from millrace.testing.connectors import SourceUnderTest, source_checks
 

@@ -13,9 +13,9 @@ import pytest
 from tests.connectors.cdc.mysql.capturing import Server, replayed
 from tests.seeds import seed_of
 
-from millrace.connectors.cdc.mysql import chunking, reader
-from millrace.connectors.cdc.schema import TableId
-from millrace.testing.connectors.readers import SourceJob, haunt
+from millrace.connectors.cdc.events import TableId
+from millrace.connectors.cdc.mysql import binlog_reader, snapshot_chunks
+from millrace.testing.connectors.sources import SourceJob, haunt
 
 pytestmark = pytest.mark.services
 
@@ -121,8 +121,8 @@ def test_a_capture_has_what_the_table_has(
     server: Server, kind: str, engine: str, alters: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Positions within transactions, and changes while rows of a chunk are read.
-    monkeypatch.setattr(reader, "MOST", 3 if kind == "INT" else 100)
-    monkeypatch.setattr(chunking, "rows_of", slowly(chunking.rows_of))
+    monkeypatch.setattr(binlog_reader, "MOST", 3 if kind == "INT" else 100)
+    monkeypatch.setattr(snapshot_chunks, "rows_of", slowly(snapshot_chunks.rows_of))
     print(f"MILLRACE_CDC_SEED={SEED}")
     drawn = random.Random(SEED)
     key = KEYS[kind]

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from tests.connectors.cdc.mysql.capturing import SECONDS, LogOf, Server
 
-from millrace.connectors.cdc.changes import Change, Relation
-from millrace.connectors.cdc.chunks import Chunk
-from millrace.connectors.cdc.database import PositionLost
+from millrace.connectors.cdc.changes import Change, Chunk, Relation
+from millrace.connectors.cdc.database import PositionLost, StartupOptions
 from millrace.connectors.cdc.events import (
     AddColumnEvent,
     AlterColumnTypeEvent,
@@ -19,11 +18,10 @@ from millrace.connectors.cdc.events import (
     DropColumnEvent,
     DropTableEvent,
     RenameColumnEvent,
+    TableId,
     TruncateTableEvent,
 )
-from millrace.connectors.cdc.mysql import reader
-from millrace.connectors.cdc.schema import TableId
-from millrace.connectors.cdc.startup import StartupOptions
+from millrace.connectors.cdc.mysql import binlog_reader
 from millrace.relational import types as t
 
 pytestmark = pytest.mark.services
@@ -192,7 +190,7 @@ def test_going_on_at_any_event_gives_the_same(server: Server, metadata: str, mon
         f"INSERT INTO {name} VALUES (5, 6, 7)",
     )
     wanted = [repr(each)[:60] if not isinstance(each, Change) else each.after for each in log.read(10)]
-    monkeypatch.setattr(reader, "MOST", 1)
+    monkeypatch.setattr(binlog_reader, "MOST", 1)
     found: list[Any] = []
     position, known = begin, relations
     while len(found) < len(wanted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.cdc.mysql.ddl import (
+from millrace.connectors.cdc.mysql.ddl_parser import (
     Added,
     Altered,
     Changed,
@@ -15,7 +15,7 @@ from millrace.connectors.cdc.mysql.ddl import (
     Removed,
     Renamed,
     Truncated,
-    parsed,
+    parse_ddl,
 )
 
 
@@ -74,10 +74,10 @@ CASES: list[tuple[str, list[Ddl]]] = [
 
 @pytest.mark.parametrize(("text", "what"), CASES, ids=[text[:50] for text, _ in CASES])
 def test_statements(text: str, what: list[Ddl]) -> None:
-    assert parsed(text) == what
+    assert parse_ddl(text) == what
 
 
 def test_a_statement_that_is_cut_off_is_an_error_or_unclear() -> None:
-    assert parsed("ALTER TABLE t ADD COLUMN a") == altered(unclear=True)
+    assert parse_ddl("ALTER TABLE t ADD COLUMN a") == altered(unclear=True)
     with pytest.raises(ValueError, match="too early"):
-        parsed("TRUNCATE TABLE")
+        parse_ddl("TRUNCATE TABLE")

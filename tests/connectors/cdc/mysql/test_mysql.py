@@ -12,16 +12,13 @@ from tests.connectors.cdc.mysql.capturing import LogOf
 from tests.connectors.cdc.mysql.fake_mysql import FakeMySql
 from tests.connectors.cdc.mysql.mysql_log import FILE, SOURCE, MySqlLog, query, rows, table_map
 
-from millrace.connectors.cdc.changes import Change
-from millrace.connectors.cdc.chunks import Chunk
-from millrace.connectors.cdc.events import AddColumnEvent
-from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.mysql.position import Position
-from millrace.connectors.cdc.mysql.settings import MySqlSettings
-from millrace.connectors.cdc.schema import TableId
-from millrace.connectors.cdc.startup import StartupOptions
-from millrace.connectors.jdbc.dialects.target import Target
-from millrace.connectors.stores.problems import ConnectionFailed
+from millrace.connectors.cdc.changes import Change, Chunk
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.events import AddColumnEvent, TableId
+from millrace.connectors.cdc.mysql.binlog_position import Position
+from millrace.connectors.cdc.mysql.mysql_database import MySqlDatabase, MySqlSettings
+from millrace.connectors.jdbc.dialect import Target
+from millrace.connectors.stores import ConnectionFailed
 
 PASSWORD = "Pass-Word-1234"
 TABLE = TableId("", "shop", "t")

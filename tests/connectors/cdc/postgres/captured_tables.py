@@ -13,7 +13,7 @@ from tests.connectors.cdc.postgres.capturing import DEADLINE_SECONDS, Captured
 from tests.connectors.tables.messages.message_tables import MessageTables
 from tests.table.programs.running import changes_in
 
-from millrace.runtime.protocol.results import parts_of
+from millrace.runtime.bases.epoch_protocol import parts_of
 from millrace.testing.local import LocalEngine
 
 Change = tuple[int, tuple[Any, ...]]

@@ -11,15 +11,15 @@ from typing import Any
 
 import psycopg
 
-from millrace.connectors.cdc.chunks import Chunking
-from millrace.connectors.cdc.decoding import EventDecoder
+from millrace.connectors.cdc.cdc_source import CdcSource
+from millrace.connectors.cdc.changes import Chunking
+from millrace.connectors.cdc.database import StartupOptions
+from millrace.connectors.cdc.deserializers import EventDecoder
 from millrace.connectors.cdc.events import DataChangeEvent, Event, OperationType
-from millrace.connectors.cdc.postgres.database import PostgresDatabase
-from millrace.connectors.cdc.postgres.settings import PostgresSettings
-from millrace.connectors.cdc.source import CdcSource
-from millrace.connectors.cdc.startup import StartupOptions
-from millrace.connectors.jdbc.dialects.target import Target
-from millrace.testing.connectors.readers import SourceJob
+from millrace.connectors.cdc.postgres.postgres_catalog import PostgresSettings
+from millrace.connectors.cdc.postgres.postgres_database import PostgresDatabase
+from millrace.connectors.jdbc.dialect import Target
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.services import PostgreSQL
 
 DEADLINE_SECONDS = 60.0

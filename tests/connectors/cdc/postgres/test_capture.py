@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.connectors.cdc.postgres.capturing import DEADLINE_SECONDS, Captured, Writers, replayed, until
 
-from millrace.connectors.cdc.database import PositionLost
+from millrace.connectors.cdc.database import PositionLost, StartupOptions
 from millrace.connectors.cdc.events import (
     AddColumnEvent,
     AlterColumnTypeEvent,
@@ -20,8 +20,7 @@ from millrace.connectors.cdc.events import (
     OperationType,
     TruncateTableEvent,
 )
-from millrace.connectors.cdc.startup import StartupOptions
-from millrace.testing.connectors.readers import Checkpoint, SourceJob, haunt
+from millrace.testing.connectors.sources import Checkpoint, SourceJob, haunt
 
 pytestmark = pytest.mark.services
 

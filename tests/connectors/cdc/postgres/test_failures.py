@@ -14,8 +14,8 @@ import pytest
 from tests.connectors.cdc.postgres.capturing import DEADLINE_SECONDS, Captured, replayed, until
 from tests.services import missing
 
-from millrace.connectors.cdc.source import CdcSource
-from millrace.testing.connectors.readers import SourceJob
+from millrace.connectors.cdc.cdc_source import CdcSource
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.services import PostgreSQL, ServiceUnavailable
 
 pytestmark = pytest.mark.services

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors.cdc.postgres import watching
-from millrace.connectors.cdc.postgres.settings import PostgresSettings
-from millrace.connectors.cdc.postgres.watching import ASK_SECONDS, WARN_SECONDS, SlotWatch
-from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.cdc.postgres import replication_slot
+from millrace.connectors.cdc.postgres.postgres_catalog import PostgresSettings
+from millrace.connectors.cdc.postgres.replication_slot import ASK_SECONDS, WARN_SECONDS, SlotWatch
+from millrace.connectors.jdbc.dialect import Target
 
 SETTINGS = PostgresSettings(Target((("db", 5432),), "shop", "u", "p"), ("public",), (r"public\.t",), "orders")
 MB = 1 << 20
@@ -46,7 +46,7 @@ def test_half_of_what_may_be_kept(behind: int, safe: Any, warned: bool, caplog: 
 
 def test_it_is_asked_and_said_now_and_then(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     now = 1000.0
-    monkeypatch.setattr(watching.time, "monotonic", lambda: now)
+    monkeypatch.setattr(replication_slot.time, "monotonic", lambda: now)
     connection, watch = Answers(), SlotWatch(SETTINGS)
     connection.behind, connection.safe = 60, 40
     for _ in range(3):

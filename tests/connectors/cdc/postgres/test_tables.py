@@ -11,7 +11,7 @@ from tests.connectors.cdc.postgres.captured_tables import CapturedTables, table_
 from tests.connectors.cdc.postgres.capturing import Captured
 from tests.connectors.jdbc.type_tables import VALUES
 
-from millrace.connectors.jdbc.metadata.postgresql import type_of
+from millrace.connectors.jdbc.postgresql import postgresql_type
 
 pytestmark = pytest.mark.services
 
@@ -145,7 +145,7 @@ def test_every_type_is_the_same_from_the_table_and_from_the_log(captured: Captur
     values = ", ".join(_sql(native) for native in natives)
     captured.run(f"INSERT INTO t VALUES (1, {values})")
     captured.run("INSERT INTO t VALUES (2)")
-    declared = ", ".join(f"c{place} {type_of(native)}" for place, native in enumerate(natives))
+    declared = ", ".join(f"c{place} {postgresql_type(native)}" for place, native in enumerate(natives))
     name = tables.over(f"id INT, {declared}, PRIMARY KEY (id) NOT ENFORCED", "t", changelog_mode="upsert")
     names = ", ".join(f"c{place}" for place in range(len(natives)))
     again = (lambda: captured.run(f"INSERT INTO t SELECT id + 10, {names} FROM t"),)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.connectors.cdc.changes import UNCHANGED
-from millrace.connectors.cdc.postgres.positions import LogPosition, Mark, SnapshotSeen, lsn_number, lsn_text
-from millrace.connectors.cdc.postgres.settings import PostgresSettings
-from millrace.connectors.cdc.postgres.values import array_elements, column
-from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.cdc.postgres.postgres_catalog import PostgresSettings
+from millrace.connectors.cdc.postgres.replication_slot import LogPosition, Mark, SnapshotSeen, lsn_number, lsn_text
+from millrace.connectors.cdc.postgres.snapshot_chunks import array_elements, typed_column
+from millrace.connectors.jdbc.dialect import Target
 from millrace.relational import types as t
 
 CASES: list[tuple[Any, list[Any], list[Any]]] = [
@@ -26,9 +26,11 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     (t.VarBinaryType(9), ["\\x00ff", None], [b"\x00\xff", None]),
     (t.DateType(), ["1969-12-31"], [dt.date(1969, 12, 31)]),
     (t.DateType(), ["infinity", None, "-infinity"], [dt.date.max, None, dt.date.min]),
-    (t.TimestampType(6), ["-infinity", "infinity", "2024-01-02 03:04:05"], [
-        dt.datetime.min, dt.datetime.max, dt.datetime(2024, 1, 2, 3, 4, 5)
-    ]),
+    (
+        t.TimestampType(6),
+        ["-infinity", "infinity", "2024-01-02 03:04:05"],
+        [dt.datetime.min, dt.datetime.max, dt.datetime(2024, 1, 2, 3, 4, 5)],
+    ),
     (t.LocalZonedTimestampType(6), ["infinity"], [dt.datetime.max.replace(tzinfo=dt.timezone.utc)]),
     (t.TimeType(6), ["23:59:59.12", "01:02:03"], [dt.time(23, 59, 59, 120_000), dt.time(1, 2, 3)]),
     (t.TimestampType(6), ["2024-01-02 03:04:05.6"], [dt.datetime(2024, 1, 2, 3, 4, 5, 600_000)]),
@@ -39,16 +41,16 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "texts", "wanted"), CASES, ids=lambda value: str(value)[:20])
 def test_texts(kind: Any, texts: list[Any], wanted: list[Any]) -> None:
-    assert column(texts, kind, "t.c").to_pylist() == wanted
+    assert typed_column(texts, kind, "t.c").to_pylist() == wanted
 
 
 def test_what_is_no_value_is_named() -> None:
     with pytest.raises(ValueError, match=r"t\.c has '300', which is no TINYINT"):
-        column(["1", "300"], t.TinyIntType(), "t.c")
+        typed_column(["1", "300"], t.TinyIntType(), "t.c")
     with pytest.raises(ValueError, match=r"t\.c has 'NaN', which is no DECIMAL"):
-        column(["NaN"], t.DecimalType(5, 2), "t.c")
+        typed_column(["NaN"], t.DecimalType(5, 2), "t.c")
     with pytest.raises(ValueError, match=r"t\.c: the log does not have the value.*REPLICA IDENTITY FULL"):
-        column(["1", UNCHANGED], t.IntType(), "t.c")
+        typed_column(["1", UNCHANGED], t.IntType(), "t.c")
 
 
 @given(st.lists(st.one_of(st.none(), st.text(st.characters(exclude_characters="\0", codec="utf-8")))))

@@ -8,9 +8,9 @@ import time
 import pytest
 from tests.connectors.stores.store_tables import silent_server
 
-from millrace.connectors.cdc.postgres.walsender import StreamFailed, WalStream
-from millrace.connectors.jdbc.dialects.target import Target
-from millrace.testing.services.ports import free_ports
+from millrace.connectors.cdc.postgres.replication_stream import StreamFailed, WalStream
+from millrace.connectors.jdbc.dialect import Target
+from millrace.testing.services.server import free_ports
 
 
 def test_a_silent_server_is_waited_for_without_stopping_the_process() -> None:

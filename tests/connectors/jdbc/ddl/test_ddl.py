@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from tests.connectors.jdbc.databases import Place
 
-from millrace.connectors.jdbc.ddl.base import Ddl, NewColumn
-from millrace.connectors.jdbc.ddl.known import ddl_of
-from millrace.connectors.jdbc.metadata.known import metadata_of
-from millrace.connectors.jdbc.url import parse
-from millrace.table.sql.parser import parse_type
+from millrace.connectors.jdbc.ddl import Ddl, NewColumn, ddl_of
+from millrace.connectors.jdbc.jdbc_database import metadata_of, parse_url
+from millrace.table.sql.grammar.parser import parse_type
 
 TYPES = {
     "id": "INT", "b": "BOOLEAN", "t": "TINYINT", "s": "SMALLINT", "l": "BIGINT", "f": "FLOAT", "d": "DOUBLE",
@@ -24,7 +22,7 @@ TYPES = {
 
 class Tables:
     def __init__(self, place: Place) -> None:
-        self.dialect, self.target = parse(place.url, place.user, place.password)
+        self.dialect, self.target = parse_url(place.url, place.user, place.password)
         self.ddl: Ddl = ddl_of(self.dialect)
         self.name = f"t_{uuid.uuid4().hex[:10]}"
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.jdbc.dialects.literals import joined
+from millrace.connectors.jdbc.driver_values import array_literal
 
 
 def read(literal: str) -> list[str | None]:
@@ -41,4 +41,4 @@ def test_an_array_is_read_as_it_was(texts: list[str | None], with_nulls: bool) -
     elements = texts if with_nulls else [each for each in texts if each is not None]
     # A slice: what is before and behind it in memory is none of it.
     column = pa.array(["\\", *elements, '"'], pa.string()).slice(1, len(elements))
-    assert read(joined(column)) == elements
+    assert read(array_literal(column)) == elements

@@ -20,7 +20,7 @@ from tests.connectors.kafka.topics import Topics
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.source import Source
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.kafka.dynamic.source import DISCOVERY, FAILURES
+from millrace.connectors.kafka.dynamic_kafka_source import DISCOVERY, FAILURES
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.dynamic_kafka import (
     ClusterMetadata,
@@ -32,7 +32,7 @@ from millrace.datastream.connectors.dynamic_kafka import (
 from millrace.datastream.connectors.kafka import KafkaOffsetsInitializer
 from millrace.testing import Check
 from millrace.testing.connectors import SourceUnderTest, source_checks
-from millrace.testing.connectors.readers import SourceJob
+from millrace.testing.connectors.sources import SourceJob
 from millrace.testing.local import run_locally
 
 pytestmark = pytest.mark.services

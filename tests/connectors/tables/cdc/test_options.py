@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from millrace.connectors.cdc.chunks import Chunking
-from millrace.connectors.cdc.startup import StartupMode
-from millrace.connectors.tables.cdc.mysql import MySqlCdcFactory
-from millrace.connectors.tables.cdc.postgres import PostgresCdcFactory
+from millrace.connectors.cdc.changes import Chunking
+from millrace.connectors.cdc.database import StartupMode
+from millrace.connectors.cdc.mysql.mysql_source import MySqlCdcFactory
+from millrace.connectors.cdc.postgres.postgres_source import PostgresCdcFactory
 from millrace.datastream.connectors.cdc import JsonDebeziumDeserializationSchema, PostgresSourceBuilder, StartupOptions
 from millrace.relational import types as t
-from millrace.relational.fields import Field
+from millrace.relational.rex import Field
 from millrace.relational.sources import ALL_KINDS, INSERT_ONLY, UPSERT, TableContext
 from millrace.table.sessions.factories import factory_names, factory_of
 from millrace.util.exceptions import TableException

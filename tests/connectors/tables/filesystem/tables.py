@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from millrace.common.types import Row
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
-from millrace.connectors.tables.filesystem.source import FileSystemSource
-from millrace.connectors.tables.values import rows_of
+from millrace.connectors.file_system.table.filesystem_source import FileSystemSource
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
+from millrace.connectors.tables.values_table import rows_of
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
 from millrace.relational.values import to_python
 from millrace.table import DataTypes as D
-from millrace.testing.connectors.driving import SourceRun
+from millrace.testing.connectors.runtime import SourceRun
 
 COLUMNS: Schema = (Field("id", D.INT()), Field("name", D.STRING()), Field("dt", D.STRING()))
 

@@ -16,14 +16,17 @@ import pytest
 from tests.checkpoint.jobs import SavedJob
 from tests.connectors.tables.filesystem.tables import hidden
 
-from millrace.connectors.tables.filesystem import PartitionCommitContext, PartitionCommitPolicy, PartitionTimeExtractor
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.file_system.table.partition_commit import (
+    PartitionCommitContext,
+    PartitionCommitPolicy,
+    PartitionTimeExtractor,
+)
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
-from millrace.runtime.jobs.job import JobGraph
+from millrace.relational.rules.optimizer import optimise_streaming
+from millrace.runtime.operators.job_graph import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.table.statement_runners.statements import insert_plans
 
 START = dt.datetime(2024, 5, 6)
@@ -65,7 +68,7 @@ def job(folder: Path, parallelism: int = 1, format: str = "parquet", records: in
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(parallelism).set_max_parallelism(16)
     session = environment._session
-    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
     return replace(streams.job_graph(), epoch_records=records)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.connectors.tables.filesystem.tables import COLUMNS, context
 
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
 from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
 from millrace.table.sessions.factories import factory_of

@@ -9,14 +9,13 @@ import pytest
 from tests.table.planner.programs import insert, rows_of
 
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.connectors.tables.values_table import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.runtime.tables.exchange import ByColumns
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.changes import ChangelogError
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
+from millrace.table.planner.plan import ChangelogError
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import run_locally
 
@@ -44,7 +43,7 @@ def sink_node(environment: TableEnvironment, statement: str) -> Any:
     [plan] = insert_plans(statement, environment._session)
     streams = StreamExecutionEnvironment().set_parallelism(2)
     session = environment._session
-    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
+    add_to_program([optimise_streaming(plan, surroundings_of(session))], streams._program, options_of(session))
     return next(node for node in streams._program.added() if node.name.startswith("Sink"))
 
 

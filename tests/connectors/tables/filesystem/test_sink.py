@@ -20,16 +20,15 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, f
 
 from millrace.common.sink import Sink
 from millrace.common.types import Row
-from millrace.connectors.file_system import compaction
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
-from millrace.connectors.tables.filesystem.layout.columns import Layout
-from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
+from millrace.connectors.file_system import file_committer
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
+from millrace.connectors.file_system.table.table_layout import Layout, Partitioner
 from millrace.relational.nodes import Field
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
 from millrace.table import DataTypes as D
-from millrace.testing.connectors.driver import Driver, DriverDied, JobWriterContext, Point
-from millrace.testing.connectors.driving import Clock, ElementContext
+from millrace.testing.connectors.runtime import Clock, ElementContext
+from millrace.testing.connectors.sink_driver import Driver, DriverDied, JobWriterContext, Point
 
 TYPES = (
     Field("dt", D.DATE()),
@@ -289,9 +288,9 @@ class InParquet(ExactlyOnce):
 
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "merging": (compaction, "ExitStack"),
-    "moving": (compaction.FileCommitter, "show"),
-    "deleting": (compaction, "discard_file"),
+    "merging": (file_committer, "ExitStack"),
+    "moving": (file_committer.FileCommitter, "show"),
+    "deleting": (file_committer, "discard_file"),
 }
 """of a compaction"""
 

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 from tests.connectors.tables.filesystem.tables import COLUMNS, context, plain, read, source
 
 from millrace.common.source import Boundedness
-from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.tables.filesystem.formats import avro as avro_module
-from millrace.connectors.tables.filesystem.formats import orc as orc_module
+from millrace.connectors.file_system.file_stream import RecordError
+from millrace.connectors.file_system.table import bulk_formats, table_format
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.table import DataTypes as D
-from millrace.testing.connectors.driving import Clock, SourceRun
+from millrace.testing.connectors.runtime import Clock, SourceRun
 
 WRITE = {"parquet": pq.write_table, "orc": orc.write_table}
 
@@ -222,14 +221,14 @@ def test_property_each_row_is_read_once(
     provider = made.files(conditions)
     object.__setattr__(provider, "split_size", max(1, path.stat().st_size // parallelism))
     stream._provider = provider  # type: ignore[attr-defined]
-    before = orc_module.BATCH, avro_module.RECORDS
-    orc_module.BATCH = avro_module.RECORDS = batch
+    before = table_format.BATCH, bulk_formats.RECORDS
+    table_format.BATCH = bulk_formats.RECORDS = batch
     try:
         run = SourceRun(stream, parallelism)
         while len(run.ended) < parallelism:
             run.epoch(budget)
     finally:
-        orc_module.BATCH, avro_module.RECORDS = before
+        table_format.BATCH, bulk_formats.RECORDS = before
     found = sorted(row[0] for output in run.outputs for rows in output.records for row in plain(rows, COLUMNS[:1]))
     assert len(found) == len(set(found))
     assert set(found) >= {each for each in range(total) if each > low}

@@ -9,7 +9,7 @@ import pytest
 from tests.connectors.kafka.topics import Topics
 from tests.connectors.tables.kafka.topic_tables import BOUNDED, Tables
 
-from millrace.connectors.kafka import fetching
+from millrace.connectors.kafka import kafka_reader
 
 pytestmark = pytest.mark.services
 
@@ -24,7 +24,7 @@ BASE = 1_700_000_000_000
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """(topic, partition, offset) of all records that are decoded."""
     seen: list[tuple[str, int, int]] = []
-    plain = fetching.KafkaSplitReader._batch
+    plain = kafka_reader.KafkaSplitReader._batch
 
     def watched(self: Any, at: Any, messages: Any) -> Any:
         # What lies behind the end comes along with a fetch, and is left out before it is decoded.
@@ -32,7 +32,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
         seen.extend((*at, each.offset()) for each in messages if stop is None or each.offset() < stop)
         return plain(self, at, messages)
 
-    monkeypatch.setattr(fetching.KafkaSplitReader, "_batch", watched)
+    monkeypatch.setattr(kafka_reader.KafkaSplitReader, "_batch", watched)
     return seen
 
 

@@ -62,9 +62,7 @@ def test_records_of_several_schemas(tables: Tables, registry: SchemaRegistry, re
     wider = {**ORDER, "fields": [{"name": "note", "type": "string", "default": ""}, *ORDER["fields"][:-1]]}
     later = {**order, "id": 2, "note": "new", "buyer": None}
     del later["kind"]
-    tables.topics.write(
-        topic, [registered.message(topic, ORDER, order), None, registered.message(topic, wider, later)]
-    )
+    tables.topics.write(topic, [registered.message(topic, ORDER, order), None, registered.message(topic, wider, later)])
     columns = (
         "id BIGINT, more MAP<STRING, INT>, price DECIMAL(8, 2), `at` TIMESTAMP_LTZ(3), "
         "buyer ROW<name STRING, age INT>, kind STRING, nowhere INT"
@@ -178,7 +176,7 @@ def test_wrong_options(options: str, message: str) -> None:
 
 
 def test_passwords_are_not_shown() -> None:
-    from millrace.formats.tables.confluent.registry import Registry
+    from millrace.formats.tables.confluent import Registry
 
     assert "secret" not in repr(Registry({"url": "http://x", "basic.auth.user.info": "me:secret"}))
 

@@ -14,6 +14,7 @@ from millrace.runtime.failure import JobFailedError
 
 pytestmark = pytest.mark.services
 
+
 def numbers(count: int) -> list[str]:
     return [json.dumps({"n": each, "name": f"n{each}", "even": each % 2 == 0}) for each in range(count)]
 
@@ -43,9 +44,7 @@ def test_metadata_is_read(tables: Tables) -> None:
     tables.environment.get_config().set_local_timezone("UTC")
     found = tables.query("SELECT * FROM t")
     rows = sorted(([*row[:7], *row[8:]] for _, row in found), key=lambda row: str(row[0]))
-    assert rows == [
-        [f"v{each}", topic, each, 0, instant, moment, "CreateTime", 0, each] for each in (0, 1)
-    ]
+    assert rows == [[f"v{each}", topic, each, 0, instant, moment, "CreateTime", 0, each] for each in (0, 1)]
     assert [dict(row[7]) for _, row in found] == [{"h": b"y"}] * 2
     assert tables.rows("SELECT p, v FROM t") == [(0, "v0"), (1, "v1")]
     assert tables.rows("SELECT p FROM t") == [(0,), (1,)]

@@ -8,10 +8,9 @@ from tests.connectors.kafka.topics import Topics
 from tests.table.programs.running import changes_in
 
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
+from millrace.relational.rules.optimizer import optimise_streaming
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.engine import add_to_program, options_of, surroundings_of
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import run_locally
 
@@ -34,7 +33,7 @@ class TopicTables:
     def program(self, plans: Any, parallelism: int) -> StreamExecutionEnvironment:
         session = self.environment._session
         streams = StreamExecutionEnvironment().set_parallelism(parallelism)
-        optimised = [optimise(plan, surroundings_of(session)) for plan in plans]
+        optimised = [optimise_streaming(plan, surroundings_of(session)) for plan in plans]
         add_to_program(optimised, streams._program, options_of(session))
         return streams
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.connectors.tables.kafka.topic_tables import Tables
 from tests.table.programs.running import changes_in
 
-from millrace.runtime.protocol.results import parts_of
+from millrace.runtime.bases.epoch_protocol import parts_of
 from millrace.testing.local import LocalEngine
 
 DEADLINE_SECONDS = 30

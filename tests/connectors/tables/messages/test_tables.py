@@ -155,8 +155,8 @@ def test_partitions_and_a_partitioner(tables: MessageTables) -> None:
 
 
 def test_addresses_show_no_passwords(rabbitmq: Any) -> None:
-    from millrace.connectors.mqtt.connection import MqttBroker
-    from millrace.connectors.redis.connection import RedisServer
+    from millrace.connectors.mqtt.mqtt_streams import MqttBroker
+    from millrace.connectors.redis.redis_client import RedisServer
 
     assert "guest" not in str(Queues(rabbitmq.url).config) + repr(Queues(rabbitmq.url).config)
     for made in (RedisServer("redis://me:secret@h:1/2"), MqttBroker("mqtt://me:secret@h:1")):

@@ -17,9 +17,8 @@ from tests.flink.rest.ours.reasons import OF_COMMAND
 from tests.flink.rest.world import World
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 
 OF_SAMPLES = (
     Known("samples have other names, and are there when they are first asked for", "list *", "out"),

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from tests.cluster.operating import Operated
 
-from millrace.cluster.history.archives import write_archive
-from millrace.cluster.history.holder import HistoryHolder
-from millrace.cluster.places import job_folder
+from millrace.cluster import job_folder
+from millrace.cluster.history import HistoryHolder, write_archive
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 
 
 @contextlib.contextmanager

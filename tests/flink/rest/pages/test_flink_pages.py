@@ -18,9 +18,8 @@ from tests.flink.rest.pages.walk import CLUSTER, OF_JOB, OF_VERTEX, OF_WORKER, P
 from tests.services import missing
 
 from millrace.cluster.rest.app import make_app
-from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.web.settings import RestSettings
+from millrace.cluster.rest.settings import Binding, RestSettings
 from millrace.testing.services import ServiceUnavailable
 
 JAR = distribution()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.formats.tables.driving import context, decode, decoded, schema
 
-from millrace.formats.tables.changes.canal_protobuf import CanalProtobufFormatFactory
+from millrace.formats.tables.canal import CanalProtobufFormatFactory
 from millrace.relational import types as t
 from millrace.util.exceptions import TableException
 
@@ -81,9 +81,10 @@ def test_values_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match=r"table shop: message 1 is malformed: .*scooter"):
         decode("canal-protobuf", columns, [PACKETS[2], PACKETS[0]])
     options = {"ignore-parse-errors": "true"}
-    assert decoded("canal-protobuf", columns, PACKETS[:1], options).skipped == decoded(
-        "canal-json", columns, FLAT[0], options
-    ).skipped
+    assert (
+        decoded("canal-protobuf", columns, PACKETS[:1], options).skipped
+        == decoded("canal-json", columns, FLAT[0], options).skipped
+    )
 
 
 def test_it_is_only_read() -> None:

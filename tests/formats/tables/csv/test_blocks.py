@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.tables.driving import context, schema
 
-from millrace.connectors.tables.filesystem.formats.line_array import Quotes, records_of
-from millrace.formats.tables.csv.blocks import has_hexadecimal
-from millrace.formats.tables.csv.format import CsvDecoding, CsvFormatFactory
+from millrace.connectors.file_system.table.line_formats import Quotes, records_of
+from millrace.formats.tables.csv_columns import has_hexadecimal
+from millrace.formats.tables.csv_format import CsvDecoding, CsvFormatFactory
 from millrace.relational import types as t
 
 COLUMNS = schema(a=t.BigIntType(), b=t.string(), c=t.DoubleType(), d=t.TimestampType(3), e=t.TinyIntType())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.formats.csv_schema import CsvDialect
-from millrace.formats.tables.csv.fields import CsvFields
+from millrace.formats.tables.csv_format import CsvFields
 
 WIDTH = 3
 DIALECTS = [CsvDialect(), CsvDialect(quote_char=None), CsvDialect(column_separator="|", escape_char="\\")]

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.formats.tables.json.columns import JsonColumns
-from millrace.formats.tables.json.values import JsonValues, decoded
-from millrace.formats.tables.times import SQL
+from millrace.formats.tables.json_reading import JsonColumns, JsonValues, decoded
+from millrace.formats.tables.text_columns import SQL
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import arrow_type
 
 ROW = t.RowType([t.RowField("x", t.IntType()), t.RowField("s", t.string())])
 COLUMNS: list[tuple[str, t.DataType]] = [

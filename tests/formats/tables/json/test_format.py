@@ -218,7 +218,7 @@ def test_wrong_options(options: dict[str, str], text: str) -> None:
 
 
 def test_types_without_form_are_refused_by_name() -> None:
-    from millrace.formats.tables.json.format import JsonFormatFactory
+    from millrace.formats.tables.json_format import JsonFormatFactory
 
     for kind in (t.RawType(), t.MapType(t.IntType(), t.IntType()), t.ArrayType(t.RawType())):
         for make in (JsonFormatFactory().decoding, JsonFormatFactory().encoding):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.formats.tables.driving import context, decode, decoded, encode, schema
 from tests.formats.tables.protobuf.shop_messages import Item, Order
 
-from millrace.formats.tables.registry import format_factory
+from millrace.formats.tables.format_options import format_factory
 from millrace.relational import types as t
 from millrace.util.exceptions import TableException
 
@@ -54,8 +54,6 @@ def _plain(row: Any) -> Any:
         made = [_plain(each) for each in row]
         return made if isinstance(row, list) else tuple(made)
     return tuple(map(_plain, row)) if type(row).__name__ == "Row" else row
-
-
 
 
 def test_what_a_message_does_not_set() -> None:

@@ -127,8 +127,7 @@ MISTAKES = (
     ),
     program(
         "The mode set behind the table environment",
-        "env.set_runtime_mode(RuntimeExecutionMode.BATCH)\n"
-        "t_env.to_data_stream(t_env.from_elements([(1,)]))  # <-\n",
+        "env.set_runtime_mode(RuntimeExecutionMode.BATCH)\nt_env.to_data_stream(t_env.from_elements([(1,)]))  # <-\n",
         ("BATCH", "StreamTableEnvironment.create(env)"),
         "A table environment is made for a mode, here that of streaming.",
         "Set the mode first, then make the table environment.",

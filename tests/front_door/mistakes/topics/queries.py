@@ -73,7 +73,7 @@ MISTAKES = (
     ),
     sql(
         "Text in double quotes",
-        "SELECT * FROM orders WHERE name = \"Ann\";\n",
+        'SELECT * FROM orders WHERE name = "Ann";\n',
         ("script.sql:1:35", "'single quotes'", "`backticks`"),
         "Double quotes mean nothing in Flink SQL.",
         "Write text in single quotes, names in backticks.",

@@ -33,8 +33,7 @@ MISTAKES = (
     ),
     program(
         "A relative path for checkpoints",
-        "env.enable_checkpointing(1000)\n"
-        "env.get_checkpoint_config().set_checkpoint_storage_dir('checkpoints')  # <-\n",
+        "env.enable_checkpointing(1000)\nenv.get_checkpoint_config().set_checkpoint_storage_dir('checkpoints')  # <-\n",
         ("'checkpoints'", "absolute"),
         "Driver and tasks may run in different folders, and must see the same one.",
         "Give an absolute path, on a cluster one that all machines see.",

@@ -48,8 +48,7 @@ MISTAKES = (
     ),
     program(
         "A cell of a notebook run twice",
-        ORDERS + "t_env.create_temporary_view('orders', orders)\n"
-        "t_env.create_temporary_view('orders', orders)  # <-\n",
+        ORDERS + "t_env.create_temporary_view('orders', orders)\nt_env.create_temporary_view('orders', orders)  # <-\n",
         ("orders` already", "drop_temporary_view()"),
         "The view is there from the first time.",
         "Call `t_env.drop_temporary_view('orders')` before; it does nothing where there is none.",
@@ -103,7 +102,7 @@ MISTAKES = (
     ),
     program(
         "An INSERT into a table that there is not",
-        ORDERS + "t_env.execute_sql(\"CREATE TABLE sink (id BIGINT, name STRING, amount BIGINT) "
+        ORDERS + 't_env.execute_sql("CREATE TABLE sink (id BIGINT, name STRING, amount BIGINT) '
         "WITH ('connector' = 'print')\")\n"
         "orders.execute_insert('sinkk')  # <-\n",
         ("no table sinkk", "did you mean 'sink'"),
@@ -112,8 +111,7 @@ MISTAKES = (
     ),
     program(
         "Columns of a stream without types",
-        "stream = env.from_collection([('a', 1)])\n"
-        "t_env.from_data_stream(stream).select(col('f1'))  # <-\n",
+        "stream = env.from_collection([('a', 1)])\nt_env.from_data_stream(stream).select(col('f1'))  # <-\n",
         ("unknown column 'f1'", "f0"),
         "A stream without a declared type is a table of one column, `f0`, with the whole element.",
         "Declare the type where the stream is made: `Types.TUPLE([Types.STRING(), Types.INT()])`.",

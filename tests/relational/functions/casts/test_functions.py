@@ -17,8 +17,8 @@ from millrace.relational import types as t
 from millrace.relational.casting import explicit_cast
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import SignatureError, Surroundings, call
-from millrace.relational.parsing import CastError
 from millrace.relational.rex import Call, Ref
+from millrace.relational.text_values import CastError
 from millrace.relational.values import to_arrow
 
 TINY, SMALL, INT, BIG = t.TinyIntType(), t.SmallIntType(), t.IntType(), t.BigIntType()

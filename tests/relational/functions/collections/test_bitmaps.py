@@ -9,7 +9,7 @@ from pyroaring import BitMap
 from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.collections.bitmaps import bitmap_class
+from millrace.relational.functions.bitmaps import bitmap_class
 from millrace.relational.functions.registry import SignatureError, call
 from millrace.relational.rex import Literal
 

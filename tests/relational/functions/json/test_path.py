@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from millrace.relational.functions.json.path import InvalidPath, MissingPath, read_path
-from millrace.relational.functions.json.text import read_json
+from millrace.relational.functions.json_path import InvalidPath, MissingPath, read_path
+from millrace.relational.functions.json_text import read_json
 
 # the store of the article in which JSON paths were proposed
 STORE = read_json("""{"store": {"book": [

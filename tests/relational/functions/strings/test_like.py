@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, FLINK, SOURCE, STANDARD, Example, null
 
 from millrace.relational import types as t
-from millrace.relational.functions.strings.like import like_regex
+from millrace.relational.functions.like import like_regex
 
 EXAMPLES = [
     Example("LIKE", ["hello", "he%"], True, DOCS, constant=(1,)),

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.relational.functions.strings.test_plain_regex import TEXTS
 
-from millrace.relational.functions.strings.java_regex import compiled
-from millrace.relational.functions.strings.like import similar_regex
-from millrace.relational.functions.strings.linear_regex import linear_test
+from millrace.relational.functions.like import similar_regex
+from millrace.relational.functions.regex import compiled, linear_test
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 ATOMS = st.sampled_from(["a", "b", "&", "é", r"\.", r"\d", r"\W", r"\s", ".", "[^&]", "[a-c]", r"[\-é]", "[.*]", " "])

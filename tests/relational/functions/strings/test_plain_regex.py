@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.relational.functions.strings.java_regex import compiled
-from millrace.relational.functions.strings.plain_regex import plain_regex
+from millrace.relational.functions.regex import compiled, plain_regex
 
 CHARACTERS = ["a", "b", "&", "=", "_", "-", r"\.", r"\d", r"\w", r"\W", r"\\"]
 SETS = ["[^&]", "[a-c]", "[^a-b]", "[a&]", r"[\d\-]", "[.*]", "[^=_]"]

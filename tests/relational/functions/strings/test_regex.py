@@ -8,7 +8,7 @@ import pytest
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, null, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.strings.java_regex import compiled
+from millrace.relational.functions.regex import compiled
 
 NO_TEXT = null(t.string())
 

@@ -11,7 +11,7 @@ from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Exam
 from millrace.relational import types as t
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import SignatureError, Surroundings, call
-from millrace.relational.functions.strings.strings import split_index
+from millrace.relational.functions.strings import split_index
 from millrace.relational.rex import Literal, Ref
 
 INT, BIG, STRING = t.IntType(), t.BigIntType(), t.string()

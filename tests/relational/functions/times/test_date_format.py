@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.times.formatting import formatter, strftime
-from millrace.relational.functions.times.parsing import simple_parser, strict_parser
+from millrace.relational.functions.time_formatting import formatter, strftime
+from millrace.relational.functions.time_parsing import simple_parser, strict_parser
 
 AT = dt.datetime(2024, 3, 5, 15, 4, 9, 123456)
 MORNING = dt.datetime(2024, 12, 30, 0, 7, 8)

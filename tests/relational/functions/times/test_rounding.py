@@ -10,9 +10,9 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, o
 
 from millrace.relational import types as t
 from millrace.relational.functions.registry import SignatureError, call
-from millrace.relational.functions.times.rounding import rounded
-from millrace.relational.functions.times.zones import micros_of
+from millrace.relational.functions.time_values import rounded
 from millrace.relational.rex import Literal
+from millrace.relational.time_zones import micros_of
 
 TIME = of(t.TimeType(0), dt.time(11, 22, 33))
 DATE = dt.date(1990, 10, 14)

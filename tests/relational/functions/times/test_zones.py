@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.relational.functions.times.zones import instant_of, instants, local_of, local_times, micros_of
-from millrace.relational.zones import zone_of
+from millrace.relational.time_zones import instant_of, instants, local_of, local_times, micros_of, zone_of
 
 BERLIN = "Europe/Berlin"
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from tests.runtime.state.backend_suite import Copy
 from tests.runtime.state.copies import JOB, TASK
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.task_storage import FolderStorage
 from millrace.runtime.state.disk import state, writer
 from millrace.runtime.state.disk.plan import OnDisk
-from millrace.runtime.versions import NO_PAST, Past, whole_at
+from millrace.runtime.storage import NO_PAST, Past, whole_at
 
 KEYS = 400
 TOUCHED = 150

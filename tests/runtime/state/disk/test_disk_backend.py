@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 from tests.runtime.state.backend_suite import BackendMachine, BackendSuite, TimerMachine
 
-from millrace.runtime.state.disk import environment, list_table, map_table, shelf, state, tables, timer_queue, writer
+from millrace.runtime.state.disk import (
+    environment,
+    list_table,
+    map_table,
+    state,
+    stored_table,
+    tables,
+    timer_queue,
+    writer,
+)
 
 TIGHT = [
-    (tables, "READS", 2), (tables, "PIECE", 3), (tables, "TOGETHER", 2), (shelf, "TOGETHER", 2),
+    (tables, "READS", 2), (tables, "PIECE", 3), (tables, "TOGETHER", 2), (stored_table, "TOGETHER", 2),
     (list_table, "READS", 2), (list_table, "SMALL", 20), (list_table, "LONGEST", 3), (map_table, "LARGE", 2),
     (timer_queue, "READS", 2), (timer_queue, "PIECE", 2), (timer_queue, "TOGETHER", 2),
     (writer, "BATCH", 4), (state, "BATCH", 4), (state, "SPILL_ENTRIES", 3), (environment, "MAP_SIZE", 1 << 16),

@@ -12,14 +12,13 @@ import pytest
 from tests.runtime.state.backend_suite import Copy
 from tests.runtime.state.copies import JOB, TASK, UID, Machine, Turns
 
-from millrace.runtime.state.disk import environment, place, state, writer
+from millrace.runtime.state.disk import environment, state, task_directory, writer
 from millrace.runtime.state.disk.environment import UnusableError
-from millrace.runtime.state.disk.place import Place
 from millrace.runtime.state.disk.state import DiskState, OutdatedError
+from millrace.runtime.state.disk.task_directory import TaskDirectory
 from millrace.runtime.state.state_time import NO_TIME
 from millrace.runtime.state.time_buffer_table import TimeBufferTable
-from millrace.runtime.storage import MemoryStorage, TaskId
-from millrace.runtime.versions import NO_PAST, REACH, Past, whole_at
+from millrace.runtime.storage import NO_PAST, REACH, MemoryStorage, Past, TaskId, whole_at
 
 
 class Log(MemoryStorage):
@@ -301,9 +300,9 @@ def test_a_disk_that_is_full(at_four: Job, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_whoever_waits_for_another_writer_gives_up(at_four: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(task_directory, "LOCK_SECONDS", 0.05)
     message = r"another process has been writing the state in .*worker of an earlier"
-    with Place(str(at_four.folder)).lock(), pytest.raises(TimeoutError, match=message):
+    with TaskDirectory(str(at_four.folder)).lock(), pytest.raises(TimeoutError, match=message):
         at_four.begin_epoch(0)
 
 
@@ -426,7 +425,7 @@ def test_another_copy_that_goes_on_after_timers_have_fired(at_four: Job) -> None
 
 def test_an_environment_that_was_thrown_away_after_timers_have_fired(at_four: Job) -> None:
     fire(at_four, add=100)
-    Place(str(at_four.folder)).withdraw(str(at_four.environments()[0]))
+    TaskDirectory(str(at_four.folder)).withdraw(str(at_four.environments()[0]))
     assert at_four.epoch_in(0) == 4
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.state.disk import draft as drafts
-from millrace.runtime.state.disk.draft import Draft
+from millrace.runtime.state.disk import write_batch
 from millrace.runtime.state.disk.environment import Environment, create_environment
 from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.write_batch import WriteBatch
 from millrace.runtime.state.disk.writer import Writer
 
 KEYS = st.sampled_from([b"\0\1", b"\0\1a", b"\0\1ab", b"\0\1b", b"\0\2", b"\0\2a", b"\0\3\xff", b"\1\0a"])
@@ -29,7 +29,7 @@ def unexpected(error: Exception) -> Exception:
 Changes = list[tuple[bytes, bytes | None]]
 
 
-def change(environment: Environment | Draft, changes: Changes, model: dict[bytes, bytes]) -> None:
+def change(environment: Environment | WriteBatch, changes: Changes, model: dict[bytes, bytes]) -> None:
     with Writer(environment, at_once=False) as writer:
         for key, value in changes:
             if value is None:
@@ -54,16 +54,14 @@ def empty() -> Environment:
 
 
 @given(CHANGES, st.lists(CHANGES, max_size=3), KEYS)
-def test_a_draft_is_read_as_the_environment_will_be(
-    before: list[Any], changes: list[list[Any]], last: bytes
-) -> None:
+def test_a_draft_is_read_as_the_environment_will_be(before: list[Any], changes: list[list[Any]], last: bytes) -> None:
     environment = empty()
     model: dict[bytes, bytes] = {}
     change(environment, before, model)
     own = {key: value for key, value in entries(environment).items() if key not in model}
     assert len(own) == OWN
     model.update(own)
-    draft = Draft(environment, unexpected)
+    draft = WriteBatch(environment, unexpected)
     reader = Reader(unexpected)
     reader.begin(draft)
     for some in changes:
@@ -81,7 +79,7 @@ def test_a_draft_is_read_as_the_environment_will_be(
 
 
 def test_without_an_environment_there_is_the_draft_alone() -> None:
-    draft = Draft(None, unexpected)
+    draft = WriteBatch(None, unexpected)
     reader = Reader(unexpected)
     reader.begin(draft)
     model: dict[bytes, bytes] = {}
@@ -92,8 +90,8 @@ def test_without_an_environment_there_is_the_draft_alone() -> None:
 
 def test_one_record_is_written_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It tells which version the environment has: while there is more to come it must not."""
-    monkeypatch.setattr(drafts, "TOGETHER", 2)
-    draft = Draft(None, unexpected)
+    monkeypatch.setattr(write_batch, "TOGETHER", 2)
+    draft = WriteBatch(None, unexpected)
     change(draft, [(b"\0\0head", b"all"), *((b"\0\1" + bytes((number,)), b"") for number in range(5))], {})
     environment = create_environment(str(tmp_path / "environment"))
     written: list[bytes] = []

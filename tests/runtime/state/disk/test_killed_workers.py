@@ -12,8 +12,8 @@ from tests.runtime.state.backend_suite import Copy
 from tests.runtime.state.copies import JOB, TASK
 from tests.runtime.state.disk.killed_worker import KEYS, history
 
-from millrace.checkpoint.files.folder import open_folder
-from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.task_storage import FolderStorage
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.working import InMemory, StatePlan
 

@@ -12,7 +12,7 @@ from tests.runtime.state.copies import JOB, TASK, UID, Machine, TaskCopy, Turns
 from tests.runtime.state.disk.test_disk_backend import TIGHT
 from tests.runtime.state.store.stores import OddBackend, SortedBackend, SqliteBackend
 
-from millrace.common.state.store import KeyValueStore, StorePlace
+from millrace.common.state.storage import KeyValueStore, StorePlace
 from millrace.datastream.state_backend import KeyValueStateBackend
 from millrace.runtime.state.state_time import NO_TIME
 from millrace.runtime.state.store import state

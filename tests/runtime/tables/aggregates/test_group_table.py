@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 from tests.runtime.tables.table_runs import changes_of, element, few, harness, run, table_of
 
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates.parts import choosing, counting
-from millrace.relational.functions.aggregates.registry import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call, choosing, counting
 from millrace.relational.rex import AggCall, Ref
 from millrace.relational.rows import DELETE
-from millrace.runtime.exchange.hash_columns import groups_of
-from millrace.runtime.exchange.keygroups import key_group
+from millrace.runtime.exchange.keys import groups_of, key_group
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.column_deltas import by_address, divided, is_told
+from millrace.runtime.state.column_deltas import table_of as told_table
 from millrace.runtime.state.tables import ABSENT, ValueTable
-from millrace.runtime.state.told import by_address, divided, is_told
-from millrace.runtime.state.told import table_of as told_table
 from millrace.runtime.tables.aggregates import group_aggregate, group_table
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.aggregates.group_table import GroupTable

@@ -17,8 +17,8 @@ from millrace.relational.nodes import WindowSpec
 from millrace.relational.rex import AggCall, Ref
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
-from millrace.runtime.tables.aggregates.kept import KeptPlaces
-from millrace.runtime.tables.aggregates.kept_rows import KeptRows
+from millrace.runtime.tables.aggregates.retained_rows import KeptRows
+from millrace.runtime.tables.aggregates.retained_values import KeptPlaces
 from millrace.runtime.tables.state import keyed_map
 from millrace.runtime.tables.windows.window_config import WindowAggregate
 from millrace.table.udf import udaf

@@ -15,8 +15,8 @@ from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.rex import AggCall, Ref
 from millrace.relational.rows import DELETE
 from millrace.runtime.state.tables import MapTable
+from millrace.runtime.tables.aggregates.append_only_distinct import SeenRows
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
-from millrace.runtime.tables.aggregates.seen_values import SeenRows
 from millrace.testing import EndInput
 
 TYPES = (t.VarCharType(10), t.IntType(), t.VarCharType(5), t.BooleanType(), t.BooleanType())

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ids import shown
 
-from millrace.runtime.exchange.keygroups import key_group, stable_hash, subtask_of_group
+from millrace.runtime.exchange.keys import key_group, stable_hash, subtask_of_group
 from millrace.runtime.tables.columns.key_hashes import key_hashes, key_subtasks
 from millrace.runtime.tables.columns.keys import key_tuples
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.exchange.keygroups import stable_hash
+from millrace.runtime.exchange.keys import stable_hash
 from millrace.runtime.tables.columns.keys import group, group_ids, key_columns
 
 STRINGS = pa.list_(pa.string())

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from millrace.relational.functions.aggregates.parts import Slot, choosing, counting, summing
+from millrace.relational.functions.aggregates.registry import Slot, choosing, counting, summing
 from millrace.runtime.tables.columns.merging import merged
-from millrace.runtime.tables.columns.written import FixedColumn, ObjectColumn, written_column
+from millrace.runtime.tables.columns.mutable_columns import FixedColumn, ObjectColumn, written_column
 
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.int8(): [1, -2, 0],

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.runtime.state.tables import MapTable
-from millrace.runtime.tables.over.kept_rows import Need, Partitions
-from millrace.runtime.tables.over.kept_table import ColumnRows, KeptTable
+from millrace.runtime.tables.over.retained_columns import ColumnRows, KeptTable
+from millrace.runtime.tables.over.retained_rows import Need, Partitions
 
 Model = dict[int | None, list[tuple[int, str]]]
 

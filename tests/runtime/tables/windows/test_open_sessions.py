@@ -10,8 +10,7 @@ from tests.runtime.tables.table_runs import changes_of, element, harness
 
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates.parts import counting
-from millrace.relational.functions.aggregates.registry import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call, counting
 from millrace.relational.nodes import WindowSpec
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import ValueTable

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from millrace.relational.functions.aggregates.parts import choosing, counting
+from millrace.relational.functions.aggregates.registry import choosing, counting
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.aggregates.partials import PartialColumns
 from millrace.runtime.tables.windows import slice_table

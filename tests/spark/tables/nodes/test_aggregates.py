@@ -11,8 +11,7 @@ from tests.spark.tables.plans import BIGINT, DOUBLE, INT, STRING, agg, at, by, f
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates.registry import aggregate_names
-from millrace.relational.functions.aggregates.spark_texts import Texts
+from millrace.relational.functions.aggregates.registry import Texts, aggregate_names
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall, Ref
@@ -21,7 +20,7 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.spark.tables.execute import explain
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask
-from millrace.spark.tables.texts.aggregate_texts import native_text
+from millrace.spark.tables.steps.sql_text import native_text
 
 COLUMNS: dict[str, t.DataType] = {
     "k": STRING,

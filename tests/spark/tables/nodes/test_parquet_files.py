@@ -12,14 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Call, Literal, Ref
 from millrace.relational.sources import TableContext, TableSource
-from millrace.spark.tables.nodes import parquet_files
-from millrace.spark.tables.nodes.parquet_files import parquet_rows
-from millrace.spark.tables.nodes.reading import read_source
+from millrace.spark.tables.nodes import leaves
+from millrace.spark.tables.nodes.leaves import parquet_rows, read_source
 from millrace.spark.tables.steps.context import Context
 
 pytestmark = pytest.mark.spark
@@ -105,7 +104,7 @@ def test_pages_are_looked_at_once_for_each_column(
 ) -> None:
     pq.write_table(DATA, tmp_path / "a.parquet")
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(parquet_files, "is_modest", lambda path, names: not asked.append(tuple(names)))
+    monkeypatch.setattr(leaves, "is_modest", lambda path, names: not asked.append(tuple(names)))
     for columns in ((0, 2), (2, 0), (2, 3), (3,), (), ()):
         assert parquet_rows(source(tmp_path), columns, (), context) is not None
     assert asked == [("id", "name"), ("price",), ()]

@@ -132,8 +132,7 @@ def test_aggregates_of_windows_that_python_makes(run: Run, attached: bool) -> No
     for key, value, _, start, end in assigned(window, True):
         groups[key, start, end].append(value)
     expected = [
-        (key, sorted(found), moment(start), moment(end), moment(end - 1))
-        for (key, start, end), found in groups.items()
+        (key, sorted(found), moment(start), moment(end), moment(end - 1)) for (key, start, end), found in groups.items()
     ]
     value = at(TABLE, "v")
     found = run(window_aggregate(window, attached, agg("ARRAY_AGG", value, order=by(value))))

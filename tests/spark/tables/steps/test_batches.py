@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.spark.tables.steps import batches
-from millrace.spark.tables.steps.batches import evened, gathered
+from millrace.spark.tables.steps import parts
+from millrace.spark.tables.steps.parts import evened, gathered
 
 SIZES = st.lists(st.integers(0, 25), max_size=12)
 MOST = 8
@@ -25,7 +25,7 @@ def of_sizes(sizes: list[int]) -> list[pa.RecordBatch]:
 @given(SIZES)
 def test_no_batch_is_too_large_and_none_but_the_last_too_small(sizes: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(batches, "MOST_ROWS", MOST)
+        patched.setattr(parts, "MOST_ROWS", MOST)
         found = list(evened(of_sizes(sizes)))
     assert [each for batch in found for each in batch.column(0).to_pylist()] == list(range(sum(sizes)))
     assert all(batch.num_rows <= MOST for batch in found)
@@ -53,6 +53,6 @@ def test_a_source_without_end_is_read_no_further_than_needed() -> None:
             yield of_sizes([MOST])[0]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(batches, "MOST_ROWS", MOST)
+        patched.setattr(parts, "MOST_ROWS", MOST)
         next(evened(endless()))
     assert len(read) == 1

@@ -13,7 +13,7 @@ from pyspark.sql import types as s
 
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part
-from millrace.spark.tables.texts.types import numbered_schema
+from millrace.spark.tables.steps.spark_types import numbered_schema
 
 pytestmark = pytest.mark.spark
 

@@ -16,9 +16,7 @@ from millrace.relational import types as t
 from millrace.spark.tables.steps import packing
 from millrace.spark.tables.steps.packing import PackedCall, PackTask, can_pack
 
-KEYS = st.tuples(
-    st.none() | st.sampled_from([0.0, -0.0, math.nan, 1.5]), st.none() | st.sampled_from(["", "a", "b"])
-)
+KEYS = st.tuples(st.none() | st.sampled_from([0.0, -0.0, math.nan, 1.5]), st.none() | st.sampled_from(["", "a", "b"]))
 VALUES = st.none() | st.integers(-9, 9)
 ROWS = st.lists(st.tuples(KEYS, VALUES, st.none() | st.lists(st.integers(0, 3), max_size=2), VALUES))
 TYPES = [pa.float64(), pa.string(), pa.int64(), pa.list_(pa.int64()), pa.int64()]

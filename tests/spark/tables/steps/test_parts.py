@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from millrace.spark.tables.settings import child_session
+from millrace.spark.tables.child_session import all_of, child_session, set_all
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part, numbered, query
-from millrace.spark.tables.steps.settings_calls import all_of, set_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

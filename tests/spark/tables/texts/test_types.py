@@ -11,10 +11,9 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from millrace.relational import type_table
 from millrace.relational import types as t
-from millrace.relational.arrow import arrow_type
-from millrace.relational.type_table import ROWS, Family, TypeRow
-from millrace.spark.tables.texts.literals import literal_text
-from millrace.spark.tables.texts.types import spark_type
+from millrace.relational.type_table import ROWS, Family, TypeRow, arrow_type
+from millrace.spark.tables.steps.spark_types import spark_type
+from millrace.spark.tables.steps.sql_text import literal_text
 
 PLAIN = [
     t.BooleanType(), t.TinyIntType(), t.SmallIntType(), t.IntType(), t.BigIntType(), t.FloatType(), t.DoubleType(),

@@ -9,9 +9,8 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import AggCall, Call, Rex, UdfCall
 from millrace.table.sql.binding import UserFunction
-from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind
-from millrace.table.sql.parser import parse_expression
+from millrace.table.sql.binding.scope import Block, bind
+from millrace.table.sql.grammar.parser import parse_expression
 
 COLUMNS = (
     n.Field("i", t.IntType()),

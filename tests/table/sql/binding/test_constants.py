@@ -8,7 +8,7 @@ import pytest
 from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
-from millrace.table.sql.text.errors import SqlValidationError
+from millrace.table.sql.text import SqlValidationError
 
 OVER = "OVER (PARTITION BY item ORDER BY ts)"
 MATCH = (

@@ -8,7 +8,7 @@ from tests.table.sql.sessions import Session
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.table.sql.binding import UserFunction
-from millrace.table.sql.text.errors import SqlValidationError
+from millrace.table.sql.text import SqlValidationError
 
 
 @pytest.fixture(scope="module")

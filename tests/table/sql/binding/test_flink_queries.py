@@ -10,9 +10,9 @@ from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.nodes.text import plan_text
-from millrace.relational.nodes.traversal import transform
-from millrace.relational.rules.top_n import top_n
+from millrace.relational.nodes.rel import transform
+from millrace.relational.rules.plan_text import plan_text
+from millrace.relational.rules.window_rules import top_n
 from millrace.table.sql.binding import UserFunction
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.relational import nodes as n
-from millrace.relational.nodes.base import find
+from millrace.relational.nodes.rel import find
 from millrace.relational.rex_text import rex_text
 from millrace.table import EnvironmentSettings, TableEnvironment
 

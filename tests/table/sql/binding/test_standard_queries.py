@@ -18,10 +18,10 @@ from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.nodes.traversal import expressions_of, transform
+from millrace.relational.nodes.rel import expressions_of, transform
 from millrace.relational.rex import OuterRef, Subquery, walk
-from millrace.relational.rules import batch, streaming
-from millrace.relational.rules.top_n import top_n
+from millrace.relational.rules import optimizer
+from millrace.relational.rules.window_rules import top_n
 
 Rows = dict[str, list[list[Any]]]
 
@@ -78,7 +78,9 @@ def test_no_subquery_is_left(query: Query, session: Session) -> None:
             assert not any(isinstance(part, (Subquery, OuterRef)) for part in walk(expression))
 
 
-@pytest.mark.parametrize("optimise", [batch.optimise, streaming.optimise], ids=["batch", "streaming"])
+@pytest.mark.parametrize(
+    "optimise", [optimizer.optimise_batch, optimizer.optimise_streaming], ids=["batch", "streaming"]
+)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
 def test_optimised_plan_means_the_same(
     query: Query, optimise: Callable[[n.Rel, Surroundings], n.Rel], session: Session, database: Any

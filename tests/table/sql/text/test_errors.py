@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from millrace.table.sql import nodes
-from millrace.table.sql.parser import parse_query, parse_script, parse_statement
-from millrace.table.sql.text.errors import SqlParseError, SqlValidationError, did_you_mean, position_of
+from millrace.table.sql.grammar.parser import parse_query, parse_script, parse_statement
+from millrace.table.sql.text import SqlParseError, SqlValidationError, position_of
+from millrace.util.names import did_you_mean
 
 SHOWN = [
     (

@@ -1,17 +1,30 @@
-"""Aggregates that put all values together: COLLECT, ARRAY_AGG, LISTAGG, the JSON aggregates, PERCENTILE."""
+"""Aggregates that put all values together: COLLECT, ARRAY_AGG, LISTAGG, the JSON aggregates, PERCENTILE, and those of
+bitmaps (sets of 32 bit numbers, as bytes in the portable form of Roaring).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Keeping
-from millrace.relational.functions.aggregates.registry import aggregate
-from millrace.relational.functions.aggregates.spark_texts import Texts
-from millrace.relational.functions.json.text import IN_JSON, json_array, json_object, nullable_writer
-from millrace.relational.functions.registry import Signature, SignatureError
-from millrace.relational.functions.signatures import ANY, DOUBLE_TYPE, STRING, TEXT, takes
+from millrace.relational.functions.aggregates.registry import Accumulation, Entry, Keeping, Texts, aggregate
+from millrace.relational.functions.bitmaps import bitmap_class
+from millrace.relational.functions.json_text import IN_JSON, json_array, json_object, nullable_writer
+from millrace.relational.functions.registry import (
+    ANY,
+    BIGINT_TYPE,
+    DOUBLE_TYPE,
+    INT,
+    STRING,
+    TEXT,
+    Infer,
+    Kind,
+    Signature,
+    SignatureError,
+    takes,
+)
 from millrace.relational.rex import AggCall, Literal, Rex
 from millrace.relational.types import DataType
 from millrace.util.record import Record
@@ -221,3 +234,57 @@ def json_arrayagg(call: AggCall, retracts: bool) -> Accumulation:
 @aggregate("PERCENTILE", _percentile)
 def percentile(call: AggCall, retracts: bool) -> Accumulation:
     return Percentile(isinstance(call.args[1].type, t.ArrayType))
+
+
+# Bitmaps
+
+BITMAP = Kind("BITMAP", lambda found: found if isinstance(found, (t.BitmapType, t.NullType)) else None)
+_BITMAP_TYPE = t.BitmapType()
+
+Combine = Callable[[Sequence[Entry]], Any]
+"""the bitmap of all entries"""
+
+
+class Bitmaps(Record, Keeping):
+    combine: Combine
+    counts: bool
+    """the result is how many numbers are in the set"""
+
+    def result(self, entries: Sequence[Entry]) -> Any:
+        found = self.combine(entries)
+        return len(found) if self.counts else found.serialize()
+
+
+def _build(entries: Sequence[Entry]) -> Any:
+    """A negative number stands for the unsigned one with the same bits."""
+    return bitmap_class()([args[0] & 0xFFFFFFFF for args, _ in entries])
+
+
+def _and(entries: Sequence[Entry]) -> Any:
+    return reduce(lambda one, other: one & other, (bitmap_class().deserialize(args[0]) for args, _ in entries))
+
+
+def _or(entries: Sequence[Entry]) -> Any:
+    return reduce(lambda one, other: one | other, (bitmap_class().deserialize(args[0]) for args, _ in entries))
+
+
+def _xor(entries: Sequence[Entry]) -> Any:
+    """A bitmap that comes twice takes itself back."""
+    odd = (bitmap_class().deserialize(args[0]) for args, count in entries if count % 2)
+    return reduce(lambda one, other: one ^ other, odd, bitmap_class()())
+
+
+def _register(name: str, kind: Kind, combine: Combine) -> None:
+    def add(full_name: str, infer: Infer, counts: bool) -> None:
+        @aggregate(full_name, infer)
+        def plan(call: AggCall, retracts: bool) -> Accumulation:
+            return Bitmaps(combine, counts)
+
+    add(f"BITMAP_{name}_AGG", takes(kind, result=_BITMAP_TYPE), False)
+    add(f"BITMAP_{name}_CARDINALITY_AGG", takes(kind, result=BIGINT_TYPE), True)
+
+
+_register("BUILD", INT, _build)
+_register("AND", BITMAP, _and)
+_register("OR", BITMAP, _or)
+_register("XOR", BITMAP, _xor)

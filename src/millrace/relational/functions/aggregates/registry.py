@@ -1,23 +1,243 @@
-"""Built-in aggregate functions: one description an aggregate, by its name in plans.
-
-A description says how a call is typed and how its value comes about: by *folding* numbers that can be added up, merged
-and taken back, or by *keeping* the values themselves (``aggregate_parts``). What must be kept may depend on whether
-rows can be taken back: MAX of insertions alone is one number, else it is a value out of many that may go again.
+"""Built-in aggregate functions: one description an aggregate, by its name in plans, and the parts of which they are
+made: numbers that are folded, values that are retained, text for Spark SQL.
 """
 
 from __future__ import annotations
 
+import decimal
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from operator import add
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from millrace.relational.casting import cast_to
 from millrace.relational.functions import aggregates
-from millrace.relational.functions.aggregates.parts import Accumulation
-from millrace.relational.functions.aggregates.spark_texts import Spark
-from millrace.relational.functions.registry import Infer, Signature, SignatureError
+from millrace.relational.functions.registry import Column, Infer, Signature, SignatureError
 from millrace.relational.rex import AggCall, Rex, SortKey
-from millrace.util.modules import import_modules
+from millrace.util.names import import_modules
 from millrace.util.record import Record
+
+# Spark SQL
+
+
+class Texts(Record):
+    """The expressions of a call over its input."""
+
+    args: tuple[str, ...]
+    filter: str | None = None
+    order: tuple[str, ...] = ()
+    over: str = ""
+    """the OVER clause of a call that is not a group's"""
+    distinct: bool = False
+    place: str = ""
+    """a column that says where a row stands in the input, if the way to the aggregate may change the order of rows"""
+
+    def call(self, function: str) -> str:
+        """An aggregate function of Spark with the call's FILTER and OVER."""
+        where = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
+        return f"{function}{where}{self.over}"
+
+    def of_args(self, function: str) -> str:
+        """A function of the call's arguments, of distinct ones if the call says so."""
+        return self.call(f"{function}({'DISTINCT ' if self.distinct else ''}{', '.join(self.args)})")
+
+    def collected(self, value: str) -> str:
+        """A list of the values of all rows; Spark leaves NULLs out."""
+        if self.place and not self.distinct:
+            return self.in_place(f"CASE WHEN {value} IS NOT NULL THEN {self._placed(value)} END")
+        return self.call(f"{'collect_set' if self.distinct else 'collect_list'}({value})")
+
+    def rows(self, value: str) -> str:
+        """A list of values that are never NULL."""
+        return self.in_place(self._placed(value)) if self.place else self.call(f"collect_list({value})")
+
+    def in_place(self, pairs: str) -> str:
+        """A list of the values of pairs, in the order of their places."""
+        return f"transform(array_sort({self.call(f'collect_list({pairs})')}), each -> each.value)"
+
+    def _placed(self, value: str) -> str:
+        return f"named_struct('place', {self.place}, 'value', {value})"
+
+
+Spark = Callable[[AggCall, Texts], "str | None"]
+"""(the typed call, texts of its parts) -> Spark SQL, cast to the type of the call by the caller; None: not here"""
+
+
+# Parts of aggregates
+
+EXACT = decimal.Context(prec=76, rounding=decimal.ROUND_HALF_UP)
+"""enough digits for sums of any DECIMAL; Python's own context would round at 28"""
+
+
+class Slot(Record):
+    """One value of an accumulator, which partial results and batches are merged into."""
+
+    type: pa.DataType
+    reduce: str
+    """how the contributions of the rows of a group become one: sum, min, max, first or last"""
+    merge: Callable[[Any, Any], Any]
+    """(older value, newer value) -> both together"""
+    zero: Any = None
+    """the value that merging does not change; Arrow's NULL stands for it"""
+
+
+class Accumulation(ABC):
+    """How an aggregate call comes to its value."""
+
+
+class Folding(Accumulation):
+    """An accumulator of a fixed number of slots. Partial results can be merged (two-phase aggregation, slices)."""
+
+    slots: tuple[Slot, ...]
+
+    @abstractmethod
+    def contributions(self, args: Sequence[pa.Array], signs: pa.Array) -> list[pa.Array]:
+        """What each row contributes to each slot, NULL for nothing.
+
+        :param signs: int64: 1 for a row that is added, -1 for one that is taken back, 0 for one that does not count.
+        """
+
+    @abstractmethod
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        """The values of many accumulators, given as one sequence a slot."""
+
+    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
+        """The same, given as columns without NULL where a slot has a zero."""
+        return self.result([slot.to_pylist() for slot in slots], result_type)
+
+
+Entry = tuple[tuple[Any, ...], Any]
+"""(the arguments of a row, how often they occur, or at which places if the order counts)"""
+
+
+class Keeping(Accumulation):
+    """An accumulator of all different argument values, each an entry of its own."""
+
+    in_order: ClassVar[bool] = False
+    """whether it matters where a value stands: then an entry has the ascending places of its occurrences"""
+    skips_nulls: ClassVar[bool] = True
+    """whether rows do not count whose first argument is NULL"""
+
+    @abstractmethod
+    def result(self, entries: Sequence[Entry]) -> Any:
+        """The value of one accumulator, in the form that Arrow takes; None for NULL.
+
+        :param entries: at least one, in the order in which the values first came.
+        """
+
+    def empty(self) -> Any:
+        """The value of no entries."""
+        return None
+
+
+class Extremum(Record, Accumulation):
+    """MIN and MAX of rows that may be taken back: values are kept, and the smallest or largest of them is known."""
+
+    largest: bool
+
+    def best(self, values: Sequence[Any]) -> Any:
+        return (max if self.largest else min)(values, key=_rank)
+
+    def is_better(self, value: Any, than: Any) -> bool:
+        return bool(_rank(value) > _rank(than) if self.largest else _rank(value) < _rank(than))
+
+
+def _rank(value: Any) -> Any:
+    """NaN is the largest number, as in Flink."""
+    return (1, 0.0) if value != value else (0, value)
+
+
+_PRECISION = 38
+"""digits of the longest DECIMAL"""
+
+
+def counting() -> Slot:
+    """Counts of rows, and sums of integers: 64 bits per batch, any size in all."""
+    return Slot(pa.int64(), "sum", add, 0)
+
+
+def summing(arg: pa.DataType) -> Slot:
+    """The sum of numbers of a type."""
+    if pa.types.is_decimal(arg):
+        # Arrow's sums wrap around. Ten digits more than the values have are enough for any batch.
+        wide = arg.precision > _PRECISION - 10
+        made = pa.decimal256(2 * _PRECISION, arg.scale) if wide else pa.decimal128(_PRECISION, arg.scale)
+        return Slot(made, "sum", EXACT.add, decimal.Decimal(0))
+    if pa.types.is_floating(arg):
+        return Slot(pa.float64(), "sum", add, 0.0)
+    return counting()
+
+
+def choosing(arg: pa.DataType, reduce: str) -> Slot:
+    """One of the values: the min, max, first or last."""
+    return Slot(arg, reduce, _CHOICES[reduce])
+
+
+def _smaller(old: Any, new: Any) -> Any:
+    if old is None or new is None:
+        return new if old is None else old
+    return new if _rank(new) < _rank(old) else old
+
+
+def _larger(old: Any, new: Any) -> Any:
+    if old is None or new is None:
+        return new if old is None else old
+    return new if _rank(new) > _rank(old) else old
+
+
+def _first(old: Any, new: Any) -> Any:
+    return new if old is None else old
+
+
+def _last(old: Any, new: Any) -> Any:
+    return old if new is None else new
+
+
+_CHOICES: dict[str, Callable[[Any, Any], Any]] = {"min": _smaller, "max": _larger, "first": _first, "last": _last}
+
+
+def signed(values: Column, signs: pa.Array) -> pa.Array:
+    """Numbers that count as their sign says; NULL where the sign is 0."""
+    counted = pc.if_else(pc.equal(signs, 0), pa.scalar(None, values.type), values)
+    return pc.if_else(pc.less(signs, 0), pc.negate(counted), counted)
+
+
+def counted(values: Column, signs: pa.Array) -> pa.Array:
+    """Values where the sign is not 0, else NULL."""
+    return pc.if_else(pc.equal(signs, 0), pa.scalar(None, values.type), values)
+
+
+def column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    """Results as a column. As in Flink whole numbers that are too large wrap around, too large DECIMALs are NULL."""
+    try:
+        return pa.array(values, data_type)
+    except (pa.ArrowInvalid, OverflowError):
+        if pa.types.is_decimal(data_type):
+            limit = decimal.Decimal(10) ** (data_type.precision - data_type.scale)
+            return pa.array([None if each is None or each.copy_abs() >= limit else each for each in values], data_type)
+        bits = data_type.bit_width
+        return pa.array([None if each is None else wrap(each, bits) for each in values], data_type)
+
+
+def whole_numbers(values: pa.Array, result_type: pa.DataType) -> pa.Array:
+    """64 bit numbers as numbers of a type; those that are too large wrap around."""
+    if result_type == pa.int64():
+        return values
+    missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    return pa.array(numbers.astype(result_type.to_pandas_dtype()), result_type, mask=missing)
+
+
+def wrap(value: int, bits: int) -> int:
+    """The number that is left of a whole number in so many bits."""
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
+
+
+# Registry
 
 Plan = Callable[[AggCall, bool], Accumulation]
 """(the typed call, whether rows may be taken back) -> how it is computed"""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.runtime.pickling import dumps
 from millrace.runtime.state.disk.environment import Environment, UnusableError
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.writer import Writer
+from millrace.runtime.storage import dumps
 
 HEAD = b"\0\0head"
 """the key of the head"""

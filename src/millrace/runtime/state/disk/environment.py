@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-from millrace.util.room import no_room
+from millrace.util.system import no_room
 
 MAP_SIZE = 1 << 30
 """Bytes of the map of a new environment: addresses that are set aside, neither memory nor disk."""

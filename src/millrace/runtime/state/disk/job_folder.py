@@ -11,7 +11,7 @@ import shutil
 import time
 from contextlib import suppress
 
-from millrace.util.private_folder import NotPrivateError, make_private
+from millrace.util.folders import NotPrivateError, make_private
 
 ABANDONED_SECONDS = 3_600.0
 """For how long a job may have no worker on this machine until its state here is deleted; it can be rebuilt."""

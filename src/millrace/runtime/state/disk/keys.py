@@ -19,7 +19,7 @@ from typing import Any
 
 from millrace.common.types import Row
 from millrace.common.window import TimeWindow
-from millrace.runtime.exchange.keygroups import UnstableKeyError, stable_hash
+from millrace.runtime.exchange.keys import UnstableKeyError, stable_hash
 from millrace.runtime.state.address import Scoped
 
 LONGEST = 160

@@ -13,7 +13,7 @@ from typing import Any
 from millrace.runtime.state.disk.keys import decode, is_plain, part
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.records import SHARED, decode_value, encode_value, find, identities
-from millrace.runtime.state.disk.shelf import in_order
+from millrace.runtime.state.disk.stored_table import in_order
 from millrace.runtime.state.disk.tables import READS, DiskTable
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, ListTable

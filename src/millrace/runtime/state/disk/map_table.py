@@ -15,7 +15,7 @@ from typing import Any
 from millrace.runtime.state.disk.keys import decode, is_plain, part
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.records import SHARED, decode_value, encode_value, identities
-from millrace.runtime.state.disk.shelf import Shelf, in_order
+from millrace.runtime.state.disk.stored_table import StoredTable, in_order
 from millrace.runtime.state.disk.tables import DiskTable
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, MapTable
@@ -248,7 +248,7 @@ def _base_of(key: bytes) -> bytes:
     return key[: 1 + key[0]]
 
 
-def _addresses_of(base: bytes, record: bytes, shelf: Shelf) -> Iterable[Any]:
+def _addresses_of(base: bytes, record: bytes, shelf: StoredTable) -> Iterable[Any]:
     """The addresses of the maps with this base, given the first record."""
     if record[0] != SHARED:
         return (decode(base[1:]),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millrace.common.state.store import KeyValueStore
+from millrace.common.state.storage import KeyValueStore
 
 
 class NoError(Exception):

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from millrace.runtime.state.disk.job_folder import delete_job_folder, job_folder
 from millrace.runtime.state.disk.local_folder import local_folders, warn_of_memory
-from millrace.runtime.state.disk.place import Place
 from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.disk.task_directory import TaskDirectory
 from millrace.runtime.state.working import Piece, WorkingState
 from millrace.runtime.storage import TaskId
 
@@ -40,7 +40,7 @@ class OnDisk:
         stage, partition = task
         roots = self._roots()
         folder = job_folder(roots[partition % len(roots)], job_id)
-        return DiskState(Place(os.path.join(folder, f"{stage}-{partition}")), small)
+        return DiskState(TaskDirectory(os.path.join(folder, f"{stage}-{partition}")), small)
 
     def discard(self, job_id: str) -> None:
         for root in self._roots():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from millrace.runtime.pickling import dumps
+from millrace.runtime.storage import dumps
 
 SHARED = 1
 """first byte of a shared record"""

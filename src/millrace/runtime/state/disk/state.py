@@ -28,21 +28,20 @@ from millrace.runtime.state.disk.content import (
     write_small_changes,
     write_small_whole,
 )
-from millrace.runtime.state.disk.draft import Draft
 from millrace.runtime.state.disk.environment import (
     Environment,
     UnusableError,
     create_environment,
     open_environment,
 )
-from millrace.runtime.state.disk.place import Place, delete
 from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.task_directory import TaskDirectory, delete
 from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
+from millrace.runtime.state.disk.write_batch import WriteBatch
 from millrace.runtime.state.disk.writer import BATCH, Writer
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import Piece, WorkingState, back_to, rebuild
-from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import INITIAL, Past
+from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
 
 SPILL_ENTRIES = 200_000
 """Changes that may wait in memory while state is loaded."""
@@ -58,7 +57,7 @@ class DiskState(WorkingState):
     :param small: gives the state of the task but for its keyed state.
     """
 
-    def __init__(self, place: Place, small: Callable[[], Piece]) -> None:
+    def __init__(self, place: TaskDirectory, small: Callable[[], Piece]) -> None:
         self._place = place
         self._small = small
         self._reader = Reader(self._damaged)
@@ -73,7 +72,7 @@ class DiskState(WorkingState):
         """(version, changes of what is not on disk) of the versions since"""
         self._at = INITIAL
         """the version of this copy"""
-        self._draft: Draft | None = None
+        self._draft: WriteBatch | None = None
         """what leads to this version and is not in the environment, if something has fired since"""
         self._whole_was_taken = False
 
@@ -194,7 +193,7 @@ class DiskState(WorkingState):
 
     def _begin_draft(self) -> bool:
         """Move what the last epoch has changed out of the tables; False if the environment is at another version."""
-        self._draft = draft = Draft(self._environment, self._damaged)
+        self._draft = draft = WriteBatch(self._environment, self._damaged)
         begun = False
         try:
             if self._see_again():

@@ -18,7 +18,7 @@ from millrace.runtime.state.disk.records import (
     encode_value,
     encode_values,
 )
-from millrace.runtime.state.disk.shelf import Shelf, contents, in_order
+from millrace.runtime.state.disk.stored_table import StoredTable, contents, in_order
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, Table, ValueTable
 
@@ -37,7 +37,7 @@ class DiskTable(Table):
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
-        self.shelf = Shelf(reader)
+        self.shelf = StoredTable(reader)
 
     @abstractmethod
     def pending(self) -> int:
@@ -86,7 +86,7 @@ class DiskRows(MutableMapping[Any, Any]):
 
     __slots__ = ("_read", "_shelf", "changes")
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: StoredTable) -> None:
         self.changes: dict[Any, Any] = {}
         """address -> value, ``ABSENT`` where it was removed"""
         self._read: dict[Any, Any] = {}

@@ -12,7 +12,7 @@ from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.disk.keys import decode, is_plain, part, time_of, time_part
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.records import SHARED, identities
-from millrace.runtime.state.disk.shelf import Shelf
+from millrace.runtime.state.disk.stored_table import StoredTable
 from millrace.runtime.state.disk.tables import PIECE, READS, TOGETHER
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.timers import TimerId, TimerQueue
@@ -34,7 +34,7 @@ class DiskTimerQueue(TimerQueue):
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
-        self.shelf = Shelf(reader)
+        self.shelf = StoredTable(reader)
         self._changed: dict[TimerId, bool] = {}
         """timers that are set or gone other than in the store -> whether they may be in it"""
         self._stored: set[TimerId] = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from millrace.common.state.store import KeyValueStore, StorePlace
+from millrace.common.state.storage import KeyValueStore, StorePlace
 from millrace.runtime.state.store.state import StoreState
 from millrace.runtime.state.working import Piece, WorkingState
 from millrace.runtime.storage import TaskId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from millrace.common.state.store import KeyValueStore
+from millrace.common.state.storage import KeyValueStore
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all
 from millrace.runtime.state.disk.content import Head, prefix_of
@@ -14,8 +14,7 @@ from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import MemoryState, Piece
-from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import Past
+from millrace.runtime.storage import Past, StateStorage, TaskId
 
 SPILL_ENTRIES = 100_000
 """Changes that may wait in memory while state is loaded."""

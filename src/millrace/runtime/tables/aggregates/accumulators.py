@@ -13,21 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregates.parts import Accumulation, Folding, Slot, counting
-from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.functions.aggregates.registry import Accumulation, Folding, Slot, accumulation, counting
 from millrace.relational.rex import AggCall, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_internal
-from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
-from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.aggregates import GroupFunction, UserAccumulators, of_entries
 from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.tables.aggregates.append_only_distinct import SeenValues
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts, OnceValues
-from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
-from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.aggregates.partials import as_type, filled
-from millrace.runtime.tables.aggregates.seen_values import SeenValues
+from millrace.runtime.tables.aggregates.retained_rows import KeptRows
+from millrace.runtime.tables.aggregates.retained_values import KeptExtremum, KeptPlaces, KeptValues, kept_values
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap

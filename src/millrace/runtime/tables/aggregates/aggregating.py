@@ -9,13 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.accumulators import Accumulators, once
+from millrace.runtime.tables.aggregates.append_only_distinct import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
-from millrace.runtime.tables.aggregates.seen_values import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.state import KeyedMap
 from millrace.runtime.tables.stored_calls import StoredCalls

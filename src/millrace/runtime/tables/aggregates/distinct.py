@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from millrace.relational.rex import Rex
 from millrace.runtime.tables.aggregates.batch import Batch
-from millrace.runtime.tables.aggregates.kept import Pairs, Values
+from millrace.runtime.tables.aggregates.retained_values import Pairs, Values
 from millrace.runtime.tables.columns.keys import Ids, key_columns
 from millrace.runtime.tables.state import KeyedMap
 

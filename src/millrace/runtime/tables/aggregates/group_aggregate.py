@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import Rows, concat
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator, stored_calls
 from millrace.runtime.tables.aggregates.group_columns import GroupColumns

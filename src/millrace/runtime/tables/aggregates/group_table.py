@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.functions.aggregates.parts import Slot, column_of
+from millrace.relational.functions.aggregates.registry import Slot, column_of
 from millrace.relational.rows import record_batch
-from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.state.column_deltas import SINCE
 from millrace.runtime.state.tables import ABSENT, ValueTable
-from millrace.runtime.state.told import SINCE
 from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_columns, key_tuples
+from millrace.runtime.tables.columns.mutable_columns import written_column
 from millrace.runtime.tables.columns.pieces import pieces
-from millrace.runtime.tables.columns.written import written_column
 from millrace.runtime.tables.indexed_rows import AddedRows, at_positions, batches_by_place
 from millrace.runtime.tables.replaced_rows import FEW_DEAD
 

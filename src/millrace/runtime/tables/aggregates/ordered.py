@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Folding, Keeping
-from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.functions.aggregates.registry import Accumulation, Entry, Folding, Keeping, accumulation
 from millrace.relational.rex import AggCall, SortKey
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.functions.aggregates.parts import Slot
+from millrace.relational.functions.aggregates.registry import Slot
 from millrace.relational.rows import record_batch
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples, taken
 from millrace.runtime.tables.columns.reduction import reduce_columns

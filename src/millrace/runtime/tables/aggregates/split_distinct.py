@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.accumulators import Accumulator, Accumulators
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator

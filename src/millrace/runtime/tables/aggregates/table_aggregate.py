@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
-from millrace.runtime.functions.accumulators import UserAccumulators
-from millrace.runtime.functions.groups import GroupFunction
-from millrace.runtime.functions.results import result_column
+from millrace.runtime.functions.aggregates import GroupFunction, UserAccumulators
+from millrace.runtime.functions.runner import result_column
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Key, group, key_columns

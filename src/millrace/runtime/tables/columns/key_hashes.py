@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.runtime.exchange.hash_columns import MASK, Hashes, integer_hashes, subtasks_of
-from millrace.runtime.exchange.keygroups import stable_hash
+from millrace.runtime.exchange.keys import MASK, Hashes, integer_hashes, stable_hash, subtasks_of
 from millrace.runtime.tables.columns.keys import Ids, hashable_values
 
 _TUPLE = 2

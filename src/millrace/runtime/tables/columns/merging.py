@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.functions.aggregates.parts import Slot
+from millrace.relational.functions.aggregates.registry import Slot
 from millrace.runtime.tables.columns.reduction import reduce_columns
 
 

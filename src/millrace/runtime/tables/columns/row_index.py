@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import record_batch
-from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.exchange.keys import Hashes
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import ranges
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.zones import standard_name, zone_of
+from millrace.relational.time_zones import standard_name, zone_of
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.columns.keys import Ids
 

@@ -11,8 +11,7 @@ import numpy as np
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
-from millrace.runtime.functions.evaluator import FunctionEvaluator
-from millrace.runtime.functions.tables import made_rows
+from millrace.runtime.functions.evaluator import FunctionEvaluator, made_rows
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.matching import side_by_side, with_missing
 from millrace.runtime.tables.joins.join_config import holds

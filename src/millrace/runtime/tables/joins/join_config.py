@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.arrow import alike, arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import TRUE, Call, Ref, Rex, conjunction, conjuncts, refs
+from millrace.relational.type_table import alike, arrow_type
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import take_or_null

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows
-from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.exchange.keys import Hashes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.columns.matching import take_or_null

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.config_values import to_duration
-from millrace.relational.option_types import whole_number
+from millrace.relational.sources import whole_number
 
 Found = Sequence[tuple[Any, ...]]
 """the rows of a key"""

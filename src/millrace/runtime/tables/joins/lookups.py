@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational.sources import LookupTableSource
-from millrace.runtime.bases.base import OperatorContext
+from millrace.runtime.bases.operator import OperatorContext
 from millrace.runtime.tables.joins.lookup_cache import CacheSettings, Found, LookupCache
 from millrace.runtime.tables.joins.lookup_hint import LookupHint, Retry
 from millrace.runtime.tables.joins.lookup_thread import LookupThread
@@ -34,9 +34,7 @@ class LookupConfig:
         found = hint_of(source, hint)
         if found.capacity is not None:
             source.capacity = found.capacity
-        return LookupConfig(
-            source, found.retry, CacheSettings.of(getattr(source, "options", {})), width, found.timeout
-        )
+        return LookupConfig(source, found.retry, CacheSettings.of(getattr(source, "options", {})), width, found.timeout)
 
 
 def hint_of(source: Any, hint: Mapping[str, str]) -> LookupHint:

@@ -77,10 +77,12 @@ class RegularJoin(JoinConfig):
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
         sides = enumerate(zip((LEFT, RIGHT), self.counts))
-        return self.only_rows(*(
-            replace(self.side_in(input, name, SIDE, self.unique(input)), counts=counts)
-            for input, (name, counts) in sides
-        ))
+        return self.only_rows(
+            *(
+                replace(self.side_in(input, name, SIDE, self.unique(input)), counts=counts)
+                for input, (name, counts) in sides
+            )
+        )
 
 
 @dataclass

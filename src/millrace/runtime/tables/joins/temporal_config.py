@@ -62,7 +62,7 @@ class TemporalJoin(JoinConfig):
         return Call(BooleanType(), name, (one, other))
 
     def operator(self) -> TableOperator[Any]:
-        from millrace.runtime.tables.joins.newest_join import NewestJoinOperator
+        from millrace.runtime.tables.joins.processing_time_join import NewestJoinOperator
         from millrace.runtime.tables.joins.temporal_join import TemporalJoinOperator
 
         return NewestJoinOperator(self) if self.right_time is None else TemporalJoinOperator(self)

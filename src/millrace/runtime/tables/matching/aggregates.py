@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregates.parts import Folding
-from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.functions.aggregates.registry import Folding, accumulation
 from millrace.relational.rex import TRUE, AggCall, Frame, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.over.over_calls import keeping_call

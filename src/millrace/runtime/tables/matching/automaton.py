@@ -11,12 +11,14 @@ from millrace.relational.matching import Sequence as PatternSequence
 from millrace.relational.nodes import Match
 from millrace.runtime.cep import key_state
 from millrace.runtime.cep.backtracking import Found, Row
-from millrace.runtime.cep.conditions import Context, IterativeCondition, SimpleCondition
 from millrace.runtime.cep.description import (
     ONCE,
+    Context,
     Contiguity,
+    IterativeCondition,
     PatternDescription,
     Quantifier,
+    SimpleCondition,
     Skip,
     SkipKind,
     Step,
@@ -112,9 +114,7 @@ def _variable(part: Pattern) -> Variable:
     return found
 
 
-def _described(
-    node: Match, names: Sequence[str], definitions: Defined, memories: Memories
-) -> PatternDescription:
+def _described(node: Match, names: Sequence[str], definitions: Defined, memories: Memories) -> PatternDescription:
     parts = _parts(node.pattern)
     steps = []
     for label, part in enumerate(parts):

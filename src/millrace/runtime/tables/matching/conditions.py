@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.evaluate import Evaluator, repeat
 from millrace.relational.rex import Call, Literal, Ref, Rex, refs, remap
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow_scalar
 from millrace.runtime.cep.backtracking import Row

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.relational.fields import Schema
 from millrace.relational.matching import MatchAggregate
-from millrace.relational.nodes.matches import Match
-from millrace.relational.rex import Ref, Rex, walk
-from millrace.runtime.functions.finding import wrappers_in
+from millrace.relational.nodes.keyed_nodes import Match
+from millrace.relational.rex import Ref, Rex, Schema, walk
+from millrace.runtime.functions.runner import wrappers_in
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import ROWTIME
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.cep.backtracking import Row
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig

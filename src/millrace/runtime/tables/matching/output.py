@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.arrow import arrow_type
-from millrace.relational.nodes.matches import ALL_ROWS, OMIT_EMPTY
+from millrace.relational.nodes.keyed_nodes import ALL_ROWS, OMIT_EMPTY
 from millrace.relational.rex import Ref
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.cep.backtracking import Found
 from millrace.runtime.tables.columns.keys import Key, key_columns
 from millrace.runtime.tables.columns.row_codec import cell_column
@@ -87,9 +87,7 @@ class Output:
             for part in self._parts.found
         ]
 
-    def _row(
-        self, key: Key, found: Found, labels: bytes, memory: Any, final: list[Any] | None, matched: bool
-    ) -> None:
+    def _row(self, key: Key, found: Found, labels: bytes, memory: Any, final: list[Any] | None, matched: bool) -> None:
         at = found.start + len(labels) - 1
         self._keys.append(key)
         self._matched.append(matched)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.matching import (
     Classifier,
     MatchAggregate,
@@ -17,6 +16,7 @@ from millrace.relational.matching import (
     Navigation,
 )
 from millrace.relational.rex import Ref, Rex, rewrite
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.cep.backtracking import Row
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.columns.row_codec import cell_column, cell_values

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from millrace.relational.matching import MatchNumber, Navigation
-from millrace.relational.nodes.matches import WITH_UNMATCHED
+from millrace.relational.nodes.keyed_nodes import WITH_UNMATCHED
 from millrace.relational.rex import walk
 from millrace.runtime.cep.backtracking import Matcher, Partition, Row, Way
 from millrace.runtime.cep.pattern_program import compile_pattern

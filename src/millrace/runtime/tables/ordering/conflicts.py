@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.state.restoring.saved import KeyedPieces

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig, TableOperator
+from millrace.runtime.tables.batch_buffer import WaitingRows
 from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.ordering.key_set import SeenKeys
 from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, best_rows
-from millrace.runtime.tables.ordering.seen_keys import SeenKeys
 from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import TIMED
-from millrace.runtime.tables.waiting_rows import WaitingRows
 
 ROW, SEEN = "row", "seen"
 

@@ -50,9 +50,7 @@ class FirstOfKey(ReplacedRows):
         keys = self.take(rows, self._found_by)
         where = pa.array(group_ids(keys, len(rows))[1])
         keys = [key.take(where) for key in keys]
-        owners, numbers = find(
-            key_hashes(keys, len(where)), at_positions(keys)
-        )
+        owners, numbers = find(key_hashes(keys, len(where)), at_positions(keys))
         return owners, numbers
 
     def form(self) -> tuple[str, tuple[Any, ...]]:

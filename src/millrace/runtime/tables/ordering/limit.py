@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import DELETE, INSERT, Rows
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.ordering.temporal_sort import ONLY_KEY

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import SortKey, refs
 from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import BigIntType, DataType
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.batch_buffer import WaitingRows
 from millrace.runtime.tables.columns.changes import row_changes
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
 from millrace.runtime.tables.columns.ranking import ROW_NUMBER, ranked
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.ordered_rows import PLACES, PlacedRows
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey, FirstRows
-from millrace.runtime.tables.placed_rows import PLACES, PlacedRows
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import PLACED, PLACED_BY_KEY, RANKED
-from millrace.runtime.tables.waiting_rows import WaitingRows
 
 TOP = "top"
 """name of the state"""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.ranking import sort_rows

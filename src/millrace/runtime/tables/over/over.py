@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey
 from millrace.relational.rex_text import rex_text
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.tables.aggregates.aggregating import Described
 from millrace.runtime.tables.base import INPUT, KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
-from millrace.runtime.tables.over.kept_rows import KEPT, KeptRows, Need, ObjectRows, Partitions
-from millrace.runtime.tables.over.kept_table import ColumnRows, KeptTable
 from millrace.runtime.tables.over.over_calls import FoldingCall, KeepingCall, OverCall, kept_inputs, over_call, seen_by
 from millrace.runtime.tables.over.over_frames import Line
+from millrace.runtime.tables.over.retained_columns import ColumnRows, KeptTable
+from millrace.runtime.tables.over.retained_rows import KEPT, KeptRows, Need, ObjectRows, Partitions
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import NUMBERED, WAITING, StoredRows
 

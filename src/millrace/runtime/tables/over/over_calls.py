@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregates.parts import Folding, Keeping, Slot, counting
-from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.functions.aggregates.registry import Folding, Keeping, Slot, accumulation, counting
 from millrace.relational.rex import AggCall, Frame, Literal, Rex
+from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_arrow_scalar
-from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.aggregates import GroupFunction
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
 from millrace.runtime.tables.columns.matching import take_or_null

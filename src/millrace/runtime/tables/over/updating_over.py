@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import ROWTIME, Schema
 from millrace.relational.rex import AggCall, Frame, Rex, SortKey, refs, remap
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.over.over_partitions import WholeLine, touched, whole_line
-from millrace.runtime.tables.over.over_places import whole_call
+from millrace.runtime.tables.over.ranking_calls import whole_call
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import WITH_RESULTS
 

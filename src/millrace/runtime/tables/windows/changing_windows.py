@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Emission
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.window_tables import WindowTable as WindowState
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
@@ -26,7 +26,7 @@ from millrace.runtime.tables.windows.contents import ObjectContents
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.windows.window_table import timed
-from millrace.runtime.windows.agenda import Agenda
+from millrace.runtime.windows.slicing import Agenda
 
 WINDOWS = "changing window accumulators"
 GIVEN = "window rows that were given"

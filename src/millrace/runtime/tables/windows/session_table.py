@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import Rows, record_batch
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.tables.columns.keys import Ids

@@ -22,7 +22,7 @@ from millrace.runtime.tables.windows.contents import Results, contents_of
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.windows.window_table import timed
-from millrace.runtime.windows.agenda import Agenda
+from millrace.runtime.windows.slicing import Agenda
 
 WINDOWS = "window accumulators"
 

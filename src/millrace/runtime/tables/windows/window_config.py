@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Emission, WindowSpec
 from millrace.relational.rex import AggCall
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.aggregating import stored_calls
 from millrace.runtime.tables.base import TableConfig

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import BigIntType, DataType
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig

@@ -38,9 +38,7 @@ class WindowTableOperator(TableOperator[WindowTable]):
         self.emit_rows(with_windows(rows if len(which) == len(rows) else rows.take(which), starts, ends, self._clock))
 
 
-def timed(
-    rows: Rows, time: int | None, clock: WallClock, now: Callable[[], int], dropped: Any
-) -> tuple[Rows, Ids]:
+def timed(rows: Rows, time: int | None, clock: WallClock, now: Callable[[], int], dropped: Any) -> tuple[Rows, Ids]:
     """The rows that have a time, and these times (ms on the wall).
 
     :param time: the column that has them; None: it is ``now`` for all.

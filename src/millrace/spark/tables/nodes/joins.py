@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Call, Rex, conjuncts
-from millrace.relational.rules.estimates import most_bytes
-from millrace.relational.rules.join_keys import sides_of_key
+from millrace.relational.rules.join_rules import most_bytes, sides_of_key
 from millrace.relational.types import DataType, DoubleType, FloatType
 from millrace.spark.tables.nodes.forms import batch_form
-from millrace.spark.tables.steps.computed import compute
+from millrace.spark.tables.steps.computed import compute, names, types_of
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.steps.frames import names, types_of
 from millrace.spark.tables.steps.parts import NOTHING, Part, numbered, query
-from millrace.spark.tables.texts.expressions import spark_text
-from millrace.spark.tables.texts.times import near
+from millrace.spark.tables.steps.sql_text import near, spark_text
 
 _KINDS = {"INNER": "INNER", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "SEMI": "LEFT SEMI", "ANTI": "LEFT ANTI"}
 _UNTIL = "valid_until"

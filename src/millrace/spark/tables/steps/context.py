@@ -1,23 +1,151 @@
-"""What the translation of a plan knows beyond its nodes."""
+"""What the translation of a plan knows beyond its nodes, and what Python functions of a plan know in Spark's tasks.
+
+Tasks send the metrics of the user's functions to the driver through an accumulator of Spark.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import pickle
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext, TaskContext
+from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
 from millrace.activate import activate, is_active
+from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.jobs import JobID, JobInfo
+from millrace.metrics.metricbase import MetricGroup
+from millrace.metrics.report import MetricEntry, MetricsReport
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import StreamScan
-from millrace.spark.shipping import surroundings as workers
+from millrace.runtime.bases.operator import OperatorContext
+from millrace.runtime.bases.runtime_context import Measures, MeasureState, OperatorRuntimeContext
+from millrace.runtime.clocks import now_millis
+from millrace.runtime.coordination.job_metrics import WORKERS
+from millrace.runtime.exchange.keys import default_max_parallelism
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.spark.tables.steps.parts import Part
-from millrace.spark.tables.steps.python_tasks import PythonTask
-from millrace.spark.tables.steps.task_metrics import BatchMetrics
+from millrace.spark.workers.shipping import WorkerSurroundings
 from millrace.util.by_value import pickled_by_value
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What one task of a node has counted."""
+
+    node: int
+    subtask: int
+    measures: MeasureState
+
+
+class _Reports(AccumulatorParam[list[TaskReport]]):  # type: ignore[misc]
+    def zero(self, value: list[TaskReport]) -> list[TaskReport]:
+        return []
+
+    def addInPlace(self, value1: list[TaskReport], value2: list[TaskReport]) -> list[TaskReport]:
+        value1 += value2
+        return value1
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """How the tasks of one node tell the driver. Travels to them."""
+
+    node: int
+    reports: Accumulator[list[TaskReport]]
+
+    def report(self, subtask: int, measures: Measures) -> None:
+        """A task is at its end."""
+        measures.end_epoch()
+        counted = measures.report()
+        if counted is not None:
+            self.reports.add([TaskReport(self.node, subtask, counted)])
+
+
+class BatchMetrics:
+    """The metrics of a batch job on the driver."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._reports = context.accumulator([], _Reports())
+        self._nodes: list[str] = []
+
+    def node(self, name: str) -> Reporting:
+        """One more node of the job that Python computes."""
+        self._nodes.append(name)
+        return Reporting(len(self._nodes) - 1, self._reports)
+
+    def _latest(self) -> list[TaskReport]:
+        # Spark may run a task more than once: every run reports all that it counted, and one of them counts.
+        reports = {(report.node, report.subtask): report for report in list(self._reports.value)}
+        return [reports[place] for place in sorted(reports)]
+
+    def report(self, job_id: str, job_name: str) -> MetricsReport:
+        """All metrics of the tasks that have ended."""
+        job = {"<host>": socket.gethostname(), "<job_id>": job_id, "<job_name>": job_name}
+        found = []
+        for report in self._latest():
+            name, group = self._nodes[report.node], MetricGroup()
+            variables = job | {
+                "<tm_id>": WORKERS,
+                "<task_name>": name,
+                "<operator_id>": str(report.node),
+                "<operator_name>": name,
+                "<subtask_index>": str(report.subtask),
+            }
+            for metric in report.measures.metrics:
+                group.restore(metric)
+            for path, own, value in group.measured():
+                named = {f"<{key}>": text for key, text in own.items()}
+                found.append(MetricEntry(path, value, variables | named, name, str(report.node), report.subtask))
+        return MetricsReport(tuple(found))
+
+
+@dataclass(frozen=True)
+class PythonTask:
+    """One node of a plan that Python computes. Travels to the tasks."""
+
+    name: str
+    """as an operator of a streaming plan is called"""
+    origin: str
+    """the user's line that ran the plan"""
+    configuration: dict[str, str]
+    parallelism: int
+    """how many partitions Spark was asked for; it may make others"""
+    job_id: str
+    job_name: str
+    workers: WorkerSurroundings
+    reporting: Reporting | None = None
+    """how the driver hears of the functions' metrics; None: it does not"""
+
+    @contextlib.contextmanager
+    def functions(self, wrappers: Iterable[Any] = ()) -> Iterator[FunctionRunner]:
+        """The functions of this node in the task that runs now, open."""
+        task = TaskContext.get()
+        assert task is not None, "there is a task"
+        subtask = task.partitionId()
+        parallelism = max(self.parallelism, subtask + 1)
+        runtime = OperatorRuntimeContext(
+            self.name,
+            subtask,
+            parallelism,
+            default_max_parallelism(parallelism),
+            task.attemptNumber(),
+            ExecutionConfig(Configuration.from_dict(self.configuration)).get_global_job_parameters(),
+            JobInfo(JobID(self.job_id), self.job_name),
+            self.workers.files(),
+        )
+        context = OperatorContext(runtime, self.name, self.origin, None, {}, now_millis)
+        with FunctionRunner(context, self.configuration, wrappers) as functions:
+            yield functions
+        if self.reporting is not None:
+            self.reporting.report(subtask, runtime.measures)
 
 
 @dataclass(frozen=True)
@@ -26,7 +154,7 @@ class Shipped:
     has the program's import path."""
 
     payload: bytes
-    surroundings: workers.Surroundings
+    surroundings: WorkerSurroundings
     pyflink: bool
 
     def load(self) -> Callable[..., Any]:
@@ -52,7 +180,7 @@ class Context:
     surroundings: Surroundings
     """of functions: time zone, start of the query, configuration"""
     parallelism: int
-    workers: workers.Surroundings = field(default_factory=workers.Surroundings)
+    workers: WorkerSurroundings = field(default_factory=WorkerSurroundings)
     job_id: str = "tables"
     python: str | None = None
     """the workers' interpreter; None: the one of the session"""

@@ -1,29 +1,30 @@
-"""Values of aggregates that Spark does not have: Python makes them of the lists of rows that Spark collected."""
+"""Aggregates that Spark does not have: Spark collects the rows of groups, Python makes values of the lists."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregates.parts import Entry, Folding, Keeping
-from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.functions.aggregates.registry import Entry, Folding, Keeping, Texts, accumulation
 from millrace.relational.rex import AggCall
+from millrace.relational.type_table import arrow_type
 from millrace.relational.types import ArrayType, RowType
-from millrace.runtime.functions.finding import wrappers_in
-from millrace.runtime.functions.groups import GroupFunction
-from millrace.runtime.functions.results import result_column
-from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.functions.aggregates import GroupFunction
+from millrace.runtime.functions.runner import FunctionRunner, result_column, wrappers_in
 from millrace.runtime.tables.columns.reduction import reduce_columns
-from millrace.spark.tables.steps.computed import struct_of
-from millrace.spark.tables.steps.python_tasks import PythonTask
-from millrace.spark.tables.texts.types import as_internal
+from millrace.spark.tables.steps.computed import names, struct_of
+from millrace.spark.tables.steps.context import Context, PythonTask
+from millrace.spark.tables.steps.packing import PackedCall, PackTask, can_pack
+from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.steps.spark_types import as_internal, numbered_schema
+from millrace.spark.tables.steps.sql_text import collected_text
 
 Columns = Sequence[pa.Array]
 """the arguments of all rows of one group"""
@@ -182,3 +183,45 @@ def _sorted(keys: Columns, call: AggCall) -> list[int]:
         nulls = [i for i in where if values[i] is None]
         where = [*nulls, *known] if key.nulls_first else [*known, *nulls]
     return where
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Rows that are yet to be grouped."""
+
+    part: Part
+    keys: Sequence[str]
+    texts: Sequence[str]
+    """for each call the aggregate of Spark that makes lists"""
+    unpacked: Sequence[Unpacked]
+    """for each call what makes lists of its rows of those"""
+
+
+def collected(part: Part, keys: Sequence[str], calls: Sequence[AggCall], texts: Sequence[Texts]) -> Collected:
+    """Spark collects row by row.
+
+    :param texts: of each call.
+    """
+    lists = [collected_text(call, each) for call, each in zip(calls, texts)]
+    return Collected(part, keys, lists, [as_they_are] * len(calls))
+
+
+def collected_in_packs(
+    part: Part, keys: Sequence[str], calls: Sequence[AggCall], texts: Sequence[Texts], context: Context
+) -> Collected | None:
+    """Spark collects packs of rows that Python has put together.
+
+    :param texts: of each call.
+    :returns: None: Arrow cannot tell these keys apart.
+    """
+    packed = tuple(map(PackedCall.of, calls))
+    columns = [column for call, each in zip(packed, texts) for column in call.columns(each)]
+    rows = part.select(numbered([*keys, *columns]))
+    width = len(keys)
+    types = rows.types[:width]
+    if not can_pack(types):
+        return None
+    schema = numbered_schema([*types, *(call.spark_type for call in packed)])
+    packs = rows.in_python(PackTask(width, packed), schema, partial(context.ship, what="rows with equal keys"))
+    lists = [f"collect_list({name})" for name in names(len(packed), width)]
+    return Collected(packs, names(width), lists, [call.unpacked for call in packed])

@@ -1,20 +1,133 @@
 """What the nodes of a plan hand to each other: rows in columns c0, c1, ..., as a query in Spark's SQL or as a frame.
 
 Each call into the JVM costs about as much as Spark takes to read a whole expression. So nodes put a text together, and
-Spark is asked where something has no text: a source, a function in Python, the end of the plan.
+Spark is asked where something has no text: a source, a function in Python, the end of the plan. Functions in Python
+that follow each other run in the same process (``FromPython``): the JVM in between costs rows several times as much as
+most functions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
-from millrace.spark.tables.steps.from_python import Batches, FromPython, Shipping
-from millrace.spark.tables.steps.session_calls import frame_of_sql, register_view, run_sql
+from millrace.spark.tables.steps.spark_types import numbered_schema
+
+
+def frame_of_sql(session: SparkSession, text: str) -> DataFrame:
+    """A query as a frame: ``session.sql`` without arguments.
+
+    :raises AnalysisException: Spark does not understand it.
+    """
+    java: Any = session._jsparkSession
+    return DataFrame(java.sql(text), session)
+
+
+def run_sql(session: SparkSession, text: str) -> None:
+    """A statement that is run at once."""
+    java: Any = session._jsparkSession
+    java.sql(text)
+
+
+def register_view(frame: DataFrame, name: str) -> None:
+    """The frame as a view of its session, which is there as long as the session."""
+    frame._jdf.createOrReplaceTempView(name)
+
+
+MOST_ROWS = 10_000
+"""of a batch; so many has one that comes from Spark (``tables/settings.py``)"""
+_MOST_BYTES = 16 << 20
+"""of batches that are put together; a single one may be larger"""
+
+
+def gathered(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[list[pa.RecordBatch]]:
+    """Batches one after the other until they have that many rows, or bytes. Those without rows are left out."""
+    waiting: list[pa.RecordBatch] = []
+    so_many = so_large = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            so_many, so_large = so_many + batch.num_rows, so_large + batch.nbytes
+        if so_many >= rows or so_large >= size:
+            yield waiting
+            waiting, so_many, so_large = [], 0, 0
+    if waiting:
+        yield waiting
+
+
+def evened(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows: small batches are put together, large ones cut. A function that makes a thousand rows of each
+    then has no more of them in memory than behind Spark, and one that is called for each batch is not called for each
+    row."""
+    for each in gathered(batches, MOST_ROWS // 2, _MOST_BYTES):
+        whole = each[0] if len(each) == 1 else pa.concat_batches(each)
+        pieces = -(-whole.num_rows // MOST_ROWS)
+        step = -(-whole.num_rows // pieces)
+        for start in range(0, whole.num_rows, step):
+            yield whole.slice(start, step)
+
+
+Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""a function that pickles, run by the workers on each partition"""
+Shipping = Callable[[Batches], Batches]
+"""makes of it what travels to them"""
+
+
+@dataclass(frozen=True)
+class FromPython:
+    """A function over the rows of a frame, and the columns of what it makes."""
+
+    source: DataFrame
+    function: Batches
+    schema: s.StructType
+    shipped: Shipping
+
+    def frame(self) -> DataFrame:
+        return self.source.mapInArrow(self.shipped(self.function), self.schema)
+
+    def then(self, function: Batches, schema: s.StructType, shipped: Shipping) -> FromPython:
+        """The rows that another function makes of these ones."""
+        return FromPython(self.source, Then(self.function, function), schema, shipped)
+
+    def picked(self, places: Sequence[int]) -> FromPython:
+        """Some of the columns, as c0, c1, ..."""
+        types = [self.schema.fields[place].dataType for place in places]
+        return self.then(Picked(tuple(places)), numbered_schema(types), self.shipped)
+
+    def coalesced(self, partitions: int) -> FromPython:
+        """In that many partitions at most."""
+        return replace(self, source=self.source.coalesce(partitions))
+
+
+@dataclass(frozen=True)
+class Then:
+    """One function of batches behind the other."""
+
+    first: Batches
+    second: Batches
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.second(evened(self.first(batches)))
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Some columns of each batch, as c0, c1, ..."""
+
+    places: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = [f"c{at}" for at in range(len(self.places))]
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([batch.column(place) for place in self.places], names)
+
 
 NOTHING = "1 AS none"
 """What stands in a SELECT for rows without columns: SQL has no such rows."""

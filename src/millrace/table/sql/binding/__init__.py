@@ -8,23 +8,27 @@ bind(tree, Block.of(columns, resolver))         an expression over columns: how 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from millrace.relational.nodes import Field, Rel, Schema
 from millrace.table.sql import nodes
-from millrace.table.sql.binding import calls, expressions, operators, programs, queries, relations  # noqa: F401
-from millrace.table.sql.binding.block import Environment
-from millrace.table.sql.binding.dispatch import bind_rel
-from millrace.table.sql.binding.problems import reported
-from millrace.table.sql.binding.queries.insert import bind_insert
-from millrace.table.sql.binding.relations import tables
-from millrace.table.sql.binding.relations.from_clause import renamed
-from millrace.table.sql.binding.resolver import Resolver, SinkInfo, TableInfo, UserFunction
-from millrace.util.modules import import_modules
+from millrace.table.sql.binding import from_clause
+from millrace.table.sql.binding.from_clause import renamed
+from millrace.table.sql.binding.insert import bind_insert
+from millrace.table.sql.binding.scope import (
+    Environment,
+    Resolver,
+    SinkInfo,
+    TableInfo,
+    UserFunction,
+    bind_rel,
+    reported,
+)
+from millrace.util.names import import_modules
 
-import_modules(queries)
-import_modules(relations)
+import_modules(sys.modules[__name__])
 
 __all__ = [
     "Resolver",
@@ -50,7 +54,7 @@ def bind_query(tree: nodes.Node, resolver: Resolver) -> Rel:
 def computed_field(name: str, tree: nodes.Node, columns: Schema, resolver: Resolver) -> Field:
     """The type of a computed column, for DDL: checks its expression against the columns of the table."""
     with reported(tree):
-        return tables.computed_field(name, tree, columns, Environment(resolver))
+        return from_clause.computed_field(name, tree, columns, Environment(resolver))
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

@@ -7,11 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from millrace.table.sql import nodes
-from millrace.table.sql.grammar.keywords import CLAUSES, RESERVED
-from millrace.table.sql.text.errors import Position, SqlParseError, did_you_mean
-from millrace.table.sql.text.names import Name, Path
-from millrace.table.sql.text.source import Source
-from millrace.table.sql.text.tokens import Kind, Token
+from millrace.table.sql.text import CLAUSES, RESERVED, Kind, Name, Path, Position, Source, SqlParseError, Token
+from millrace.util.names import did_you_mean
 
 N = TypeVar("N", bound=nodes.Node)
 T = TypeVar("T")

@@ -1,4 +1,6 @@
-"""Operators, calls of functions, their arguments, and the clauses that follow one."""
+"""Trees of calls: functions with what follows one, JSON functions (what was not said has Flink's default), and what
+only the Table API says.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-from millrace.table.sql.nodes.base import Node, Word
-from millrace.table.sql.nodes.clauses import Order, Where
-from millrace.table.sql.nodes.names import Identifier
+from millrace.relational.nodes import Rel
+from millrace.relational.types import DataType
+from millrace.table.sql.nodes.names_and_clauses import Identifier, Node, Order, TypeName, Where, Word
+
+# Calls
 
 
 def _none_made(args: Sequence[Node]) -> Node:
@@ -135,3 +139,134 @@ class Running(Node):
     """RUNNING before a call, in MATCH_RECOGNIZE."""
 
     this: Node
+
+
+# JSON functions
+
+
+class JsonValue(Node):
+    """JSON_VALUE. ``on_empty``, ``on_error``: NULL, ERROR, DEFAULT."""
+
+    this: Node
+    path: Node
+    returning: TypeName | None = None
+    on_empty: str = "NULL"
+    empty_default: Node | None = None
+    on_error: str = "NULL"
+    error_default: Node | None = None
+
+
+class JsonQuery(Node):
+    """JSON_QUERY. ``wrapper``: WITHOUT, CONDITIONAL, UNCONDITIONAL."""
+
+    this: Node
+    path: Node
+    returning: TypeName | None = None
+    wrapper: str = "WITHOUT"
+    on_empty: str = "NULL"
+    on_error: str = "NULL"
+
+
+class JsonExists(Node):
+    """JSON_EXISTS."""
+
+    this: Node
+    path: Node
+    on_error: str | None = "FALSE"
+
+
+class JsonEntry(Node):
+    """A key and its value."""
+
+    this: Node
+    expression: Node
+
+
+class JsonObject(Node):
+    """JSON_OBJECT. ``on_null``: NULL or ABSENT."""
+
+    expressions: tuple[JsonEntry, ...] = ()
+    on_null: str = "NULL"
+
+
+class JsonObjectAgg(Node):
+    """JSON_OBJECTAGG."""
+
+    this: JsonEntry
+    on_null: str = "NULL"
+
+
+class JsonArray(Node):
+    """JSON_ARRAY."""
+
+    expressions: tuple[Node, ...] = ()
+    on_null: str = "ABSENT"
+
+
+class JsonArrayAgg(Node):
+    """JSON_ARRAYAGG."""
+
+    this: Node
+    on_null: str = "ABSENT"
+
+
+# The Table API
+
+
+class Constant(Node):
+    """A value of Python. ``type`` None: what the value says."""
+
+    value: Any
+    type: DataType | None = None
+
+
+class Position(Node):
+    """A column by its place: of a star, or one that was computed for an aggregate. ``shown``: how it is printed."""
+
+    index: int
+    shown: str = ""
+
+
+class WholeRow(Node):
+    """All columns as one value of a ROW type, named as the columns."""
+
+    expressions: tuple[Position, ...]
+
+
+class SqlText(Node):
+    """An expression in SQL that is read when its columns are known."""
+
+    text: str
+
+
+class ResolvedQuery(Node):
+    """A query whose plan is there: a ``Table``."""
+
+    plan: Rel
+
+
+class WindowProperty(Node):
+    """START, END, ROWTIME or PROCTIME of a group window; the last two also mark a column as time attribute."""
+
+    this: Node
+    property: str
+
+
+class Range(Node):
+    """Columns from one to another, by name or by position from 1."""
+
+    start: str | int
+    end: str | int
+
+
+class Columns(Node):
+    """Some columns, or all but these: names, positions from 1, ranges."""
+
+    expressions: tuple[Node, ...]
+    without: bool = False
+
+
+class RowCount(Node):
+    """A number of rows: the size of a window."""
+
+    rows: int

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.cdc.mysql.fake_mysql import decoded
 
-from millrace.connectors.cdc.mysql.log.gtids import MariaDbGtids, MySqlGtids
+from millrace.connectors.cdc.mysql.binlog_position import MariaDbGtids, MySqlGtids
 
 SOURCES = ["3e11fa47-71ca-11e1-9e33-c80aa9429562", "00000000-0000-0000-0000-00000000000a"]
 TRANSACTIONS = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 12)), max_size=30)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.cdc.mysql.log.json_binary import text
+from millrace.connectors.cdc.mysql.binlog_values import json_text
 
 VALUES = st.recursive(
     st.one_of(
@@ -82,12 +82,12 @@ def written(value: Any, large: bool) -> tuple[int, bytes]:
 @given(VALUES, st.booleans())
 def test_values_come_back(value: Any, large: bool) -> None:
     kind, data = written(value, large)
-    assert json.loads(text(bytes([kind]) + data)) == value
+    assert json.loads(json_text(bytes([kind]) + data)) == value
 
 
 def test_the_text_is_as_servers_write_it() -> None:
     kind, data = written({"a": [1, None, True], "b": {"ü": "x\n"}, "c": 1e20}, False)
-    assert text(bytes([kind]) + data) == '{"a": [1, null, true], "b": {"ü": "x\\n"}, "c": 1e20}'
+    assert json_text(bytes([kind]) + data) == '{"a": [1, null, true], "b": {"ü": "x\\n"}, "c": 1e20}'
 
 
 def opaque(kind: int, data: bytes) -> bytes:
@@ -101,17 +101,17 @@ def packed(year: int, month: int, day: int, clock: tuple[int, int, int], micro: 
 
 
 def test_values_of_sql_within() -> None:
-    assert text(opaque(12, packed(2024, 2, 29, (23, 59, 58), 123456))) == '"2024-02-29 23:59:58.123456"'
-    assert text(opaque(10, packed(2024, 2, 29, (0, 0, 0), 0))) == '"2024-02-29"'
-    assert text(opaque(11, struct.pack("<q", -((12 << 12 | 34 << 6 | 56) << 24)))) == '"-12:34:56.000000"'
+    assert json_text(opaque(12, packed(2024, 2, 29, (23, 59, 58), 123456))) == '"2024-02-29 23:59:58.123456"'
+    assert json_text(opaque(10, packed(2024, 2, 29, (0, 0, 0), 0))) == '"2024-02-29"'
+    assert json_text(opaque(11, struct.pack("<q", -((12 << 12 | 34 << 6 | 56) << 24)))) == '"-12:34:56.000000"'
     # 12345.67 as decimal(7,2): five digits in three bytes, two in one
-    assert text(opaque(246, bytes([7, 2]) + bytes([0x80, 0x30, 0x39, 67]))) == "12345.67"
-    assert text(opaque(252, b"\x00\xff")) == '"base64:type252:AP8="'
+    assert json_text(opaque(246, bytes([7, 2]) + bytes([0x80, 0x30, 0x39, 67]))) == "12345.67"
+    assert json_text(opaque(252, b"\x00\xff")) == '"base64:type252:AP8="'
 
 
 def test_nothing_and_what_is_damaged() -> None:
-    assert text(b"") == "null"
+    assert json_text(b"") == "null"
     with pytest.raises(ValueError, match="damaged"):
-        text(bytes([2, 9, 0, 0, 0]))
+        json_text(bytes([2, 9, 0, 0, 0]))
     with pytest.raises(ValueError, match="not known"):
-        text(bytes([14, 0]))
+        json_text(bytes([14, 0]))

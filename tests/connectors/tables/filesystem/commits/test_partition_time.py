@@ -6,9 +6,12 @@ import datetime as dt
 
 import pytest
 
-from millrace.connectors.file_system.java_time import java_zone
-from millrace.connectors.tables.filesystem.commits.partition_time import DefaultTimeExtractor
-from millrace.connectors.tables.filesystem.commits.triggers import AtPartitionTime, AtProcessingTime
+from millrace.connectors.file_system.part_policies import java_zone
+from millrace.connectors.file_system.table.partition_commit import (
+    AtPartitionTime,
+    AtProcessingTime,
+    DefaultTimeExtractor,
+)
 
 KEYS = ("year", "month", "day", "hour")
 CASES = [

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.tables.filesystem.formats.conform import conformed
-from millrace.relational.arrow import arrow_type
+from millrace.connectors.file_system.table.table_format import conformed
+from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_python
 from millrace.table import DataTypes as D
 

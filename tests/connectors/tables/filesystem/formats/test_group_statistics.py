@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millrace.connectors.tables.filesystem.formats.group_statistics import may_match
+from millrace.connectors.file_system.table.bulk_formats import may_match
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Call, Literal, Ref
 from millrace.table import DataTypes as D

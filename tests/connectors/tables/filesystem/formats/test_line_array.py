@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.tables.filesystem.formats.line_array import Quotes, lines_of, records_of
+from millrace.connectors.file_system.table.line_formats import Quotes, lines_of, records_of
 
 QUOTES = Quotes(b'"')
 

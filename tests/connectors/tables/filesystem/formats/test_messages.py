@@ -15,12 +15,12 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, p
 from tests.connectors.tables.filesystem.test_sink import write
 
 from millrace.common.types import RowKind
-from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.tables.filesystem.factory import FileSystemFactory
-from millrace.connectors.tables.filesystem.formats import messages
+from millrace.connectors.file_system.file_stream import RecordError
+from millrace.connectors.file_system.table import line_formats
+from millrace.connectors.file_system.table.filesystem_table import FileSystemFactory
 from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
-from millrace.testing.connectors.driving import SourceRun
+from millrace.testing.connectors.runtime import SourceRun
 
 ROWS = [(1, 'a "quoted", text', "x"), (2, "two\nlines", None), (None, "", "y"), (4, None, "z")]
 
@@ -134,13 +134,13 @@ def test_property_each_message_is_read_once(
     provider = made.files(())
     object.__setattr__(provider, "split_size", max(1, path.stat().st_size // parallelism))
     stream._provider = provider
-    before, messages.FETCH_BYTES = messages.FETCH_BYTES, size
+    before, line_formats.FETCH_BYTES = line_formats.FETCH_BYTES, size
     try:
         run = SourceRun(stream, parallelism)
         while len(run.ended) < parallelism:
             run.epoch(budget)
     finally:
-        messages.FETCH_BYTES = before
+        line_formats.FETCH_BYTES = before
     found = [row for output in run.outputs for part in output.records for row in plain(part, columns)]
     assert sorted(found) == sorted(rows)
 
@@ -190,7 +190,7 @@ def test_the_line_of_an_error_where_lines_end_with_a_return(tmp_path: Path) -> N
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 9), st.text("ab\r\n ,\"é", max_size=4)), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(0, 9), st.text('ab\r\n ,"é', max_size=4)), min_size=1, max_size=12),
     st.sampled_from(("\r", "\n", "\r\n")),
     st.sampled_from(("utf-8", *MARKED)),
     st.integers(1, 9),
@@ -203,5 +203,5 @@ def test_property_csv_of_all_line_ends_and_encodings(
         csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(rows)
     columns = (Field("id", D.INT()), Field("name", D.STRING()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "FETCH_BYTES", fetch)
+        patch.setattr(line_formats, "FETCH_BYTES", fetch)
         assert read(context(tmp_path, columns, format="csv")) == [(number, text) for number, text in rows]

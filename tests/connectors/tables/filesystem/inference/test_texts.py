@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.connectors.tables.filesystem.inference.avro_types import avro_columns
-from millrace.connectors.tables.filesystem.inference.texts import csv_columns, json_columns
+from millrace.connectors.file_system.table.schema_inference import avro_columns, csv_columns, json_columns
 from millrace.formats.csv_schema import CsvDialect
 from millrace.relational.nodes import Field
 

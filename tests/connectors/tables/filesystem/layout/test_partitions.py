@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.connectors.tables.filesystem.layout.partitions import (
+from millrace.connectors.file_system.table.table_layout import (
     DEFAULT_NAME,
     check_partition_types,
     escaped,

@@ -6,11 +6,11 @@ import pytest
 from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
-from millrace.relational.nodes.text import plan_text
+from millrace.relational.rules.plan_text import plan_text
 from millrace.table.sql.binding import bind_insert
-from millrace.table.sql.parser import parse_statement
+from millrace.table.sql.grammar.parser import parse_statement
 from millrace.table.sql.statements import Insert
-from millrace.table.sql.text.errors import SqlValidationError
+from millrace.table.sql.text import SqlValidationError
 
 
 @pytest.fixture(scope="module")

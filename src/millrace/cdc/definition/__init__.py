@@ -1,1 +1,0 @@
-"""What a pipeline file says."""

@@ -1,1 +1,0 @@
-"""Operators of a pipeline, and what flows between them."""

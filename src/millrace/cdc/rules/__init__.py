@@ -1,1 +1,0 @@
-"""Which tables a rule is for, where they go, and what becomes of their rows."""

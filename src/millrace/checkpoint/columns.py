@@ -1,0 +1,350 @@
+"""Python values as Arrow columns, and back to exactly the same values.
+
+Values of one shape become columns that DuckDB, pandas and Spark can read: numbers, text and times as such, tuples,
+rows, dataclasses and their like as structs, lists and dicts as lists and maps. What has no such shape is pickled, value
+by value. A description in plain JSON says how a column is to be read.
+
+What is not kept is that two values were one object, unless a pickle holds both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.checkpoint.classes import (
+    DATACLASS,
+    ENUM,
+    NAMED_TUPLE,
+    Change,
+    Classes,
+    Problem,
+    change_of,
+    describe_class,
+    examine,
+    kind_of,
+    name_of,
+    slots_of,
+)
+from millrace.checkpoint.inert import inert_loads
+from millrace.checkpoint.pickles import decode_pickles, encode_pickles
+from millrace.checkpoint.plain_columns import DECODERS, SEQUENCE_FORMS, encode_numpy, encode_scalars, encode_sequence
+from millrace.common.types import Row, RowKind, row_of
+
+# Values with fields
+
+Encode = Callable[[Sequence[Any]], tuple[Any, dict[str, Any]]]
+Decode = Callable[[Any, dict[str, Any]], list[Any]]
+Described = dict[str, Any]
+
+WIDEST = 256
+"""Sequences and dicts with more fields are no records."""
+_KIND = "row kind"
+
+_fields_of_row, _values_of_row, _kind_of_row = attrgetter("_fields"), attrgetter("_values"), attrgetter("_row_kind")
+
+
+def encode_record(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
+    """A struct column for tuples, lists, dicts and rows that all have the same fields; None for others."""
+    if cls is Row:
+        return _encode_rows(values, encode)
+    if cls is dict:
+        shapes = set(map(tuple, values))
+        names = shapes.pop()
+        if shapes or not 0 < len(names) <= WIDEST or set(map(type, chain.from_iterable(values))) != {str}:
+            return None
+        if not _printable(names):
+            return None
+        columns: Iterable[Sequence[Any]] = [list(map(itemgetter(name), values)) for name in names]
+        return _struct(columns, names, encode, {"form": "dict", "names": list(names)})
+    widths = set(map(len, values))
+    width = widths.pop()
+    if widths or not 0 < width <= WIDEST:
+        return None
+    return _struct(_columns(values, width), _numbered(width), encode, {"form": cls.__name__})
+
+
+def _encode_rows(values: Sequence[Row], encode: Encode) -> tuple[Any, Described] | None:
+    names, contents = values[0]._fields, list(map(_values_of_row, values))
+    widths = set(map(len, contents))
+    width = widths.pop()
+    if widths or not 0 < width <= WIDEST or list(map(_fields_of_row, values)).count(names) != len(values):
+        return None
+    if names is not None:
+        if type(names) is not list or len(names) != width or len(set(names)) != width or _KIND in names:
+            return None
+        if set(map(type, names)) != {str} or not _printable(names):
+            return None
+    columns = _columns(contents, width)
+    described: Described = {"form": "row", "names": names and list(names)}
+    kinds = list(map(_kind_of_row, values))
+    named = list(names or _numbered(width))
+    if kinds.count(kinds[0]) == len(kinds):
+        described["kind"] = kinds[0].name
+    else:
+        columns.append([kind.name for kind in kinds])
+        named.append(_KIND)
+    return _struct(columns, named, encode, described)
+
+
+def _printable(names: Iterable[str]) -> bool:
+    """Whether Arrow takes these as names."""
+    try:
+        return bool("".join(names).encode())  # no surrogates
+    except UnicodeEncodeError:
+        return False
+
+
+def _numbered(width: int) -> list[str]:
+    return [f"f{place}" for place in range(width)]
+
+
+def _columns(values: Sequence[Any], width: int) -> list[list[Any]]:
+    # Not zip(*values): that makes an iterator per value.
+    return [list(map(itemgetter(place), values)) for place in range(width)]
+
+
+def _struct(
+    columns: Iterable[Sequence[Any]], names: Sequence[str], encode: Encode, described: Described
+) -> tuple[Any, Described]:
+    parts = [encode(column) for column in columns]
+    array = pa.StructArray.from_arrays([array for array, _ in parts], names=list(names))
+    return array, {**described, "columns": [description for _, description in parts]}
+
+
+def _parts(array: Any, description: Described, decode: Decode) -> list[list[Any]]:
+    return [decode(array.field(place), child) for place, child in enumerate(description["columns"])]
+
+
+def _decode_tuples(array: Any, description: Described, decode: Decode) -> list[Any]:
+    return list(zip(*_parts(array, description, decode)))
+
+
+def _decode_lists(array: Any, description: Described, decode: Decode) -> list[Any]:
+    return list(map(list, zip(*_parts(array, description, decode))))
+
+
+def _decode_dicts(array: Any, description: Described, decode: Decode) -> list[Any]:
+    names = description["names"]
+    return [dict(zip(names, values)) for values in zip(*_parts(array, description, decode))]
+
+
+def _decode_rows(array: Any, description: Described, decode: Decode) -> list[Any]:
+    parts = _parts(array, description, decode)
+    kinds: Iterable[RowKind]
+    kinds = repeat(RowKind[description["kind"]]) if "kind" in description else map(RowKind.__getitem__, parts.pop())
+    return list(map(row_of, map(list, zip(*parts)), repeat(description["names"]), kinds))
+
+
+PLAIN_FORMS: dict[str, Callable[[Any, Described, Decode], list[Any]]] = {
+    "tuple": _decode_tuples,
+    "list": _decode_lists,
+    "dict": _decode_dicts,
+    "row": _decode_rows,
+}
+
+
+# -- instances of classes ---------------------------------------------------------------------------------------------
+
+
+def encode_class(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
+    """A column for instances of a named tuple, dataclass or enum; None if they hold more than its fields."""
+    name, kind = name_of(cls), kind_of(cls)
+    if name is None:
+        return None
+    if kind == ENUM:
+        return _encode_members(values, cls, encode)
+    if kind not in (DATACLASS, NAMED_TUPLE):
+        return None
+    described = describe_class(cls)
+    names: list[str] = list(described["fields"])
+    if not 0 < len(names) <= WIDEST:
+        return None
+    columns = _columns(values, len(names)) if kind == NAMED_TUPLE else _attributes(values, cls, names)
+    return None if columns is None else _struct(columns, names, encode, {"form": kind, "class": described})
+
+
+def _attributes(values: Sequence[Any], cls: type, names: list[str]) -> list[list[Any]] | None:
+    """The values of each field; None if an instance lacks one, or has other attributes beside them."""
+    if cls.__dictoffset__ != 0:
+        slots = slots_of(cls)
+        if set(map(tuple, map(vars, values))) != {tuple(name for name in names if name not in slots)}:
+            return None
+    try:
+        return [list(map(attrgetter(name), values)) for name in names]
+    except AttributeError:  # a slot that was never set
+        return None
+
+
+def _encode_members(values: Sequence[Any], cls: Any, encode: Encode) -> tuple[Any, Described] | None:
+    names = list(map(attrgetter("_name_"), values))
+    distinct = set(names)
+    if not distinct <= cls.__members__.keys():  # combined flags have no name
+        return None
+    array, _ = encode(names)
+    described = {**describe_class(cls), "members": sorted(distinct)}
+    return array, {"form": ENUM, "class": described}
+
+
+def decode_class(array: Any, description: Described, decode: Decode, known: Classes) -> list[Any]:
+    """The instances, as their class is now."""
+    change = change_of(description["class"], known)
+    if description["form"] == ENUM:
+        members: Any = change.cls
+        return list(map(members.__members__.__getitem__, array.to_pylist()))
+    columns = _columns_now(array, description, decode, change)
+    if description["form"] == NAMED_TUPLE:
+        return list(map(tuple.__new__, repeat(change.cls), zip(*columns)))
+    instances: list[Any] = list(map(object.__new__, repeat(change.cls, len(array))))
+    for name, column in zip(change.fields, columns):
+        # That of the class may refuse: it is frozen. A deque without room runs the loop in C.
+        deque(map(object.__setattr__, instances, repeat(name), column), 0)
+    return instances
+
+
+def _columns_now(array: Any, description: Described, decode: Decode, change: Change) -> list[Sequence[Any]]:
+    """The values of each field that the class has now."""
+    children = dict(zip(change.stored, description["columns"]))
+    if change.upgrade is None:
+        return [
+            decode(array.field(change.stored.index(name)), children[name])
+            if name in children
+            else [change.default(name) for _ in range(len(array))]
+            for name in change.fields
+        ]
+    stored = zip(*_parts(array, description, decode))
+    upgraded = [change.apply(dict(zip(change.stored, values))) for values in stored]
+    return [list(map(itemgetter(name), upgraded)) for name in change.fields]
+
+
+CLASS_FORMS = frozenset({DATACLASS, NAMED_TUPLE, ENUM})
+
+
+# All values
+
+INERT = "pickled data"
+"""Form of a column of pickles that are only looked at; no file says so of itself."""
+DEEPEST = 12
+"""Values that go deeper are pickled as a whole: they may contain themselves."""
+_NONE = type(None)
+_NO_CLASSES: dict[str, type] = {}
+
+
+class _TooDeep(Exception):
+    pass
+
+
+def encode(values: Sequence[Any]) -> tuple[Any, Described]:
+    """A column of these values and its description. Raises what pickling raises for values that can't be pickled."""
+    try:
+        return _encode(0, values)
+    except _TooDeep:
+        return encode_pickles(values)
+
+
+def _encode(depth: int, values: Sequence[Any]) -> tuple[Any, Described]:
+    types = set(map(type, values))
+    if _NONE not in types:
+        return _encode_present(depth, values, types)
+    types.remove(_NONE)
+    if not types:
+        return pa.nulls(len(values), pa.bool_()), {"form": "none"}
+    array, description = _encode_present(depth, [value for value in values if value is not None], types)
+    present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    places = pa.array(np.cumsum(present) - 1, mask=~present)
+    return array.take(places), description
+
+
+def _encode_present(depth: int, values: Sequence[Any], types: set[type]) -> tuple[Any, Described]:
+    if depth > DEEPEST:
+        raise _TooDeep
+    found = None
+    if len(types) == 1:
+        (cls,) = types
+        found = _encode_alike(values, cls, partial(_encode, depth + 1))
+    return found or (encode_pickles(values) if types else (pa.nulls(0, pa.bool_()), {"form": "none"}))
+
+
+def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Any) -> tuple[Any, Described] | None:
+    if cls in (list, dict):
+        # Many elements of one kind are a list rather than a record of that width.
+        if cls is dict:
+            return encode_record(values, cls, encode_inner) or encode_sequence(values, cls, encode_inner)
+        return encode_sequence(values, cls, encode_inner) or encode_record(values, cls, encode_inner)
+    if cls is tuple or cls is Row:
+        found = encode_record(values, cls, encode_inner)
+        return encode_sequence(values, cls, encode_inner) if found is None and cls is tuple else found
+    if issubclass(cls, np.generic):
+        return encode_numpy(values, cls)
+    return encode_scalars(values, cls) or encode_class(values, cls, encode_inner)
+
+
+def decode(array: Any, description: Described, known: Classes = _NO_CLASSES) -> list[Any]:
+    """The values of a column.
+
+    :param known: classes of the program's main module, where it can't be imported.
+    :raises EvolutionError: they don't fit the classes of this program.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    form = description["form"]
+    if form == "none":
+        return [None] * len(array)
+    if not array.null_count:
+        return _decode_present(array, description, known)
+    values = iter(_decode_present(array.drop_null(), description, known))
+    present = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [next(values) if is_there else None for is_there in present]
+
+
+def _decode_present(array: Any, description: Described, known: Classes) -> list[Any]:
+    form = description["form"]
+    if form in DECODERS:
+        return DECODERS[form](array, description)
+    if form == "pickle":
+        return decode_pickles(array, description, known)
+    if form == INERT:
+        return list(map(inert_loads, array.to_numpy(zero_copy_only=False).tolist()))
+    decode_inner = partial(decode, known=known)
+    if form in CLASS_FORMS:
+        return decode_class(array, description, decode_inner, known)
+    return {**PLAIN_FORMS, **SEQUENCE_FORMS}[form](array, description, decode_inner)
+
+
+def children(description: Described) -> list[Described]:
+    """The descriptions of the columns within a column."""
+    inner = list(description.get("columns", ()))
+    return inner + [description[part] for part in ("element", "key", "value") if part in description]
+
+
+def classes_of(description: Described) -> list[Described]:
+    """The classes that the values of a column are of, or hold, as ``classes`` describes them."""
+    found = [description["class"]] if "class" in description else list(description.get("classes", ()))
+    for child in children(description):
+        found += classes_of(child)
+    return found
+
+
+def check(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
+    """Why values of a column can't be read by this program, found out without reading any."""
+    problems = [problem for each in classes_of(description) for problem in examine(each, known)[1]]
+    return list(dict.fromkeys(problems))
+
+
+def check_keys(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
+    """The same for a column of keys, which must not change at all: another key would belong to another subtask."""
+    problems = check(description, known)
+    for described in [] if problems else classes_of(description):
+        change = change_of(described, known)
+        if not change.is_none:
+            wrong = "it is (part of) the key of stored state and has changed"
+            fix = "keep its fields and state_version, or key by another class and start without this state"
+            problems.append(Problem(change.name, wrong, fix))
+    return problems

@@ -1,0 +1,425 @@
+"""Files below one directory, on the local disk or on any file system that pyarrow or fsspec opens; and what can be
+wrong with the files of a checkpoint or savepoint.
+
+Paths are relative and have ``/`` between their parts. A file appears as a whole or not at all, and never changes. The
+temporary name of a file that is being written names the process that writes it, so that what a killed process leaves
+can be deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import IO, Any, Protocol
+
+from pyarrow import fs
+
+from millrace.checkpoint.stored_file import LocalFile, RemoteFile, StoredFile, open_own
+from millrace.common.files import object_stores, store_settings
+from millrace.common.files.file_systems import locate
+from millrace.common.files.object_stores import explaining, is_local, makes_folders, shows_whole_files
+from millrace.common.state.storage import SCHEME
+from millrace.util.folders import TRUST_DIRECTORY
+from millrace.util.system import is_alive, this_machine, writing
+
+
+class SnapshotError(Exception):
+    """A checkpoint or savepoint can't be used. The text names the file and says what is wrong with it."""
+
+
+class MissingFileError(SnapshotError):
+    """A file that the metadata names is not there."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is missing, but the metadata of its checkpoint or savepoint names it")
+        self.path = path
+
+
+class CorruptFileError(SnapshotError):
+    """A file is not what was written."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path} is corrupt: {what}")
+        self.path = path
+
+
+class RestoreError(Exception):
+    """The program does not fit the checkpoint or savepoint that it shall go on from; nothing has run."""
+
+
+TEMPORARY = ".tmp"
+"""The end of such names."""
+ABANDONED_SECONDS = 3_600.0
+"""A file of a process on another machine that has not grown for so long is left over."""
+_WRITER = re.compile(r"\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp$")
+
+
+def name_aside(target: str) -> str:
+    """Where this process writes what will be ``target``."""
+    return f"{target}.{this_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}{TEMPORARY}"
+
+
+def is_left_over(name: str, age: Callable[[], float | None]) -> bool:
+    """Whether a file is not written any more.
+
+    :param age: how long ago it was written (s), by the clock that gives the files there their times, if that is known.
+    """
+    writer = _WRITER.search(name)
+    if writer is not None and writer[1] == this_machine():
+        return not is_alive(int(writer[2]))
+    silent = age()
+    return silent is not None and silent > ABANDONED_SECONDS
+
+
+Payload = Iterable[Any]
+"""Pieces of bytes, written one after the other."""
+SYNCED_TOGETHER = 8
+
+
+class Folder(Protocol):
+    """Where the files of a job, a checkpoint or a savepoint lie."""
+
+    uri: str
+
+    def write(self, path: str, pieces: Payload) -> int:
+        """Store a file; its size. Folders that it needs are made; a file of that name is replaced."""
+
+    def write_new(self, path: str, content: bytes) -> int:
+        """Store a file unless it is there; its size. Raises ``FileExistsError`` if another one is."""
+
+    def read(self, path: str) -> Any:
+        """The content as one buffer of bytes. Raises ``FileNotFoundError``."""
+
+    def open(self, path: str) -> StoredFile:
+        """A file of which parts are wanted; to be closed. Raises ``FileNotFoundError``."""
+
+    def read_range(self, path: str, begin: int, length: int) -> Any:
+        """One part of a file, less at its end. Raises ``FileNotFoundError``."""
+
+    def size(self, path: str) -> int | None:
+        """The size of a file, None if there is none."""
+
+    def files(self, path: str = "") -> list[str]:
+        """All files below a path, as paths of this folder; none if it does not exist."""
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        """As ``files``, with their sizes in bytes; one listing."""
+
+    def age(self, path: str) -> float | None:
+        """How long ago (s) a file was written, by the clock that gives the files here their times, which no process
+        sets; None: that cannot be known."""
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Let files outlast a loss of power, and their names, too. Those that are gone are no matter."""
+
+    def sweep(self) -> None:
+        """Delete what processes were writing when they were killed, as far as it is sure that they were."""
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone is fine."""
+
+    def delete_tree(self, path: str = "") -> None:
+        """Delete all below a path, and the folder itself; one that is gone is fine."""
+
+    def child(self, path: str) -> Folder: ...
+
+
+def open_folder(uri: str) -> Folder:
+    """The folder at a path or URI, be it there or not. Raises ``ValueError`` for a scheme that nothing here opens."""
+    if uri.startswith(SCHEME):
+        return open_own(uri)
+    location = locate(uri)
+    system = location.file_system()
+    return LocalFolder(location.path) if is_local(system) else RemoteFolder(uri, system, location.path)
+
+
+def _age(folder: Folder, path: str, written: Callable[[str], int | None]) -> float | None:
+    """How much older a file is than one that is written now (s).
+
+    :param written: when a file was (ns), if that is known.
+    """
+    probe = f"{path}.{uuid.uuid4().hex[:8]}"
+    try:
+        folder.write(probe, [b"now"])
+        try:
+            now, then = written(probe), written(path)
+        finally:
+            folder.delete(probe)
+    except OSError:
+        return None
+    return None if now is None or then is None else (now - then) / 1e9
+
+
+def _left_over(folder: Folder, files: Iterable[tuple[str, Any]]) -> list[str]:
+    """Those of its files that were written aside and are not written any more."""
+    aside = [name for name, _ in files if name.endswith(TEMPORARY)]
+    return [name for name in aside if is_left_over(name, partial(folder.age, name))]
+
+
+class LocalFolder:
+    """Files of this machine, written aside and renamed."""
+
+    def __init__(self, path: str) -> None:
+        self.uri = path
+
+    def _path(self, path: str) -> str:
+        return f"{self.uri}/{path}" if path else self.uri
+
+    def write(self, path: str, pieces: Payload) -> int:
+        target = self._path(path)
+        temporary = name_aside(target)
+        with writing(target):
+            file = _created(temporary)
+            try:
+                with file:
+                    for piece in pieces:
+                        file.write(piece)
+                    size = file.tell()
+                os.replace(temporary, target)
+            except BaseException:
+                _unlink(temporary)
+                raise
+        return size
+
+    def write_new(self, path: str, content: bytes) -> int:
+        target = self._path(path)
+        temporary = name_aside(target)
+        try:
+            with writing(target), _created(temporary) as file:
+                file.write(content)
+        except BaseException:
+            _unlink(temporary)
+            raise
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            if self.read(path) != content:
+                raise FileExistsError(f"{target} is there already") from None
+        except OSError:  # a file system without links
+            if os.path.exists(target):
+                raise FileExistsError(f"{target} is there already") from None
+            os.replace(temporary, target)
+        finally:
+            _unlink(temporary)
+        return len(content)
+
+    def read(self, path: str) -> bytes:
+        with open(self._path(path), "rb") as file:
+            return file.read()
+
+    def open(self, path: str) -> StoredFile:
+        return LocalFile(self._path(path))
+
+    def read_range(self, path: str, begin: int, length: int) -> bytes:
+        with LocalFile(self._path(path)) as file:
+            return file.read(begin, length)
+
+    def size(self, path: str) -> int | None:
+        try:
+            return os.stat(self._path(path)).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def files(self, path: str = "") -> list[str]:
+        return sorted(name for name, _ in self._walk(path) if not name.endswith(TEMPORARY))
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        return {name: file.stat().st_size for name, file in self._walk(path) if not name.endswith(TEMPORARY)}
+
+    def _walk(self, path: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        try:
+            entries = list(os.scandir(self._path(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for entry in entries:
+            name = f"{path}/{entry.name}" if path else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk(name)
+            else:
+                yield name, entry
+
+    def age(self, path: str) -> float | None:
+        return _age(self, path, lambda each: os.stat(self._path(each)).st_mtime_ns)
+
+    def persist(self, paths: Iterable[str]) -> None:
+        files = list(map(self._path, paths))
+        # The file system writes them together. Nobody relies on one before all are there.
+        list(_threads().map(_sync, [*files, *self._above(files)]))
+
+    def _above(self, files: Iterable[str]) -> set[str]:
+        """The directories that names of files are in, up to the one with the name of this folder."""
+        last = os.path.dirname(self.uri)
+        found = {last}
+        for directory in map(os.path.dirname, files):
+            while directory not in found and directory.startswith(last):
+                found.add(directory)
+                directory = os.path.dirname(directory)
+        return found
+
+    def sweep(self) -> None:
+        for name in _left_over(self, self._walk("")):
+            _unlink(self._path(name))
+
+    def delete(self, path: str) -> None:
+        _unlink(self._path(path))
+
+    def delete_tree(self, path: str = "") -> None:
+        shutil.rmtree(self._path(path), ignore_errors=True)
+
+    def child(self, path: str) -> Folder:
+        return LocalFolder(self._path(path))
+
+
+class RemoteFolder:
+    """Files behind a ``pyarrow.fs.FileSystem``.
+
+    Object stores show a file when it is complete. Others get it under another name first.
+    """
+
+    def __init__(self, uri: str, system: Any, path: str) -> None:
+        self.uri = uri.rstrip("/")
+        self._system = system
+        self._root = path.rstrip("/")
+        self._whole_files = shows_whole_files(system)
+
+    def _path(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def write(self, path: str, pieces: Payload) -> int:
+        target = self._path(path)
+        place = target if self._whole_files else f"{target}.{uuid.uuid4().hex[:8]}{TEMPORARY}"
+        with explaining(self.uri):
+            if not makes_folders(self._system):
+                self._system.create_dir(target.rpartition("/")[0], recursive=True)
+            size = self._write(place, pieces)
+            if place != target:
+                self._system.move(place, target)
+        return size
+
+    def _write(self, place: str, pieces: Payload) -> int:
+        with self._system.open_output_stream(place) as stream:
+            try:
+                for piece in pieces:
+                    stream.write(piece)
+            except BaseException:
+                # There is no way to give a stream up: closing it makes a file of what came so far.
+                with contextlib.suppress(OSError):
+                    stream.close()
+                    self._system.delete_file(place)
+                raise
+            size: int = stream.tell()
+        return size
+
+    def write_new(self, path: str, content: bytes) -> int:
+        with explaining(self.uri):
+            if not object_stores.create_once(self.uri, self._system, self._path(path), content, store_settings.known()):
+                raise FileExistsError(f"{self.uri}/{path} is there already")
+        return len(content)
+
+    def read(self, path: str) -> Any:
+        with explaining(self.uri), self._system.open_input_file(self._path(path)) as file:
+            return file.read()
+
+    def open(self, path: str) -> StoredFile:
+        with explaining(self.uri):
+            return RemoteFile(self._system.open_input_file(self._path(path)))
+
+    def read_range(self, path: str, begin: int, length: int) -> Any:
+        with self.open(path) as file:
+            return file.read(begin, length)
+
+    def size(self, path: str) -> int | None:
+        with explaining(self.uri):
+            info = self._system.get_file_info(self._path(path))
+        return info.size if info.type is fs.FileType.File else None
+
+    def files(self, path: str = "") -> list[str]:
+        return sorted(name for name, _ in self._walk(path) if not name.endswith(TEMPORARY))
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        return {name: info.size for name, info in self._walk(path) if not name.endswith(TEMPORARY)}
+
+    def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
+        selector = fs.FileSelector(self._path(path), allow_not_found=True, recursive=True)
+        prefix = len(self._root.lstrip("/")) + 1
+        with explaining(self.uri):
+            found = self._system.get_file_info(selector)
+        for info in found:
+            if info.type is fs.FileType.File:
+                yield info.path.lstrip("/")[prefix:], info
+
+    def age(self, path: str) -> float | None:
+        return _age(self, path, lambda each: self._system.get_file_info(self._path(each)).mtime_ns)
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """What is closed there stays."""
+
+    def sweep(self) -> None:
+        for name in _left_over(self, self._walk("")):
+            self.delete(name)
+
+    def delete(self, path: str) -> None:
+        try:
+            with explaining(self.uri):
+                self._system.delete_file(self._path(path))
+        except FileNotFoundError:
+            return
+
+    def delete_tree(self, path: str = "") -> None:
+        try:
+            with explaining(self.uri):
+                self._system.delete_dir(self._path(path))
+        except FileNotFoundError:
+            return
+
+    def child(self, path: str) -> Folder:
+        return RemoteFolder(f"{self.uri}/{path}", self._system, self._path(path))
+
+
+def _created(path: str) -> IO[bytes]:
+    """A new file; its folder is made only when it is missing."""
+    try:
+        try:
+            return open(path, "wb")
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return open(path, "wb")
+    except PermissionError as error:
+        raise PermissionError(
+            f"{error}: the user {os.geteuid()} may not write there. A job's folder is that of the driver's user alone; "
+            f"where executors run as other users (YARN, standalone clusters), set {TRUST_DIRECTORY}=true and give them "
+            f"the rights"
+        ) from None
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """To start new ones for each checkpoint takes as long as it takes a fast disk to write."""
+    return ThreadPoolExecutor(SYNCED_TOGETHER, "millrace-syncing")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # the threads stay with the parent
+
+
+def _sync(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -1,1 +1,0 @@
-"""What a savepoint consists of, and whether a program fits it."""

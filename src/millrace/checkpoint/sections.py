@@ -1,0 +1,273 @@
+"""Keyed state divided by key groups, so that a task of another parallelism reads only what it needs.
+
+State comes in pieces of any order. They are gathered by ranges of groups until there is enough for sections of a size
+that is worth a request. The key groups of many keys are computed at once, to the result of
+``runtime.exchange.keygroups``; bytes that a process has read are cached for its next task.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from millrace.runtime.exchange.keys import groups_of, stable_hash
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.backend import TIMERS, KeyedDelta
+from millrace.runtime.state.column_deltas import divided, is_told
+from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
+from millrace.runtime.state.window_tables import WindowListTable, WindowTable
+from millrace.runtime.storage import dumps
+
+# A cache of what was read
+
+
+class CachedBytes:
+    """Bytes of one checkpoint at a time, up to a limit: what is more is read again by every task."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._of = ""
+        self._known: dict[Hashable, bytes] = {}
+        self._size = 0
+
+    def get(self, checkpoint: str, name: Hashable, read: Callable[[], bytes]) -> bytes:
+        """What was read under a name of a checkpoint, read now if it is not known."""
+        if checkpoint != self._of:
+            self._of, self._known, self._size = checkpoint, {}, 0
+        content = self._known.get(name)
+        if content is None:
+            content = read()
+            if self._size + len(content) <= self._limit:
+                self._known[name] = content
+                self._size += len(content)
+        return content
+
+
+# Key groups of many keys
+
+Hashes = Any
+"""an array of uint64 with values of 32 bits"""
+
+_MASK = np.uint64(0xFFFFFFFF)
+_TUPLE_SEED = 2
+
+
+def key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
+    """An array of int32. Raises ``UnstableKeyError`` for keys that have no group."""
+    return (_mix(_hashes(keys)) % np.uint64(max_parallelism)).astype(np.int32)
+
+
+def _hashes(keys: Sequence[Any]) -> Hashes:
+    types = set(map(type, keys))
+    if types == {int}:
+        try:
+            return _of_integers(np.fromiter(keys, np.int64, len(keys)))
+        except OverflowError:
+            pass
+    elif types == {str}:
+        try:
+            found = map(zlib.crc32, map(str.encode, keys))
+            return np.fromiter(found, np.uint64, len(keys))
+        except UnicodeEncodeError:
+            pass
+    elif types == {tuple} and len(set(map(len, keys))) == 1:
+        result = np.full(len(keys), _TUPLE_SEED, np.uint64)
+        for place in range(len(keys[0])):
+            result = (result * np.uint64(31) + _hashes(list(map(itemgetter(place), keys)))) & _MASK
+        return result
+    return np.fromiter(map(stable_hash, keys), np.uint64, len(keys))
+
+
+def _crc_table() -> Any:
+    table = np.arange(256, dtype=np.uint64)
+    for _ in range(8):
+        table = np.where(table & np.uint64(1), (table >> np.uint64(1)) ^ np.uint64(0xEDB88320), table >> np.uint64(1))
+    return table
+
+
+_TABLE = _crc_table()
+
+
+def _of_integers(keys: Any) -> Hashes:
+    """CRC-32 of the bytes of each number, the highest first, as many as it needs with its sign."""
+    size = np.where(keys < 0, ~keys, keys).view(np.uint64)
+    # ~n has as many bits as -n, but for powers of two, where it has one less.
+    magnitude = np.where(keys < 0, size + np.uint64(1), size)
+    result = np.empty(len(keys), np.uint64)
+    for length in range(1, 10):
+        lowest = 0 if length == 1 else 1 << (8 * length - 9)
+        chosen = magnitude >= np.uint64(lowest)
+        if length < 9:
+            chosen &= magnitude < np.uint64(1 << (8 * length - 1))
+        places = np.flatnonzero(chosen)
+        if len(places):
+            result[places] = _crc(keys[places], length)
+    return result
+
+
+def _crc(keys: Any, length: int) -> Hashes:
+    crc = np.full(len(keys), _MASK)
+    for place in range(length - 1, -1, -1):
+        byte = (keys >> np.int64(min(8 * place, 63))).view(np.uint64) & np.uint64(0xFF)
+        crc = _TABLE[((crc ^ byte) & np.uint64(0xFF)).astype(np.int64)] ^ (crc >> np.uint64(8))
+    return crc ^ _MASK
+
+
+def _mix(value: Hashes) -> Hashes:
+    value = value ^ (value >> np.uint64(16))
+    value = (value * np.uint64(0x85EBCA6B)) & _MASK
+    value = value ^ (value >> np.uint64(13))
+    value = (value * np.uint64(0xC2B2AE35)) & _MASK
+    return value ^ (value >> np.uint64(16))
+
+
+# Sections
+
+RANGES = 1_024
+"""Ranges of key groups that are told apart at most; all groups, where there are fewer."""
+GATHERED_BYTES = 16 * 1024 * 1024
+"""What waits in memory until it is written."""
+LEAST_BYTES = 32 * 1024
+"""Smaller neighbours become one section."""
+SLICE = 65_536
+"""Entries that are divided at a time."""
+
+_BY_WINDOW = frozenset({WindowTable.kind, WindowListTable.kind})
+_BUFFERS = frozenset({RowBufferTable.kind, EventBufferTable.kind})
+BY_ADDRESS = frozenset({TIMERS, *TABLES}) - _BY_WINDOW - _BUFFERS
+"""kinds whose changes say for each address what becomes of it, whatever there is at others"""
+_WHOLE_ONLY = _BY_WINDOW | _BUFFERS
+"""kinds of which only the full form can be divided"""
+
+Entries = dict[Any, Any]
+
+
+class Grouped(NamedTuple):
+    """What belongs to the key groups from ``first`` to ``last``: pickles, one after the other."""
+
+    first: int
+    last: int
+    content: bytes
+
+
+class Divider:
+    """The keyed state of one operator on its way into a file.
+
+    :param whole: whether the pieces are full state, not changes.
+    """
+
+    def __init__(self, max_parallelism: int, whole: bool) -> None:
+        self._max_parallelism = max_parallelism
+        self._width = -(-max_parallelism // RANGES)
+        self._whole = whole
+        self._kinds = BY_ADDRESS | _WHOLE_ONLY if whole else BY_ADDRESS
+        self._ranges: dict[int, list[bytes]] = {}
+        self.size = 0
+        """bytes that are gathered"""
+
+    def add(self, keyed: KeyedDelta) -> KeyedDelta:
+        """Take in what can be divided; the rest."""
+        left: KeyedDelta = {}
+        for name, (kind, entries) in keyed.items():
+            told = is_told(entries)
+            if told and self._whole:
+                self._gather(name, kind, divided(entries, self._places_of_hashes))
+            elif kind not in self._kinds or told:
+                left[name] = (kind, entries)
+            else:
+                for some in _slices(entries):
+                    self._gather(name, kind, self._divided(kind, some))
+        return left
+
+    def _gather(self, name: str, kind: str, parts: dict[int, Entries]) -> None:
+        for place, part in parts.items():
+            content = dumps(({name: (kind, part)}, None, None, None, None))
+            self._ranges.setdefault(place, []).append(content)
+            self.size += len(content)
+
+    def _places_of_hashes(self, hashes: Any) -> Any:
+        return groups_of(hashes, self._max_parallelism) // self._width
+
+    def _divided(self, kind: str, entries: Entries) -> dict[int, Entries]:
+        """Range -> its part."""
+        if kind not in _BY_WINDOW:
+            return _split(list(entries.items()), self._places(_keys(kind, entries)))
+        found: dict[int, Entries] = {}
+        for end, (_, row) in entries.items():
+            for place, part in _split(list(row.items()), self._places(list(row))).items():
+                found.setdefault(place, {})[end] = (False, part)  # not as a new window: others may have parts of it
+        return found
+
+    def _places(self, keys: Sequence[Any]) -> Any:
+        return key_groups(keys, self._max_parallelism) // self._width
+
+    def take(self) -> Iterator[Grouped]:
+        """What is gathered, in the order of the groups."""
+        waiting, self._ranges, self.size = self._ranges, {}, 0
+        first, contents, size = 0, list[bytes](), 0
+        for place in sorted(waiting):
+            if not contents:
+                first = place * self._width
+            contents += waiting.pop(place)
+            size = sum(map(len, contents))
+            if size >= LEAST_BYTES:
+                yield Grouped(first, self._last(place), b"".join(contents))
+                contents, size = [], 0
+            last = place
+        if contents:
+            yield Grouped(first, self._last(last), b"".join(contents))
+
+    def _last(self, place: int) -> int:
+        return min((place + 1) * self._width, self._max_parallelism) - 1
+
+
+def of_groups(kind: str, entries: Entries, max_parallelism: int, groups: range) -> Entries:
+    """The entries, or changes by address or by key, that belong to some key groups."""
+    if not entries:
+        return entries
+    if is_told(entries):
+        chosen = divided(entries, lambda hashes: np.isin(groups_of(hashes, max_parallelism), groups).astype(np.int64))
+        return chosen.get(1, {})
+    found = key_groups(_keys(kind, entries), max_parallelism)
+    chosen = (found >= groups.start) & (found < groups.stop)
+    if chosen.all():
+        return entries
+    items = list(entries.items())
+    return dict(map(items.__getitem__, np.flatnonzero(chosen).tolist()))
+
+
+def _keys(kind: str, entries: Entries) -> list[Any]:
+    addresses = list(map(itemgetter(1), entries)) if kind == TIMERS else list(entries)
+    if Scoped in set(map(type, addresses)):
+        return [at.key if at.__class__ is Scoped else at for at in addresses]
+    return addresses
+
+
+def _slices(entries: Entries) -> Iterator[Entries]:
+    if len(entries) <= SLICE:
+        yield entries
+        return
+    items = iter(entries.items())
+    while some := dict(islice(items, SLICE)):
+        yield some
+
+
+def _split(items: list[tuple[Any, Any]], places: Any) -> dict[int, Entries]:
+    """Items by the places that they go to; those of one place in their order."""
+    if not items:
+        return {}
+    order = np.argsort(places, kind="stable")
+    sorted_places = places[order]
+    starts = np.flatnonzero(np.r_[True, sorted_places[1:] != sorted_places[:-1]])
+    ends = [*starts[1:].tolist(), len(items)]
+    item, positions = items.__getitem__, order.tolist()
+    return {
+        place: dict(map(item, positions[start:end]))
+        for place, start, end in zip(sorted_places[starts].tolist(), starts.tolist(), ends)
+    }

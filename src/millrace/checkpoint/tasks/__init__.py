@@ -1,1 +1,0 @@
-"""The state files of tasks between epochs, divided by key group, and large results."""

@@ -1,1 +1,0 @@
-"""Values as stored data: columns, pickles, and the classes behind them."""

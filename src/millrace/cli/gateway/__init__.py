@@ -1,1 +1,0 @@
-"""The SQL gateway as a command."""

@@ -1,1 +1,0 @@
-"""The history server as a command."""

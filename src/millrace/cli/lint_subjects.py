@@ -1,0 +1,87 @@
+"""The jobs of a program for ``millrace lint``, as far as it comes without running any of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from millrace.common.jobs import JobID
+from millrace.graph.passes import run_passes
+from millrace.lint import Subject
+
+if TYPE_CHECKING:
+    from millrace.cli.plan_verbs import Rehearsal
+    from millrace.datastream.settings import Submission
+    from millrace.graph.nodes import Graph
+    from millrace.runtime.operators.job_graph import JobGraph
+    from millrace.spark.jobs.submit import JobSettings
+
+
+class _FarEnoughError(BaseException):
+    """Ends the program where it would wait for a job; no ``except Exception`` of its own stops that."""
+
+
+class _NotStarted:
+    """The client of a job that does not run: a program that asks more of it than its id has come far enough."""
+
+    def __init__(self) -> None:
+        self._id = JobID.generate()
+
+    def get_job_id(self) -> JobID:
+        return self._id
+
+    def collected(self) -> Iterator[Any]:
+        raise _FarEnoughError
+        yield  # a generator: only who reads it has come far enough
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _end
+
+
+def _end(*_: Any, **__: Any) -> NoReturn:
+    raise _FarEnoughError
+
+
+@dataclass(frozen=True)
+class Found:
+    """The jobs of a program."""
+
+    subjects: tuple[Subject, ...]
+    queries: int
+    """of batch mode, which Spark plans: rules know nothing of them"""
+
+
+def jobs_of(rehearsal: Rehearsal) -> Found:
+    """Run a program up to where it waits for a job, or to its end. Jobs that it submits without waiting do not run, and
+    it goes on. Raises what the program raises, ``SystemExit`` if it says so.
+    """
+    subjects: list[Subject] = []
+    queries = 0
+    program = rehearsal.program
+    file = "" if program.is_module else os.path.abspath(program.target)
+
+    def note(submission: Submission) -> Any:
+        nonlocal queries
+        if submission.graph is None or submission.prepare is None:
+            queries += 1
+        else:
+            subjects.append(_subject(file, submission.graph(), submission.prepare))
+        return _NotStarted()
+
+    try:
+        rehearsal.run(note)
+    except _FarEnoughError:
+        pass
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+    return Found(tuple(subjects), queries)
+
+
+def _subject(file: str, made: Graph, prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> Subject:
+    _, settings = prepare()  # says what is wrong with the configuration; the program begins anew
+    return Subject(file, made, run_passes(made), settings.checkpoints is not None)

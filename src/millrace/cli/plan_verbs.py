@@ -1,0 +1,288 @@
+"""``millrace info``, ``explain`` and ``lint``: verbs that look at a program's jobs without running them on Spark.
+
+The program runs in this process, and its jobs go to a function instead of Spark (``rehearsal``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from millrace.cli.command_line import OF_INFO, ProgramCommand, refusing
+from millrace.cli.options import ProgramOptions, program_options
+from millrace.cli.program import Program, RunSettings, find_program, run_settings
+
+if TYPE_CHECKING:
+    from millrace.datastream.settings import Submission, Submitter
+    from millrace.lint import Chosen, Finding
+    from millrace.testing.timelines import Timeline
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A program with all that it is run with."""
+
+    program: Program
+    settings: RunSettings
+    pyflink: bool
+    """whether it imports PyFlink's names"""
+
+    def run(self, submit: Submitter) -> None:
+        """Run it to its end, each job being ``submit``'s. What it prints goes to standard error.
+
+        Raises what the program raises.
+        """
+        from millrace.cli.program_jobs import hooks
+
+        with hooks(self.settings, submit, pyflink=self.pyflink), contextlib.redirect_stdout(sys.stderr):
+            self.program.run(self.settings.paths)
+
+
+@contextlib.contextmanager
+def rehearsal(options: ProgramOptions) -> Iterator[Rehearsal]:
+    """The program of a command line.
+
+    :raises click.UsageError: there is no such program, or a setting is wrong.
+    """
+    found = find_program(options)
+    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
+        yield Rehearsal(found, run_settings(options, found, directory), options.pyflink)
+
+
+PARALLELISM = "parallelism.default"
+
+
+class _ShownError(BaseException):
+    """Ends the program where it would have run its job; no ``except Exception`` of its own stops that."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def of_first_job(options: ProgramOptions, shown: Callable[[Submission], str], *, parallelism: int | None = None) -> str:
+    """What ``shown`` says of the job. The program runs up to its execute(); what it prints goes to standard error.
+
+    Ends the command with a message if the program fails or has no job.
+
+    :param parallelism: where neither the command nor the configuration names one.
+    """
+    from millrace.cli.program_jobs import report
+
+    with rehearsal(options) as found:
+        if parallelism is not None:
+            given = {PARALLELISM: str(parallelism), **found.settings.configuration}
+            found = replace(found, settings=replace(found.settings, configuration=given))
+        try:
+            text = _text_of_first_job(found, shown)
+        except Exception as error:
+            explained = report(error)
+            click.echo(explained.text, err=True)
+            sys.exit(explained.exit_code)
+    if text is None:
+        raise click.ClickException(
+            f"{found.program.target} ended without executing a job, so there is nothing to show of it"
+        )
+    return text
+
+
+def _text_of_first_job(found: Rehearsal, shown: Callable[[Submission], str]) -> str | None:
+    def show(submission: Submission) -> NoReturn:
+        raise _ShownError(shown(submission))
+
+    try:
+        found.run(show)
+    except _ShownError as first:
+        return first.text
+    return None
+
+
+# millrace info
+
+
+@click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
+@program_options
+@refusing(OF_INFO)
+@click.option("--document", is_flag=True, hidden=True, help="The job as the document that REST answers are made of.")
+@click.option(
+    "--graph",
+    type=click.Choice(["svg", "mermaid"]),
+    help="The plan as a picture instead: SVG, or text that GitHub and other tools of Markdown show as one.",
+)
+def info(program: ProgramOptions, document: bool, graph: str | None) -> None:
+    """Print the plan (JSON, as Flink's) of the first job that a program would run.
+
+    The program runs up to its execute(). What it prints goes to standard error.
+    """
+    click.echo(of_first_job(program, _document if document else PLANS[graph]))
+
+
+def _of_flink(submission: Submission) -> str:
+    return submission.plan()
+
+
+def _plan_svg(submission: Submission) -> str:
+    from millrace.util.graph_drawing import drawing_of_plan, svg
+
+    return svg(drawing_of_plan(submission.plan()), "plan of the program")
+
+
+def _mermaid(submission: Submission) -> str:
+    from millrace.util.graph_drawing import drawing_of_plan, mermaid
+
+    return mermaid(drawing_of_plan(submission.plan()))
+
+
+PLANS: dict[str | None, Callable[[Submission], str]] = {None: _of_flink, "svg": _plan_svg, "mermaid": _mermaid}
+"""what ``--graph`` says -> the plan in that form; None: JSON"""
+
+
+def _document(submission: Submission) -> str:
+    from millrace.cluster.durable_files import encode
+    from millrace.cluster.job_documents import planned_document
+
+    if submission.prepare is None:
+        return submission.plan()  # says why there is none
+    return encode(planned_document(*submission.prepare())).decode()
+
+
+# millrace explain
+
+
+@click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
+@program_options
+@refusing(OF_INFO)
+@click.option("--timeline", is_flag=True, help="Run the program without Spark and show windows, watermark and timers.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "svg"]),
+    help="Of the time line.  [default: svg for a file that is called so, else text]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for it.  [default: standard output]",
+)
+def explain(program: ProgramOptions, timeline: bool, form: str | None, output: Path | None) -> None:
+    """Show what a program does: its plan, or a time line of its first elements.
+
+    Options stand before the program. With --timeline the first job runs in this process, one element after the
+    other and, unless the program says otherwise, with parallelism 1; up to 200 elements are shown. Sinks write.
+    """
+    if not timeline and form is not None:
+        raise click.UsageError("--format says how a time line is shown: add --timeline")
+    if timeline:
+        form = form or ("svg" if output is not None and output.suffix == ".svg" else "text")
+        text = of_first_job(program, _explained_svg if form == "svg" else _explained_text, parallelism=1)
+    else:
+        text = of_first_job(program, PLANS[None])
+    if output is None:
+        click.echo(text)
+    else:
+        output.write_text(text + "\n", "utf-8")
+        click.echo(f"{output}")
+
+
+def _recorded(submission: Submission) -> Timeline:
+    from millrace.testing.timelines import TimelineError, record_job
+
+    if submission.prepare is None:
+        raise TimelineError("a query of batch mode is run by Spark, so there is no time line of it")
+    job, _ = submission.prepare()
+    recorded = record_job(job)
+    if not recorded.complete:
+        click.echo("the program has more elements than a time line can show: only its first ones are in it", err=True)
+    return recorded
+
+
+def _explained_svg(submission: Submission) -> str:
+    return _recorded(submission).to_svg(alone=True)
+
+
+def _explained_text(submission: Submission) -> str:
+    return _recorded(submission).to_text()
+
+
+# millrace lint
+
+EPILOG = """
+Rules are named by code (ML003) or by name (random-key). The lists `select` and `ignore` in [tool.millrace.lint] of
+pyproject.toml choose for a project; a comment `# millrace: ignore[ML003]` for a line.
+
+Exit codes: 0 nothing was found, 1 something was, 2 the program could not be read.
+"""
+NOT_READ = 2
+"""Exit code: the program failed before it had a job, or has none."""
+
+
+def _rules(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+@click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
+@program_options
+@click.option("--select", multiple=True, callback=_rules, metavar="RULE,...", help="Look with these rules only.")
+@click.option("--ignore", multiple=True, callback=_rules, metavar="RULE,...", help="Look with all rules but these.")
+@click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", help="How to write findings.")
+def lint(program: ProgramOptions, select: tuple[str, ...], ignore: tuple[str, ...], shape: str) -> None:
+    """Look for what is likely to go wrong with the jobs of a program, without running them.
+
+    The program runs up to where it waits for a job. What it prints goes to standard error.
+    """
+    from millrace.cli.lint_subjects import jobs_of
+    from millrace.cli.program_jobs import report
+    from millrace.lint import findings
+
+    with rehearsal(program) as found:
+        chosen = _chosen(found.program.folder, select, ignore)
+        try:
+            jobs = jobs_of(found)
+        except Exception as error:
+            click.echo(report(error).text, err=True)
+            sys.exit(NOT_READ)
+    if not jobs.subjects and not jobs.queries:
+        click.echo(f"{found.program.target} ended without executing a job, so there is nothing to look at", err=True)
+        sys.exit(NOT_READ)
+    if jobs.queries:
+        click.echo(f"not looked into: {jobs.queries} queries of batch mode, which Spark plans", err=True)
+    hits = findings(jobs.subjects, chosen)
+    click.echo(_as_json(hits) if shape == "json" else _as_text(hits), nl=bool(hits) or shape == "json")
+    sys.exit(1 if hits else 0)
+
+
+def _chosen(folder: str, select: tuple[str, ...], ignore: tuple[str, ...]) -> Chosen:
+    """What the command line says; what it does not say the project's settings do.
+
+    :raises click.UsageError: a rule that there is not, or settings that are wrong.
+    """
+    from pathlib import Path
+
+    from millrace.lint import Chosen
+    from millrace.lint.check import project_settings
+
+    try:
+        project = project_settings(Path(folder))
+        chosen = Chosen(select or project.select, (*ignore, *(each for each in project.ignore if each not in select)))
+        chosen.rules()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return chosen
+
+
+def _as_text(hits: Sequence[Finding]) -> str:
+    return "\n".join(f"{hit.file}:{hit.line}: {hit.code} {hit.name}: {hit.text}\n    cure: {hit.cure}" for hit in hits)
+
+
+def _as_json(hits: Sequence[Finding]) -> str:
+    from dataclasses import asdict
+
+    return json.dumps([asdict(hit) for hit in hits], indent=2)

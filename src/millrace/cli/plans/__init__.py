@@ -1,1 +1,0 @@
-"""Commands that look at the job of a program instead of running it."""

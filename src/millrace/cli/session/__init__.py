@@ -1,1 +1,0 @@
-"""``millrace session``: a Spark that stays for a while, for the programs of one user."""

@@ -1,1 +1,0 @@
-"""``millrace test``: programs run with a recorded input, and their results compared with recorded ones."""

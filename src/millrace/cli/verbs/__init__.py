@@ -1,1 +1,0 @@
-"""Commands for jobs that run elsewhere: list, cancel, stop, savepoint, checkpoint; with Flink's texts."""

@@ -1,0 +1,408 @@
+"""A session of one user of SQL: its environment, its jobs, and the statements about both (SET, SHOW JOBS, STOP JOB,
+...).
+
+The SQL client and the gateway use it. The environment is made without Spark. Jobs of this process live as long as it
+does, those of a cluster longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, wait
+from typing import TYPE_CHECKING, Any
+
+from millrace.cluster.addresses import named_in, same_address
+from millrace.cluster.control import ElsewhereError, JobLine
+from millrace.common.configuration import Configuration
+from millrace.common.jobs import JobStatus
+from millrace.configuration.registry import ConfigurationError, tell_about
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.dependencies import FILES, import_path
+from millrace.datastream.settings import Submission
+from millrace.relational import types as t
+from millrace.relational.nodes import Field
+from millrace.spark.jobs.listeners import JobStarted, PlainListener
+from millrace.spark.sessions.settings import spark_context
+from millrace.table import EnvironmentSettings, TableEnvironment
+from millrace.table.sessions.table_result import TableResult, done, listing
+from millrace.table.sessions.table_settings import MODE
+from millrace.table.sql import statements as s
+from millrace.table.sql.text import SqlError
+from millrace.table.statement_runners.show import fits
+from millrace.util.names import did_you_mean
+from millrace.util.secrets import mask_options
+
+if TYPE_CHECKING:
+    from millrace.cluster.client import Cluster
+    from millrace.spark.jobs.submit import SparkJobClient
+
+
+# The cluster that takes the jobs
+
+TARGET = "execution.target"
+LOCAL, REMOTE = "local", "remote"
+_MASTERS = ("spark.master", "millrace.master")
+
+
+def asked_for(settings: Mapping[str, str]) -> Cluster | None:
+    """The cluster that settings ask for; None: they do not.
+
+    :raises NoClusterError: it is not there.
+    """
+    if settings.get(TARGET) != REMOTE:
+        return None
+    from millrace.cluster.client import cluster_named
+
+    return cluster_named(settings)
+
+
+def nearest(settings: Mapping[str, str]) -> Cluster | None:
+    """The cluster that settings ask for, else the one that runs; None: none does, or they want a Spark of their own.
+
+    :raises NoClusterError: the one that they ask for is not there, or several run.
+    """
+    if settings.get(TARGET) == LOCAL:
+        return None
+    from millrace.cluster.client import NoClusterError, cluster_named, clusters
+
+    if settings.get(TARGET) == REMOTE:
+        return cluster_named(settings)
+    if any(key in settings for key in _MASTERS):
+        return None
+    found = clusters()
+    if len(found) > 1:
+        shown = ", ".join(each.url for each in found)
+        named = named_in(settings)
+        meant = [each for each in found if named is not None and same_address(named, each.url)]
+        if "rest.port" not in settings or not meant:
+            raise NoClusterError(
+                f"several clusters run ({shown}): give -m with the address of one, or {TARGET}={LOCAL} for none of them"
+            )
+        return meant[0]
+    return found[0] if found else None
+
+
+# The environment
+
+_MODES = ("streaming", "batch")
+
+
+class SqlSession:
+    """An environment, and the settings that it began with (``-D``)."""
+
+    def __init__(self, begin: Mapping[str, str]) -> None:
+        self._begin = dict(begin)
+        configuration = Configuration.from_dict(self._begin)
+        settings = EnvironmentSettings.new_instance().with_configuration(configuration).build()
+        self.environment = TableEnvironment(settings, StreamExecutionEnvironment(configuration))
+        # What the session began with lies below what it sets: RESET leaves it in place.
+        own = self.environment.get_config().get_configuration()
+        for key in self._begin:
+            own.remove_config(key)
+        self._follow()
+
+    def settings(self) -> dict[str, str]:
+        """All that is set, now or from the beginning."""
+        return self.environment.get_config().to_map()
+
+    def own_settings(self) -> dict[str, str]:
+        """What was set since it began."""
+        return self.environment.get_config().get_configuration().to_dict()
+
+    def set(self, key: str, value: str) -> None:
+        """:raises SqlError: the key cannot have this value; the old one stays."""
+        try:
+            tell_about({key: value})
+        except ConfigurationError as error:
+            raise SqlError(str(error)) from None
+        own = self.environment.get_config().get_configuration()
+        before = self.own_settings().get(key)
+        try:
+            self.environment.get_config().set(key, value)
+            self._follow()
+        except Exception:
+            own.remove_config(key)
+            if before is not None:
+                own.set_string(key, before)
+            raise
+
+    def reset(self, key: str | None) -> None:
+        """Put back one setting or, with None, all."""
+        own = self.environment.get_config().get_configuration()
+        for each in [key] if key is not None else list(self.own_settings()):
+            own.remove_config(each)
+        self._follow()
+
+    def _follow(self) -> None:
+        """SET may speak of the mode, of parallelism, of checkpoints: what lies below tables is made again with it."""
+        settings = self.settings()
+        mode = settings.get(MODE, _MODES[0]).lower()
+        if mode not in _MODES:
+            raise SqlError(f"'{MODE}' is 'streaming' or 'batch', not '{mode}'")
+        session = self.environment._session
+        session.streams = StreamExecutionEnvironment(Configuration.from_dict(settings))
+        session.streaming = mode == _MODES[0]
+        _import_from(settings.get(FILES, ""))
+
+
+def _import_from(files: str) -> None:
+    """Let CREATE FUNCTION find what is in Python files. All sessions of this process share modules."""
+    for each in filter(None, (part.strip() for part in files.split(","))):
+        path = import_path(os.path.abspath(each.removeprefix("file://")))
+        if path not in sys.path:
+            sys.path.append(path)
+
+
+# Jobs
+
+MANY_JOBS = 20
+
+
+class SqlJob:
+    """One job. Name and beginning are known once it runs."""
+
+    def __init__(self, client: Any, collecting: bool = False, name: str | None = None) -> None:
+        self.client = client
+        self.collecting = collecting
+        """whether it is a query, whose errors are told where its rows are read"""
+        self.name = name
+        """of a job of a cluster, which lives without this process; None: it is one of this process"""
+        self.told = collecting
+
+    @property
+    def id(self) -> str:
+        return str(self.client.get_job_id())
+
+    @property
+    def status(self) -> JobStatus:
+        status: JobStatus = self.client.get_job_status().result()
+        return status
+
+    @property
+    def running(self) -> bool:
+        return not self.status.is_globally_terminal_state()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it ends with this process."""
+        return self.name is None
+
+
+class SqlJobs:
+    """Submits jobs, and finds them again.
+
+    :param say: told before Spark is started, which takes some seconds.
+    :param cluster: the one that takes the jobs of INSERTs at the moment; None: this process runs them.
+    """
+
+    def __init__(self, say: Callable[[str], None], cluster: Callable[[], Cluster | None] = lambda: None) -> None:
+        self._say = say
+        self._cluster = cluster
+        self._jobs: list[SqlJob] = []
+        self._started: dict[str, tuple[JobStarted, datetime.datetime]] = {}
+
+    def announce(self) -> None:
+        """Say that Spark will be started, if it has to be."""
+        if spark_context() is None:
+            self._say("Starting Spark ...")
+
+    def submit(self, submission: Submission) -> SparkJobClient:
+        """A ``Submitter``."""
+        cluster = self._cluster()
+        if cluster is not None and submission.portable is not None:
+            from millrace.cluster.client import hand_over
+
+            portable = submission.portable()
+            client: Any = hand_over(portable, cluster)
+            self._jobs.append(SqlJob(client, name=portable.name))
+            return client  # type: ignore[no-any-return]
+        self.announce()
+        client = submission.start()
+        self._jobs.append(SqlJob(client, submission.collecting))
+        return client  # type: ignore[no-any-return]
+
+    def listener(self, announce: Callable[[str], None] = lambda _: None) -> _Listener:
+        """Of one job of this process.
+
+        :param announce: told its id, on the thread that drives it, before it does anything.
+        """
+        return _Listener(self._started, announce)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Id, name, status and beginning of each job of this client, the last one first, and of its cluster.
+
+        :raises ElsewhereError: the cluster does not answer.
+        """
+        found = []
+        for job in reversed([job for job in self._jobs if job.is_here]):
+            name, began = "", ""
+            if job.id in self._started:
+                started, moment = self._started[job.id]
+                name, began = started.name, _shown(moment)
+            found.append((job.id, name, job.status.name, began))
+        cluster = self._cluster()
+        if cluster is not None:
+            for line in sorted(_lines(cluster), key=lambda line: -line.started):
+                moment = datetime.datetime.fromtimestamp(line.started / 1000)
+                found.append((line.id, line.name, line.state, _shown(moment)))
+        return found
+
+    def name(self, job: SqlJob) -> str:
+        if job.name is not None:
+            return job.name
+        return self._started[job.id][0].name if job.id in self._started else job.id
+
+    @property
+    def log_file(self) -> str | None:
+        """Where Spark logs; None if no job has run."""
+        return next((started.log_file for started, _ in self._started.values()), None)
+
+    def find(self, id: str) -> SqlJob:
+        """A job of this client, or any of its cluster.
+
+        :raises SqlError: there is no such job.
+        """
+        for job in self._jobs:
+            if job.id == id:
+                return job
+        cluster = self._cluster()
+        known = [job.id for job in self._jobs]
+        if cluster is not None:
+            from millrace.cluster.client import RestJobClient
+
+            lines = _lines(cluster)
+            for line in lines:
+                if line.id == id:
+                    return SqlJob(RestJobClient(id, cluster.url, cluster.token), name=line.name)
+            known += [line.id for line in lines][:MANY_JOBS]
+        whose = "this client has started" if cluster is None else f"the cluster at {cluster.url} knows"
+        raise SqlError(f"{whose} no job '{id}'{did_you_mean(id, known)}: SHOW JOBS lists those that it has")
+
+    def running(self) -> list[SqlJob]:
+        """INSERTs that have not ended and end with this process."""
+        return [job for job in self._here() if not job.collecting and job.running]
+
+    def failures(self) -> Iterator[tuple[SqlJob, BaseException]]:
+        """INSERTs that have failed, each told once."""
+        for job in self._jobs:
+            if job.told:
+                continue
+            with contextlib.suppress(ElsewhereError):  # what cannot be asked now may be the next time
+                if not job.running:
+                    job.told = True
+                    error = _failure(job)
+                    if error is not None:
+                        yield job, error
+
+    def wait(self) -> None:
+        """Let the INSERTs of this process come to their end, or one of them fail."""
+        wait(
+            [job.client.get_job_execution_result().future() for job in self._here() if not job.collecting],
+            None,
+            FIRST_EXCEPTION,
+        )
+
+    def cancel(self) -> None:
+        """Cancel what still runs in this process, and wait for its end."""
+        stopping = [job.client.cancel() for job in self._here() if job.running]
+        for stopped in stopping:
+            stopped.result()
+
+    def _here(self) -> list[SqlJob]:
+        return [job for job in self._jobs if job.is_here]
+
+
+def _lines(cluster: Cluster) -> list[JobLine]:
+    from millrace.cluster.rest_jobs import RestJobs
+
+    return RestJobs(cluster.url, cluster.token).jobs()
+
+
+def _failure(job: SqlJob) -> BaseException | None:
+    """Why a job has failed that is over; None: it has not, or was cancelled."""
+    from millrace.spark.jobs.client import JobCancelledError
+
+    if not job.is_here and job.status is not JobStatus.FAILED:
+        return None
+    error: BaseException | None = job.client.get_job_execution_result().future().exception()
+    return None if isinstance(error, JobCancelledError) else error
+
+
+def _shown(moment: datetime.datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%S}"
+
+
+class _Listener(PlainListener):
+    def __init__(
+        self, started: dict[str, tuple[JobStarted, datetime.datetime]], announce: Callable[[str], None]
+    ) -> None:
+        self._started = started
+        self._announce = announce
+
+    def started(self, job: JobStarted) -> None:
+        self._announce(job.job_id)
+        self._started[job.job_id] = job, datetime.datetime.now()
+
+
+# Statements about the session and its jobs
+
+JOB_COLUMNS = ("job id", "job name", "status", "start time")
+
+
+def answer(
+    statement: s.Statement, session: SqlSession, jobs: SqlJobs, defaults: Mapping[str, str]
+) -> TableResult | None:
+    """What such a statement gives; None: it is another one.
+
+    :param defaults: what SET shows of options that are not set.
+    :raises SqlError: it cannot be done.
+    """
+    match statement:
+        case s.Set(key=None):
+            return table(("key", "value"), sorted(mask_options({**defaults, **session.settings()}).items()))
+        case s.Set(key=str() as key, value=value):
+            # Texts of statements know where they stand, which nobody needs to know of settings.
+            session.set(str(key), str(value or ""))
+            return done()
+        case s.Reset(key=key):
+            session.reset(key)
+            return done()
+        case s.Show(kind="JOBS", pattern=pattern):
+            return table(JOB_COLUMNS, [row for row in jobs.rows() if fits(row[1], pattern)])
+        case s.Show(kind="JARS"):
+            return table(("jars",), [])
+        case s.DescribeJob(job=id):
+            found = jobs.find(id)
+            return table(JOB_COLUMNS, [row for row in jobs.rows() if row[0] == found.id])
+        case s.StopJob():
+            return _stop(statement, jobs)
+        case s.Jar():
+            raise SqlError(
+                f"{statement.action} JAR: connectors, formats and functions are Python here. Install a connector with "
+                "pip, give modules with functions with -pyfs, and jars for Spark itself with -D spark.jars=PATH",
+                statement.position,
+            )
+    return None
+
+
+def _stop(statement: s.StopJob, jobs: SqlJobs) -> TableResult:
+    job = jobs.find(statement.job)
+    if statement.with_drain and not statement.with_savepoint:
+        raise SqlError("WITH DRAIN needs a savepoint: STOP JOB '..' WITH SAVEPOINT WITH DRAIN", statement.position)
+    if not job.running:
+        raise SqlError(f"job {job.id} is over: {job.status.name}")
+    if statement.with_savepoint:
+        path = job.client.stop_with_savepoint(statement.with_drain).result()
+        return table(("savepoint path",), [(path,)])
+    job.told = True
+    job.client.cancel().result()
+    return done()
+
+
+def table(names: tuple[str, ...], rows: list[Any]) -> TableResult:
+    """Rows of texts."""
+    return listing(tuple(Field(name, t.string()) for name in names), rows)

@@ -1,1 +1,0 @@
-"""Who holds jobs: a cluster, a program in the foreground."""

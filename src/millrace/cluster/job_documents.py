@@ -1,0 +1,386 @@
+"""The document of a job of this process: a stream as its driver knows it, a query in batch mode, or a plan only.
+
+The vertices of a query in batch mode are Spark's stages. Secrets in options and in texts of exceptions are masked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from millrace.cluster.documents import (
+    CheckpointConfigDocument,
+    CheckpointDocument,
+    CheckpointsDocument,
+    EpochDocument,
+    ExceptionDocument,
+    JobDocument,
+    OperatorDocument,
+    RestoredDocument,
+    SlowDocument,
+    SubtaskDocument,
+    TaskCheckpointDocument,
+    VertexDocument,
+)
+from millrace.cluster.vertex_documents import (
+    accumulator_documents,
+    job_metrics,
+    planned_vertex,
+    task_of,
+    vertex_documents,
+)
+from millrace.common.jobs import JobStatus
+from millrace.common.state.storage import ExternalizedCheckpointRetention
+from millrace.metrics.report import MetricsReport
+from millrace.runtime.clocks import now_millis
+from millrace.runtime.coordination.checkpoints import CheckpointStats, CheckpointStatus, Pending, TaskBytes
+from millrace.runtime.coordination.history import EpochRecord, FailureRecord, JobHistory
+from millrace.runtime.coordination.restart import PREFIX, TYPE, NoRestart, RestartPolicy
+from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.operators.job_graph import JobGraph, Vertex, hex_id
+from millrace.runtime.storage import TaskId
+from millrace.spark.jobs.runner import JobRunner
+from millrace.spark.jobs.submit import JobSettings
+from millrace.spark.tables.batch_job import BatchJobClient, StageCount
+from millrace.util.secrets import mask_options, mask_text
+
+# States and restarts
+
+
+def timestamps(history: JobHistory) -> dict[str, int]:
+    """Name of each state -> when the job entered it last (ms), 0 if never."""
+    entered = history.entered()
+    return {"INITIALIZING": history.created, **{status.name: entered.get(status, 0) for status in JobStatus}}
+
+
+def ended(history: JobHistory) -> int:
+    """When the job ended (ms), -1 if it has not."""
+    status = history.status
+    return history.entered()[status] if status.is_globally_terminal_state() else -1
+
+
+def describe_restarts(policy: RestartPolicy, configuration: Mapping[str, str]) -> str:
+    """The text that Flink shows.
+
+    :param configuration: what the user has set; without any strategy in it, Flink says only that.
+    """
+    if TYPE not in configuration and PREFIX not in configuration:
+        return "Cluster level default restart strategy"
+    values = policy.configuration
+    kind = values[TYPE]
+
+    def value(name: str) -> str:
+        return values[f"{PREFIX}.{kind}.{name}"]
+
+    if kind == "fixed-delay":
+        return f"Restart with fixed delay ({_duration(value('delay'))}). #{value('attempts')} restart attempts."
+    if kind == "failure-rate":
+        return (
+            f"Failure rate restart with maximum of {value('max-failures-per-interval')} failures within interval "
+            f"{_duration(value('failure-rate-interval'))} and fixed delay {_duration(value('delay'))}."
+        )
+    if kind == "exponential-delay":
+        return (
+            f"Restart with exponential delay: starting at {_duration(value('initial-backoff'))}, increasing by "
+            f"{float(value('backoff-multiplier')):f}, with maximum {_duration(value('max-backoff'))}. Delay resets "
+            f"after {_duration(value('reset-backoff-threshold'))} with jitter {float(value('jitter-factor')):f}"
+        )
+    return "Restart deactivated."
+
+
+def _duration(millis: str) -> str:
+    """ISO 8601, as Java writes it: ``PT1M30S``."""
+    left = Decimal(millis.removesuffix(" ms")) / 1000
+    hours, left = divmod(left, 3600)
+    minutes, seconds = divmod(left, 60)
+    parts = [f"{int(hours)}H"] * bool(hours) + [f"{int(minutes)}M"] * bool(minutes)
+    if seconds or not parts:
+        parts.append(f"{seconds.normalize():f}S")
+    return "PT" + "".join(parts)
+
+
+# Failures
+
+
+def exception_documents(runner: JobRunner) -> tuple[ExceptionDocument, ...]:
+    """The newest first."""
+    return tuple(_exception_document(record, runner) for record in runner.history.failures())
+
+
+def _exception_document(record: FailureRecord, runner: JobRunner) -> ExceptionDocument:
+    task = task_of(runner.job, record)
+    figures = None if task is None else runner.coordinator.figures.all().get((task.vertex.id, task.subtask))
+    worker = None if figures is None else figures.worker
+    return ExceptionDocument(
+        name=record.name,
+        text=mask_text(record.text),
+        stacktrace=mask_text(record.stacktrace),
+        at=record.at,
+        task=None if task is None else task.name,
+        host=None if worker is None else worker.host,
+        task_manager=None if worker is None else worker.executor,
+        concurrent=tuple(_exception_document(each, runner) for each in record.concurrent),
+        root=record.root,
+    )
+
+
+def plain_exceptions(history: JobHistory) -> tuple[ExceptionDocument, ...]:
+    """Those of a job without tasks of its own; the newest first."""
+    return tuple(
+        ExceptionDocument(record.name, mask_text(record.text), mask_text(record.stacktrace), record.at)
+        for record in history.failures()
+    )
+
+
+# Checkpoints and savepoints
+
+_KEPT = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+_PREFIX = "execution.checkpointing."
+
+
+def checkpoints_document(runner: JobRunner) -> CheckpointsDocument:
+    """All that is known of the checkpoints of a job."""
+    log = runner.coordinator.log
+    counts, pending, restored = log.counts, log.pending, log.last_restored
+    history = [
+        replace(
+            _checkpoint_document(stats, runner.job),
+            ends_job=stats.path is not None and stats.path == runner.savepoints.last,
+        )
+        for stats in log.history()
+    ]
+    if pending is not None:
+        history.append(_in_progress(pending))
+    return CheckpointsDocument(
+        config=_config(runner),
+        restored_count=counts.restored,
+        total=counts.total,
+        in_progress=counts.in_progress,
+        completed=counts.completed,
+        failed=counts.failed,
+        history=tuple(reversed(history)),
+        restored=None
+        if restored is None
+        else RestoredDocument(restored.checkpoint_id, restored.at, restored.savepoint, restored.path),
+    )
+
+
+def _config(runner: JobRunner) -> CheckpointConfigDocument:
+    settings, plan = runner.settings, runner.settings.checkpoints
+    backend = "HashMapStateBackend" if runner.job.state.in_memory else "EmbeddedRocksDBStateBackend"
+    described = settings.described
+    if plan is None:
+        return CheckpointConfigDocument(state_backend=backend, storage=_storage(described.get(f"{_PREFIX}dir")))
+    own = plan.settings
+    return CheckpointConfigDocument(
+        mode=described.get(f"{_PREFIX}mode", "EXACTLY_ONCE").lower(),
+        interval=own.interval,
+        timeout=own.timeout,
+        min_pause=own.min_pause,
+        max_concurrent=int(described.get(f"{_PREFIX}max-concurrent-checkpoints", "1")),
+        tolerable_failures=own.tolerable_failures,
+        retained_on_cancellation=plan.retention is _KEPT,
+        externalized=plan.retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
+        state_backend=backend,
+        storage=_storage(plan.directory),
+        unaligned=described.get(f"{_PREFIX}unaligned.enabled", "false").lower() == "true",
+    )
+
+
+def _storage(directory: object) -> str:
+    return "FileSystemCheckpointStorage" if directory else "JobManagerCheckpointStorage"
+
+
+def _in_progress(pending: Pending) -> CheckpointDocument:
+    return CheckpointDocument(pending.epoch, pending.savepoint, "IN_PROGRESS", pending.began)
+
+
+def _checkpoint_document(stats: CheckpointStats, job: JobGraph) -> CheckpointDocument:
+    failed = stats.status is CheckpointStatus.FAILED
+    began = stats.trigger_time if stats.began < 0 else stats.began
+    return CheckpointDocument(
+        id=stats.checkpoint_id,
+        savepoint=stats.savepoint,
+        status=stats.status.value,
+        triggered=began,
+        latest_ack=max((task.acknowledged for task in stats.tasks.values()), default=-1),
+        duration=stats.end_to_end,
+        size=stats.new_bytes,
+        full_size=stats.bytes,
+        path=stats.path,
+        discarded=stats.discarded,
+        failed=began + stats.end_to_end if failed else -1,
+        failure=stats.cause,
+        tasks=tuple(_task(vertex, began, stats.tasks, job.state_vertices) for vertex in job.vertices)
+        if stats.tasks
+        else (),
+    )
+
+
+def _task(
+    vertex: Vertex, began: int, tasks: Mapping[TaskId, TaskBytes], owners: Mapping[TaskId, str]
+) -> TaskCheckpointDocument:
+    own = []
+    for partition in range(vertex.offset, vertex.offset + vertex.parallelism):
+        place = (vertex.stage, partition)
+        task = tasks.get(place, TaskBytes(0, 0, -1))
+        own.append(task if owners.get(place) == vertex.id else TaskBytes(0, 0, task.acknowledged))
+    latest = max((task.acknowledged for task in own), default=-1)
+    return TaskCheckpointDocument(
+        vertex=vertex.id,
+        subtasks=vertex.parallelism,
+        acknowledged=sum(task.acknowledged >= 0 for task in own),
+        latest_ack=latest,
+        size=sum(task.new for task in own),
+        full_size=sum(task.full for task in own),
+        duration=max(latest - began, 0) if latest >= 0 else 0,
+        sizes=tuple(task.new for task in own),
+    )
+
+
+# Streams
+
+
+def job_document(runner: JobRunner) -> JobDocument:
+    """The job at this moment; may be called from any thread."""
+    job, history, settings = runner.job, runner.history, runner.settings
+    coordinator = runner.coordinator
+    # Not all that ``coordinator.report`` puts together: what tasks have done is in their figures.
+    report = MetricsReport((*coordinator.metrics.report(), *coordinator.reporter.of_job()))
+    return JobDocument(
+        id=job.job_id,
+        name=job.name,
+        state=history.status.name,
+        batch=settings.batch,
+        parallelism=settings.parallelism,
+        max_parallelism=int(settings.described.get("pipeline.max-parallelism", -1)),  # as set: -1 where it is not
+        started=history.created,
+        ended=ended(history),
+        written=now_millis(),
+        timestamps=timestamps(history),
+        vertices=vertex_documents(runner, report),
+        checkpoints=checkpoints_document(runner),
+        exceptions=exception_documents(runner),
+        exceptions_truncated=history.truncated,
+        epochs=tuple(map(_epoch, history.epochs())),
+        accumulators=accumulator_documents(coordinator.metrics.merged_accumulators()),
+        metrics=job_metrics(report),
+        restart_strategy=describe_restarts(settings.restart, settings.described),
+        parameters=dict(mask_options(job.parameters)),
+        configuration=mask_options(settings.described or settings.configuration),
+        object_reuse=settings.object_reuse,
+        stoppable=not settings.batch,
+        log_file=runner.log_file,
+        spark_page=runner.web_page,
+        process=os.getpid(),
+        slow=_slow(runner),
+        at_work=runner.at_work(),
+    )
+
+
+def _slow(runner: JobRunner) -> SlowDocument | None:
+    slow = runner.coordinator.figures.slow()
+    if slow is None:
+        return None
+    vertex = next(each for each in runner.job.vertices if slow.operator in each.operators)
+    return SlowDocument(vertex.id, slow.name, slow.millis, slow.share)
+
+
+def _epoch(record: EpochRecord) -> EpochDocument:
+    return EpochDocument(
+        record.number,
+        record.began,
+        record.duration,
+        record.records,
+        None if record.watermark == MIN_TIMESTAMP else record.watermark,
+        dict(record.phases),
+        record.checkpoint,
+    )
+
+
+# Queries in batch mode
+
+_BEFORE = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""what a task has been before it has ended"""
+
+
+def batch_document(client: BatchJobClient) -> JobDocument:
+    """The query at this moment; may be called from any thread."""
+    history, context = client.history, client.context
+    configuration = dict(context.surroundings.configuration)
+    return JobDocument(
+        id=context.job_id,
+        name=context.job_name,
+        state=history.status.name,
+        batch=True,
+        parallelism=context.parallelism,
+        max_parallelism=-1,
+        started=history.created,
+        ended=ended(history),
+        written=now_millis(),
+        timestamps=timestamps(history),
+        vertices=tuple(_vertex(stage, history) for stage in client.stages()),
+        exceptions=plain_exceptions(history),
+        exceptions_truncated=history.truncated,
+        metrics=job_metrics(client.get_metrics()),
+        restart_strategy=describe_restarts(NoRestart(), {}),
+        configuration=mask_options(configuration),
+        spark_page=client.web_page,
+        process=os.getpid(),
+    )
+
+
+def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
+    """Spark tells how many tasks of a stage have ended, not which, nor when: the first ones stand for them, and what
+    has ended with the job did so at its end."""
+    over = history.status.is_globally_terminal_state()
+    rest = "CANCELED" if over else "SCHEDULED"
+    working = "CANCELED" if over else "RUNNING"
+    states = ["FINISHED"] * stage.done + [working] * stage.active
+    states += [rest] * (stage.tasks - len(states))
+    end = ended(history)
+    began = history.entered().get(JobStatus.RUNNING, history.created)
+    return VertexDocument(
+        id=hex_id(f"stage {stage.id}"),
+        name=stage.name,
+        parallelism=stage.tasks,
+        max_parallelism=stage.tasks,
+        slot_sharing_group=hex_id("slot sharing group default"),
+        operators=(OperatorDocument(str(stage.id), stage.name, ""),),
+        subtasks=tuple(
+            SubtaskDocument(index, state, 0, "", "", _entered(state, began, end), started=began, ended=end)
+            for index, state in enumerate(states[: stage.tasks])
+        ),
+    )
+
+
+def _entered(state: str, began: int, end: int) -> dict[str, int]:
+    """When a task entered its states: with its job, since Spark doesn't tell."""
+    before = _BEFORE[: _BEFORE.index(state)] if state in _BEFORE else _BEFORE
+    return {**dict.fromkeys(before, began), state: began if end < 0 else end}
+
+
+# Jobs that have not been started
+
+
+def planned_document(job: JobGraph, settings: JobSettings) -> JobDocument:
+    """The job that would run."""
+    now = now_millis()
+    return JobDocument(
+        id=job.job_id,
+        name=job.name,
+        state=JobStatus.CREATED.name,
+        batch=settings.batch,
+        parallelism=settings.parallelism,
+        max_parallelism=int(settings.described.get("pipeline.max-parallelism", -1)),  # as set: -1 where it is not
+        started=now,
+        ended=-1,
+        written=now,
+        timestamps={JobStatus.CREATED.name: now},
+        vertices=tuple(planned_vertex(job, vertex) for vertex in job.vertices),
+        restart_strategy=describe_restarts(settings.restart, settings.described),
+        parameters=dict(mask_options(job.parameters)),
+        configuration=mask_options(settings.described or settings.configuration),
+    )

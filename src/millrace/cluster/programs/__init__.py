@@ -1,1 +1,0 @@
-"""Programs that were uploaded to a cluster."""

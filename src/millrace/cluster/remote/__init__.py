@@ -1,1 +1,0 @@
-"""Jobs of other processes: steering them over their sockets."""

@@ -1,1 +1,0 @@
-"""The description of the API for tools, generated from the table of routes."""

@@ -1,0 +1,177 @@
+"""How the REST API is served and to whom: the settings of a server, and how options become them.
+
+What is not safe is refused, such as a server for other machines without a token.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from millrace.common.config_values import to_duration
+
+PAGES = Path(__file__).parents[1] / "dashboard" / "static"
+"""where the dashboard lies in the package"""
+
+STRICT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""what the dashboard may load: nothing from elsewhere, and no code that stands in its pages"""
+
+
+@dataclass(frozen=True)
+class RestSettings:
+    """Settings of one server. The names in quotes are Flink's options."""
+
+    token: str | None = None
+    """what callers show to change anything; None: ``security.rest.auth=none``, nobody has to"""
+    hosts: frozenset[str] = frozenset()
+    """names under which the server may be called, besides those of the loopback"""
+    beyond_loopback: bool = False
+    """whether others than this machine reach it: then addresses in digits are names of it, too"""
+    protect_reads: bool = False
+    """whether looking needs the token, too"""
+    history: bool = False
+    """whether it answers as Flink's history server"""
+    cancel: bool = True
+    """``web.cancel.enable``"""
+    yarn_cancel: bool = False
+    """whether ``GET /jobs/:id/yarn-cancel`` cancels: a link that changes something"""
+    refresh_interval: int = 3000
+    """``web.refresh-interval`` in ms"""
+    exceptions: int = 20
+    """how many exceptions are shown where the caller does not say"""
+    max_upload: int = 104_857_600
+    """``rest.server.max-content-length``: bytes of an uploaded program"""
+    max_body: int = 1_048_576
+    """bytes of any other request"""
+    operations: int = 1000
+    """how many asynchronous operations are remembered"""
+    operation_seconds: float = 300.0
+    """``rest.async.store-duration``: how long a completed one is"""
+    pages: Path = PAGES
+    """folder with the dashboard's files"""
+    sql: str | None = None
+    """path, without slashes round it, under which the SQL gateway's REST API is served beside this one, if it is"""
+    policy: str = STRICT_POLICY
+    """Content-Security-Policy of the pages"""
+
+
+# From options to settings
+
+PORTS = range(8081, 8100)
+"""where the server listens unless told otherwise: on the first that is free"""
+HISTORY_PORTS = range(8082, 8101)
+
+ALLOWED_HOSTS = "rest.allowed-hosts"
+CERTIFICATE = "security.rest.certificate"
+KEY = "security.rest.private-key"
+PROTECT_READS = "security.rest.protect-reads"
+YARN_CANCEL = "security.rest.yarn-cancel"
+
+
+class UnsafeServerError(ValueError):
+    """A server like this would let others in; the text says what to do instead."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where a server listens."""
+
+    address: str = "127.0.0.1"
+    ports: Sequence[int] = PORTS
+    """the first free one of them"""
+    certificate: str | None = None
+    """file with the certificates, in PEM; None: no TLS"""
+    key: str | None = None
+    """file with its private key, in PEM"""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if address.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def binding(options: Mapping[str, str], default_ports: Sequence[int] = PORTS) -> Binding:
+    """Where the options say that the server listens: ``rest.bind-address``, ``rest.bind-port`` or ``rest.port``."""
+    ports = options.get("rest.bind-port") or options.get("rest.port")
+    certificate, key = options.get(CERTIFICATE), options.get(KEY)
+    if (certificate is None) != (key is None):
+        raise ValueError(f"{CERTIFICATE} and {KEY} belong together: one of them is missing.")
+    address = options.get("rest.bind-address", Binding.address)
+    return Binding(address, parse_ports(ports) if ports else default_ports, certificate, key)
+
+
+def parse_ports(text: str) -> list[int]:
+    """``8081``, ``8081-8090``, ``8081,9000-9010``; 0 is any free port."""
+    ports: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()) or ("-" in part and not last):
+            raise ValueError(f"{text!r} is no port, and no range of ports such as 8081-8090.")
+        begin, end = int(first), int(last or first)
+        if not 0 <= begin <= end <= 65_535:
+            raise ValueError(f"{text!r}: ports go from 0 to 65535.")
+        ports += range(begin, end + 1)
+    return ports
+
+
+def rest_settings(options: Mapping[str, str], token: str | None, where: Binding, history: bool = False) -> RestSettings:
+    """The settings that options say.
+
+    :param token: what callers show; ignored with ``security.rest.auth=none``.
+    :raises UnsafeServerError: others could reach the server and nothing would be asked of them.
+    """
+    beyond = not is_loopback(where.address)
+    if options.get("security.rest.auth", "token").lower() == "none":
+        token = None
+    if beyond and token is None:
+        raise UnsafeServerError(
+            f"A server that listens on {where.address} is reached by others, so it needs a token: leave "
+            "security.rest.auth at 'token', or let it listen on 127.0.0.1."
+        )
+    names = [each.strip() for each in re.split("[,;]", options.get(ALLOWED_HOSTS, "")) if each.strip()]
+    if options.get("rest.address"):
+        names.append(options["rest.address"])
+    if beyond:
+        names += [socket.gethostname(), where.address]
+    return RestSettings(
+        token=token,
+        hosts=frozenset(names),
+        beyond_loopback=beyond,
+        protect_reads=token is not None and _truth(options, PROTECT_READS, beyond),
+        history=history,
+        cancel=_truth(options, "web.cancel.enable", True),
+        yarn_cancel=_truth(options, YARN_CANCEL, False),
+        refresh_interval=_millis(options, "web.refresh-interval", 10_000 if history else 3000),
+        operation_seconds=_millis(options, "rest.async.store-duration", 300_000) / 1000,
+        max_upload=_number(options, "rest.server.max-content-length", RestSettings.max_upload),
+    )
+
+
+def _truth(options: Mapping[str, str], key: str, default: bool) -> bool:
+    text = options.get(key, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{key} is true or false, not {text!r}.")
+    return text == "true"
+
+
+def _millis(options: Mapping[str, str], key: str, default: int) -> int:
+    return to_duration(options[key]).to_millis() if key in options else default
+
+
+def _number(options: Mapping[str, str], key: str, default: int) -> int:
+    text = options.get(key, str(default)).strip()
+    if not text.isdecimal():
+        raise ValueError(f"{key} is a whole number, not {options[key]!r}.")
+    return int(text)

@@ -1,1 +1,0 @@
-"""What all routes share: settings, calls, errors, parameters, asynchronous operations, protection, static pages."""

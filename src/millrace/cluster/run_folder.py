@@ -1,0 +1,275 @@
+"""The run folder: which clusters and programs of this user run on this machine, and the tokens of their servers.
+
+Each has a folder of its own there, which only this user can enter, with an ``entry.json`` that says where it is
+reached. An entry whose process is dead counts as absent. The engine, the server and the SQL gateway of a cluster
+describe themselves in files of the cluster's folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from millrace.cluster.durable_files import decode, encode, is_unfinished, write_file
+from millrace.util.folders import make_private
+from millrace.util.system import is_alive, started_at, this_machine
+
+RUN_DIRECTORY = "MILLRACE_RUN_DIR"
+"""Environment variable that names another run folder."""
+CLUSTER, SESSION, FOREGROUND, GATEWAY = "cluster", "session", "foreground", "sql-gateway"
+KILL_SECONDS = 5.0
+LOOK_SECONDS = 0.02
+_ENTRY = "entry.json"
+_TOKEN = "token"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that cannot be taken for another one with its number."""
+
+    pid: int
+    started: int
+    """ticks since the machine's start, 0 where that can't be told"""
+    machine: str
+
+    @property
+    def is_alive(self) -> bool:
+        """False for processes of other machines, too: those share the home folder, perhaps."""
+        return self.machine == this_machine() and is_alive(self.pid, self.started or None)
+
+
+def this_process() -> Process:
+    """The one that asks."""
+    return process_of(os.getpid())
+
+
+def process_of(pid: int) -> Process:
+    """A process of this machine."""
+    return Process(pid, started_at(pid) or 0, this_machine())
+
+
+def end(process: Process, seconds: float) -> bool:
+    """End exactly this process: it is asked first, and made to after so many seconds. Whether it has ended."""
+    for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, KILL_SECONDS)):
+        if not process.is_alive:
+            return True
+        try:
+            os.kill(process.pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + patience
+        while process.is_alive and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+    return not process.is_alive
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that holds jobs."""
+
+    kind: str
+    """``cluster``, ``session``, ``foreground`` or ``sql-gateway``"""
+    process: Process
+    """the supervisor of a cluster, the driver of a program, a gateway"""
+    address: str | None = None
+    """of the REST API: ``http://127.0.0.1:8081``; None: there is none (yet)"""
+    program: str | None = None
+    """of a program in the foreground"""
+    began: int = 0
+    """ms since the epoch"""
+    background: bool = False
+    """of a gateway: whether no terminal holds it"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry, with its folder."""
+
+    folder: str
+    entry: Entry
+    token: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.folder)
+
+    @property
+    def described(self) -> str:
+        """What tells it from the others, for people."""
+        place = self.entry.address or f"process {self.entry.process.pid}"
+        return f"{place} ({self.entry.program or self.name})"
+
+
+def run_folder() -> str:
+    """The folder itself, made if it is not there.
+
+    :raises NotPrivateError: others can write to it.
+    """
+    path = os.environ.get(RUN_DIRECTORY) or os.path.join(os.path.expanduser("~"), ".millrace", "run")
+    make_private(path)
+    return path
+
+
+def new_folder(name: str) -> str:
+    """The folder of something that begins, or began under this name before; with its token."""
+    path = os.path.join(run_folder(), name)
+    make_private(path)
+    if not os.path.exists(os.path.join(path, _TOKEN)):
+        write_file(os.path.join(path, _TOKEN), secrets.token_urlsafe(24).encode())
+    return path
+
+
+def keep_token(folder: str, token: str) -> None:
+    """The token is one that the user has chosen."""
+    write_file(os.path.join(folder, _TOKEN), token.encode())
+
+
+def read_token(folder: str) -> str:
+    """What changes something through the REST API has to show this."""
+    with open(os.path.join(folder, _TOKEN), encoding="ascii") as file:
+        return file.read()
+
+
+def register(folder: str, entry: Entry) -> None:
+    """Let others find it."""
+    write_file(os.path.join(folder, _ENTRY), encode(entry))
+
+
+def withdraw(folder: str) -> None:
+    """Take the entry back: it is not found any more."""
+    try:
+        os.unlink(os.path.join(folder, _ENTRY))
+    except FileNotFoundError:
+        return
+
+
+def read_entry(folder: str) -> Found | None:
+    """What a folder says, if that lives."""
+    try:
+        with open(os.path.join(folder, _ENTRY), "rb") as file:
+            entry = decode(file.read(), Entry)
+        return Found(folder, entry, read_token(folder)) if entry.process.is_alive else None
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+def find(kind: str | None = None) -> list[Found]:
+    """All that lives, the oldest first; what programs and gateways left behind that were killed is removed."""
+    base = run_folder()
+    found = []
+    for name in sorted(os.listdir(base)):
+        folder = os.path.join(base, name)
+        if is_unfinished(name) or not os.path.isdir(folder):
+            continue
+        here = read_entry(folder)
+        if here is None:
+            _remove_dead_run(folder)
+        elif kind in (None, here.entry.kind):
+            found.append(here)
+    return sorted(found, key=lambda each: each.entry.began)
+
+
+def _remove_dead_run(folder: str) -> None:
+    """The folder of a cluster or session stays: its jobs and their archives are in it."""
+    try:
+        with open(os.path.join(folder, _ENTRY), "rb") as file:
+            entry = decode(file.read(), Entry)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return  # it is just being made
+    if entry.kind not in (CLUSTER, SESSION) and entry.process.machine == this_machine() and not entry.process.is_alive:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# Engine, server and SQL gateway of a cluster, as they describe themselves
+
+ENGINE_FILE, SERVER_FILE, GATEWAY_FILE = "engine.json", "server.json", "gateway.json"
+CANNOT_LISTEN = 78
+"""Exit code of a server: the port is taken, or must not be used."""
+
+
+_held: list[int] = []
+
+
+def become(folder: str, name: str, description: EngineDescription | ServerDescription) -> bool:
+    """Say that this process is a cluster's engine or server from now on; False: it is not to be.
+
+    It is not when another one is there, or when the supervisor that has started it has died meanwhile: the next one
+    does not know of a process that has not said yet what it is, and starts its own.
+
+    :param name: of the file that says so.
+    """
+    lock = os.open(os.path.join(folder, f"{name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    supervisor = read_entry(folder)
+    if supervisor is None or supervisor.entry.process.pid != os.getppid():
+        os.close(lock)
+        return False
+    _held.append(lock)  # for life
+    write_file(os.path.join(folder, name), encode(description))
+    return True
+
+
+@dataclass(frozen=True)
+class EngineDescription:
+    """What others know about an engine that is ready."""
+
+    process: Process
+    application: str
+    """Spark's id"""
+    master: str
+    slots: int
+    web_page: str | None
+    """address of Spark's own pages"""
+    log_file: str | None
+
+
+@dataclass(frozen=True)
+class ServerDescription:
+    """What others know about a server that is ready."""
+
+    process: Process
+    url: str
+
+
+@dataclass(frozen=True)
+class GatewayDescription:
+    """What others know about the SQL gateway of a cluster that is ready."""
+
+    process: Process
+
+
+D = TypeVar("D", EngineDescription, ServerDescription, GatewayDescription)
+
+
+def describe_engine(folder: str) -> EngineDescription | None:
+    """What is known about the engine of a cluster; None: it is not ready, or dead."""
+    return _described(folder, ENGINE_FILE, EngineDescription)
+
+
+def describe_server(folder: str) -> ServerDescription | None:
+    """What is known about the server of a cluster; None: it is not ready, or dead."""
+    return _described(folder, SERVER_FILE, ServerDescription)
+
+
+def describe_gateway(folder: str) -> GatewayDescription | None:
+    """What is known about the SQL gateway of a cluster; None: it is not ready, or not needed."""
+    return _described(folder, GATEWAY_FILE, GatewayDescription)
+
+
+def _described(folder: str, name: str, kind: type[D]) -> D | None:
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            found = decode(file.read(), kind)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return found if found.process.is_alive else None

@@ -1,1 +1,0 @@
-"""A client of SQL gateways: Millrace's own, and Flink's."""

@@ -1,1 +1,0 @@
-"""Spark's own master and workers under a cluster: where they run, how they are started, which processes they are."""

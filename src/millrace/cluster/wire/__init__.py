@@ -1,1 +1,0 @@
-"""Calls between processes of one user on one machine: JSON messages over Unix sockets."""

@@ -1,1 +1,0 @@
-"""Object stores and HDFS: how they are opened, with which settings, and what their errors mean."""

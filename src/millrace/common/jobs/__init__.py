@@ -1,1 +1,0 @@
-"""Jobs as a program sees them: their names, clients, states and results."""

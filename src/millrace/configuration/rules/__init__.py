@@ -1,1 +1,0 @@
-"""What becomes of Flink's configuration keys, by their topics."""

@@ -1,0 +1,1 @@
+"""Tables of files, ``'connector' = 'filesystem'``: formats, partitions, reading, writing."""

@@ -1,1 +1,0 @@
-"""Making and changing tables of a database."""

@@ -1,1 +1,0 @@
-"""A Kafka source over several clusters, which a metadata service names."""

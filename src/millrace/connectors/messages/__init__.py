@@ -1,1 +1,0 @@
-"""What connectors of message systems share: messages, reading with acknowledgements, sending."""

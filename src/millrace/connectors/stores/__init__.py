@@ -1,1 +1,0 @@
-"""What connectors to databases and other stores share: buffers, changes by key, reading in parts, look-ups."""

@@ -1,1 +1,0 @@
-"""When files and partitions become visible, and what is done then."""

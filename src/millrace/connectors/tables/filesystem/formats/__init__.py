@@ -1,1 +1,0 @@
-"""The formats of the files of a table."""

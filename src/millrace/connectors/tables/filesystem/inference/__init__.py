@@ -1,1 +1,0 @@
-"""The columns of files, found out from the files themselves."""

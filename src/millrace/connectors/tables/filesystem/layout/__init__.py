@@ -1,1 +1,0 @@
-"""Where rows lie: options, columns in files and folders, partitions."""

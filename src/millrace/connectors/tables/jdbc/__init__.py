@@ -1,1 +1,0 @@
-"""The table connector ``jdbc``: tables of databases, read, looked up and written."""

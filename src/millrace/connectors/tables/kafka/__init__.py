@@ -1,1 +1,0 @@
-"""Topics of Kafka as tables: connectors ``kafka`` and ``upsert-kafka``."""

@@ -1,1 +1,0 @@
-"""Tables of stores: MongoDB, HBase, ClickHouse, InfluxDB and others."""

@@ -1,0 +1,235 @@
+"""Settings beyond those of PyFlink: Millrace's own configuration options (everything else has Flink's keys), what new
+environments of this process begin with (configuration files, ``-D``) and what submits jobs, and the savepoint or
+checkpoint that a job begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from millrace.common.config_options import ConfigOptions
+from millrace.common.config_values import to_boolean
+from millrace.common.configuration import Configuration
+from millrace.configuration.files import file_settings
+from millrace.util.folders import TRUST_DIRECTORY
+
+if TYPE_CHECKING:
+    from millrace.graph.nodes import Graph
+    from millrace.runtime.operators.job_graph import JobGraph
+    from millrace.spark.jobs.client import LocalJobClient
+    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
+
+
+# Options
+
+MASTER = ConfigOptions.key("millrace.master").string_type().no_default_value()
+"""Spark master of a session that Millrace makes: local[*], spark://..., yarn, k8s://..."""
+
+EPOCH_INTERVAL = ConfigOptions.key("millrace.epoch.interval-ms").int_type().default_value(100)
+"""Least time between the beginnings of two epochs of an unbounded job (ms); that of checkpoints if it is less.
+
+Unless it is set, a job with two-phase sinks has an epoch per checkpoint."""
+
+EPOCH_RECORDS = ConfigOptions.key("millrace.epoch.max-records").int_type().default_value(1_000_000)
+"""Most records that one subtask of a source hands on in one epoch (streaming mode)."""
+
+EPOCH_MILLIS = ConfigOptions.key("millrace.epoch.max-duration-ms").int_type().default_value(1_000)
+"""Longest time that one subtask of a source reads in one epoch, and that a task works on what arrives (ms, streaming
+mode). What there is no time for is done in the next epoch. Bounded jobs that neither print, collect nor take
+checkpoints have ten times as long unless it is set; intervals of checkpoints that are shorter count."""
+
+EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
+"""How long a task may stand still before its epoch is cancelled and counts as failed: it has neither begun nor ended a
+piece, nor come further in one. However long an epoch takes, it is no failure. Tasks that nobody can be asked about,
+as those of a batch job with a single epoch, stand still when Spark tells of no progress. Streaming mode: ten minutes
+unless it is set. Batch mode: no limit unless it is set."""
+STREAMING_EPOCH_TIMEOUT_MS = 600_000
+
+EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("flow")
+"""How epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the same time, where
+Spark is one process and the job has no loops; each as a job of Spark; or over connections to tasks that stay at their
+cores."""
+SPARK_JOBS = "spark-jobs"
+RESIDENT = "resident"
+FLOW = "flow"
+FLOW_EPOCH_MS = 1_000
+"""How long an epoch in flow takes from its first record on, unless ``millrace.epoch.interval-ms`` is set."""
+
+STATE_TRUST_DIRECTORY = ConfigOptions.key(TRUST_DIRECTORY).boolean_type().default_value(False)
+"""Whether all who can write to the directories of state, checkpoints, savepoints and caches may be trusted."""
+
+STATE_DIRECTORY = ConfigOptions.key("millrace.state.directory").string_type().no_default_value()
+"""Where tasks keep their state between epochs: a directory that all workers reach; default: a temporary one."""
+
+
+# Defaults of this process
+
+
+class Portable(Protocol):
+    """A job with all that another process needs to run it. It is pickled on its way there."""
+
+    @property
+    def job_id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def configuration(self) -> Mapping[str, str]: ...
+
+    def start(self) -> LocalJobClient:
+        """Run it in this process."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A program that is about to be submitted as a job."""
+
+    plan: Callable[[], str]
+    """gives Flink's plan JSON"""
+    start: Callable[[], SparkJobClient]
+    """submits the job"""
+    collecting: bool
+    """whether the program reads the job's results, so that the job may have to wait for it"""
+    prepare: Callable[[], tuple[JobGraph, JobSettings]] | None = None
+    """gives what would be submitted; None: it is a query of batch mode"""
+    portable: Callable[[], Portable] | None = None
+    """gives it for another process; None: this one has to run it, since it reads its rows or holds what it reads"""
+    elsewhere: bool = False
+    """whether the configuration says that it runs on a cluster: ``execution.target: remote``"""
+    graph: Callable[[], Graph] | None = None
+    """gives the program's nodes as the program made them, before any pass; None: it is a query of batch mode"""
+
+
+Submitter = Callable[[Submission], "SparkJobClient"]
+
+_defaults: Configuration | None = None
+
+
+def set_defaults(configuration: Configuration | None) -> None:
+    """Replace the defaults; environments made from now on begin with them. None: with the configuration files."""
+    global _defaults
+    _defaults = None if configuration is None else Configuration(configuration)
+
+
+def get_defaults() -> Configuration:
+    """A copy of the defaults.
+
+    :raises ConfigurationError: there are none yet, and the configuration files are wrong.
+    """
+    return Configuration.from_dict(file_settings()) if _defaults is None else Configuration(_defaults)
+
+
+def _start(submission: Submission) -> SparkJobClient:
+    """Commands, which set submitters of their own, have decided already where a program runs."""
+    if not submission.elsewhere:
+        return submission.start()
+    if submission.portable is not None:
+        from millrace.cluster.client import cluster_named, hand_over
+
+        portable = submission.portable()
+        client: Any = hand_over(portable, cluster_named(portable.configuration))
+        return client  # type: ignore[no-any-return]
+    if submission.prepare is not None:
+        raise ValueError(
+            "execution.target is remote, and this program reads the results of its job itself: run all of it on the "
+            "cluster, with `millrace run`"
+        )
+    return submission.start()
+
+
+_submitter: Submitter = _start
+
+
+def set_submitter(submitter: Submitter | None) -> None:
+    """Let ``submitter`` handle what is executed from now on; None: submit it at once."""
+    global _submitter
+    _submitter = submitter or _start
+
+
+def hands_over() -> bool:
+    """Whether jobs are handed to the cluster that the configuration names: no command has decided otherwise."""
+    return _submitter is _start
+
+
+def get_submitter() -> Submitter:
+    return _submitter
+
+
+# What a job begins with
+
+PATH = "execution.state-recovery.path"
+IGNORE_UNCLAIMED = "execution.state-recovery.ignore-unclaimed-state"
+CLAIM_MODE = "execution.state-recovery.claim-mode"
+_OLDER = {
+    PATH: "execution.savepoint.path",
+    IGNORE_UNCLAIMED: "execution.savepoint.ignore-unclaimed-state",
+    CLAIM_MODE: "execution.savepoint-restore-mode",
+}
+"""The names that the options had in Flink 1."""
+
+T = TypeVar("T")
+"""Type of an option's value."""
+
+
+class ClaimMode(Enum):
+    """To whom the files belong that a job was restored from."""
+
+    CLAIM = "claim"
+    """to the job: it deletes them when it no longer needs them"""
+    NO_CLAIM = "no_claim"
+    """to the user: the job's first checkpoint does not build on them"""
+    LEGACY = "legacy"
+    """to the user, but checkpoints may build on them"""
+
+    @staticmethod
+    def of(text: str) -> ClaimMode:
+        """From ``claim``, ``NO_CLAIM``, ... Raises ``ValueError`` for other words."""
+        try:
+            return ClaimMode(text.strip().lower().replace("-", "_"))
+        except ValueError:
+            raise ValueError(f"{text!r} is no claim mode: use claim, no_claim or legacy") from None
+
+
+@dataclass(frozen=True)
+class SavepointRestoreSettings:
+    """Where a job takes its first state from."""
+
+    path: str | None = None
+    """a savepoint or checkpoint; None: the job begins with empty state"""
+    allow_non_restored_state: bool = False
+    """whether the savepoint may have state that no operator of the job takes"""
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+
+    @staticmethod
+    def from_configuration(configuration: Mapping[str, str]) -> SavepointRestoreSettings:
+        """From ``execution.state-recovery.*`` or its older names. Raises ``ValueError`` naming the key."""
+        return SavepointRestoreSettings(
+            _read(configuration, PATH, str, "") or None,
+            _read(configuration, IGNORE_UNCLAIMED, to_boolean, False),
+            _read(configuration, CLAIM_MODE, ClaimMode.of, ClaimMode.NO_CLAIM),
+        )
+
+
+def _read(configuration: Mapping[str, str], key: str, convert: Callable[[str], T], default: T) -> T:
+    """The value of a key, or of its older name."""
+    name = key if key in configuration else _OLDER[key]
+    if name not in configuration:
+        return default
+    try:
+        return convert(configuration[name])
+    except ValueError as error:
+        raise ValueError(f"could not parse value {configuration[name]!r} for key {name!r}: {error}") from None
+
+
+def restore_settings(configuration: Mapping[str, str], index: int) -> SavepointRestoreSettings:
+    """The settings of the job that a program submits as its ``index``-th (0, 1, ...).
+
+    What the command line says is meant for the first job: the state of another would not fit a second one.
+    """
+    settings = SavepointRestoreSettings.from_configuration(configuration)
+    given = SavepointRestoreSettings.from_configuration(get_defaults().to_dict())
+    return SavepointRestoreSettings() if index > 0 and settings == given else settings

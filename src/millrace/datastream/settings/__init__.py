@@ -1,1 +1,0 @@
-"""Settings of environments and jobs beyond those of PyFlink."""

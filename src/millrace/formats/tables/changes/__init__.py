@@ -1,1 +1,0 @@
-"""Formats of changes: messages that say what happened to a row."""

@@ -1,1 +1,0 @@
-"""Avro records whose schema is in a registry with Confluent's interface."""

@@ -1,1 +1,0 @@
-"""``csv``: a row is a line of CSV."""

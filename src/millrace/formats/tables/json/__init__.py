@@ -1,1 +1,0 @@
-"""``json``: a row is a JSON object."""

@@ -1,1 +1,0 @@
-"""``protobuf``: messages of classes that protoc has generated."""

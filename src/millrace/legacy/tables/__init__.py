@@ -1,1 +1,0 @@
-"""Older names of the Table API: environments, descriptors, tables of files, settings."""

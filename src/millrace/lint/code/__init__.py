@@ -1,1 +1,0 @@
-"""The user's functions in a program, and their source as syntax trees."""

@@ -1,1 +1,0 @@
-"""What rules look at, and what they say."""

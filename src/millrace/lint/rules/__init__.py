@@ -1,1 +1,0 @@
-"""What ``millrace lint`` finds: one rule a file."""

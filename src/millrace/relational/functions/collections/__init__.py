@@ -1,1 +1,0 @@
-"""Functions of arrays, maps, rows, objects and bitmaps."""

@@ -1,1 +1,0 @@
-"""Functions of JSON text, and of variants, which are kept as such."""

@@ -1,1 +1,0 @@
-"""Comparisons, conditions, and logic with three values."""

@@ -1,1 +1,0 @@
-"""Functions of text: parts, patterns, encodings, digests."""

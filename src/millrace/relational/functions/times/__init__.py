@@ -1,1 +1,0 @@
-"""Functions of dates, times and intervals."""

@@ -1,1 +1,0 @@
-"""What a user function has around it: its context, metrics, accumulators and global aggregates."""

@@ -1,1 +1,0 @@
-"""What operators that look for patterns are made of."""

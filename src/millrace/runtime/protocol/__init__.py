@@ -1,1 +1,0 @@
-"""What driver and tasks tell each other in an epoch."""

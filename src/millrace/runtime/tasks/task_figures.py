@@ -1,0 +1,237 @@
+"""What a task measures of itself: where its time goes, and which keys get a large share of its input.
+
+The stopwatch counts each moment for one slot, and to change slots costs a look at the clock. Heavy keys are found by a
+bounded sketch of a sample, space-saving (Metwally and others, 2005): so many counters; a key without one takes over the
+smallest, with its count as the most that it may be wrong by. What is shown is what is certain: the count less that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+from time import perf_counter_ns
+from typing import Any
+
+from millrace.relational.rows import Rows
+from millrace.runtime.bases.epoch_protocol import OperatorTimes, TaskTimes
+from millrace.runtime.exchange.partitioners import Hash, Partitioner
+from millrace.runtime.failure import shorten
+from millrace.runtime.tables.exchange import ByColumns
+
+# Time
+
+REST, OTHER, READING, PASSING, RECORDING, WAITING, PRESSED = range(7)
+"""Slots of the task as a whole: between epochs; none of the others; waiting for packets; packets for later stages;
+writing state; a source that has nothing; in flow: waiting for credit."""
+_WHOLE = 7
+_PARTS = 3
+"""Slots of each operator: at work, sorting what it emits by receiver, and waiting until that is taken."""
+
+
+class Stopwatch:
+    """One for each task; its threads take turns."""
+
+    __slots__ = ("_current", "_since", "spent")
+
+    def __init__(self, operators: int) -> None:
+        self.spent = [0] * (_WHOLE + _PARTS * operators)
+        """slot -> nanoseconds"""
+        self._current = REST
+        self._since = perf_counter_ns()
+
+    def switch(self, slot: int) -> int:
+        """Time goes to this slot from now on; which one it went to before."""
+        now = perf_counter_ns()
+        before = self._current
+        self.spent[before] += now - self._since
+        self._since = now
+        self._current = slot
+        return before
+
+    def move(self, source: int, target: int, nanoseconds: int) -> None:
+        """So much was counted for the wrong slot."""
+        self.spent[source] -= nanoseconds
+        self.spent[target] += nanoseconds
+
+    def of_operator(self, number: int) -> OperatorTimes:
+        """What an operator has taken since ``start``."""
+        return of_operator(self.spent, number)
+
+    def so_far(self) -> list[int]:
+        """Slot -> nanoseconds since ``start``, with those of the slot that is at it; from any thread."""
+        spent = list(self.spent)
+        spent[self._current] += max(perf_counter_ns() - self._since, 0)
+        return spent
+
+    def of_task(self) -> TaskTimes:
+        """What the task as a whole has taken since ``start``, beyond its operators."""
+        spent = self.spent
+        return TaskTimes(
+            spent[READING] // 1000,
+            spent[PASSING] // 1000,
+            spent[RECORDING] // 1000,
+            spent[WAITING] // 1000,
+            spent[OTHER] // 1000,
+        )
+
+    def start(self) -> None:
+        """A new epoch. What was done between epochs stays: it belongs to this one."""
+        self.switch(OTHER)
+        self.spent[REST] = 0
+
+    def stop(self) -> None:
+        """The epoch is over and told of."""
+        self.switch(REST)
+        self.spent = [0] * len(self.spent)
+
+
+def of_operator(spent: list[int], number: int) -> OperatorTimes:
+    """What the operator with this number in its task has taken, of what all slots have."""
+    place = _WHOLE + _PARTS * number
+    work, sort, write = spent[place : place + _PARTS]
+    return OperatorTimes(work // 1000, sort // 1000, write // 1000)
+
+
+def work_slot(number: int) -> int:
+    """Of the operator with this number in its task: it is at work."""
+    return _WHOLE + _PARTS * number
+
+
+def sort_slot(number: int) -> int:
+    """It sorts what it emits by receiver."""
+    return work_slot(number) + 1
+
+
+def write_slot(number: int) -> int:
+    """It waits until what it has emitted is taken."""
+    return work_slot(number) + 2
+
+
+# Heavy keys
+
+COUNTERS = 32
+SHOWN = 10
+LEAST_SHARE = 0.01
+ALL_UNTIL = 256
+"""So many elements are all looked at."""
+ONE_IN = 1_024
+"""Of those after them one in so many, at random: a period in the data must not hide keys."""
+FORGET_AT = 10_000_000
+"""Elements after which all counts are halved, so that what was long ago counts less."""
+KEY_LIMIT = 80
+PAUSE_MS = 2_000
+"""How often the driver hears of them."""
+
+HeavyKeys = tuple[tuple[str, float], ...]
+"""(text of a key, share of the input), the heaviest first"""
+
+
+class Sketch:
+    """Of the keys of one operator in one subtask."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        """elements that were seen, looked at or not"""
+        self._counts: dict[Any, int] = {}
+        self._errors: dict[Any, int] = {}
+        self._next = 0
+        """elements to pass over before the next one is looked at"""
+        self._random = Random(0)
+
+    def see(self, keys: Sequence[Any]) -> None:
+        """Elements with these keys have come."""
+        length, at = len(keys), self._next
+        while at < length:
+            step = 1 if self.total + at < ALL_UNTIL else 1 + int(self._random.random() * 2 * ONE_IN)
+            self._add(keys[at], 1 if step == 1 else ONE_IN)
+            at += step
+        self._next = at - length
+        self.total += length
+        if self.total > FORGET_AT:
+            self._halve()
+
+    def _add(self, key: Any, weight: int) -> None:
+        counts = self._counts
+        if key in counts:
+            counts[key] += weight
+        elif len(counts) < COUNTERS:
+            counts[key] = weight
+        else:
+            smallest = min(counts, key=counts.__getitem__)
+            error = counts.pop(smallest)
+            self._errors.pop(smallest, None)
+            counts[key], self._errors[key] = error + weight, error
+
+    def _halve(self) -> None:
+        self.total //= 2
+        self._counts = {key: count // 2 for key, count in self._counts.items()}
+        self._errors = {key: error // 2 for key, error in self._errors.items()}
+
+    def heaviest(self) -> HeavyKeys:
+        """Those with a share of the input that is certain and worth to be shown."""
+        if not self.total:
+            return ()
+        shares = [
+            ((count - self._errors.get(key, 0)) / self.total, shorten(key, KEY_LIMIT))
+            for key, count in self._counts.items()
+        ]
+        shares.sort(reverse=True)
+        return tuple((text, min(share, 1.0)) for share, text in shares[:SHOWN] if share >= LEAST_SHARE)
+
+
+class Watched:
+    """The keys of an operator's input, whatever form its elements have."""
+
+    def __init__(self, columns: Mapping[int, Sequence[int]]) -> None:
+        """:param columns: input -> of batches of rows: the columns of the key."""
+        self._columns = columns
+        self._sketch: Sketch | None = Sketch()
+        self._told = 0
+
+    def see(self, values: Sequence[Any], keys: Sequence[Any] | None, input: int) -> None:
+        """Elements have come to an input."""
+        sketch = self._sketch
+        if sketch is None:
+            return
+        try:
+            if keys is not None:
+                sketch.see(keys)
+            elif columns := self._columns.get(input):
+                for rows in values:
+                    sketch.see(_KeysOfRows(rows, columns))
+        except TypeError:  # keys without a hash of Python's: there is no way to count them
+            self._sketch = None
+
+    def report(self, now: int) -> HeavyKeys | None:
+        """For the driver, at time ``now`` (ms); None: nothing new."""
+        if self._sketch is None or now - self._told < PAUSE_MS:
+            return None
+        self._told = now
+        return self._sketch.heaviest()
+
+
+class _KeysOfRows(Sequence[Any]):
+    """The keys of a batch of rows, each of which is made when it is looked at."""
+
+    def __init__(self, rows: Rows, columns: Sequence[int]) -> None:
+        self._length = len(rows)
+        self._columns = [rows.batch.column(index) for index in columns]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place: Any) -> Any:
+        key = tuple(column[place].as_py() for column in self._columns)
+        return key[0] if len(key) == 1 else key
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(self._length))
+
+
+def watched(inputs: Iterable[tuple[int, Partitioner]]) -> Watched | None:
+    """For an operator whose input comes by key; None for others.
+
+    :param inputs: of each of its edges.
+    """
+    by_key = [(input, each) for input, each in inputs if isinstance(each, (Hash, ByColumns))]
+    return Watched({input: each.columns for input, each in by_key if isinstance(each, ByColumns)}) if by_key else None

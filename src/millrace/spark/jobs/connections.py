@@ -1,0 +1,193 @@
+"""Connections of a job's tasks to its driver: where they are accepted, and one epoch over them.
+
+Orders and packets go out stage by stage, packets and acknowledgements come back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+import socket
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from pyspark import SparkContext
+
+from millrace.runtime.bases.epoch_protocol import TaskAck
+from millrace.runtime.exchange.exchange import ACK, Packet
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.spark.workers.frames import Failed, Order, Part, TaskId, receive, send
+from millrace.spark.workers.pipe import OwnerLostError
+from millrace.spark.workers.stage import Address, admit
+
+SECRET_BYTES = 32
+
+
+class ConnectionServer:
+    """Listens until all tasks are there, or it is closed.
+
+    :param host: the driver's machine, as the tasks reach it.
+    :param bind: the address of it to listen at.
+    """
+
+    def __init__(self, tasks: Collection[TaskId], host: str, bind: str) -> None:
+        self._missing = set(tasks)
+        self._links: dict[TaskId, socket.socket] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+        self._listener = socket.create_server((bind.strip("[]"), 0), family=family, backlog=max(len(self._missing), 16))
+        secret = secrets.token_bytes(SECRET_BYTES)
+        self.address = Address(host.strip("[]"), self._listener.getsockname()[1], secret)
+        threading.Thread(target=self._listen, name="millrace-reception", daemon=True).start()
+
+    @staticmethod
+    def of(context: SparkContext, tasks: Collection[TaskId]) -> ConnectionServer:
+        """At the addresses that this Spark has for its driver."""
+        settings = context.getConf()
+        host = settings.get("spark.driver.host") or "127.0.0.1"
+        return ConnectionServer(tasks, host, settings.get("spark.driver.bindAddress") or host)
+
+    @property
+    def missing(self) -> list[TaskId]:
+        """Tasks that have not come yet."""
+        with self._changed:
+            return sorted(self._missing)
+
+    def wait(self) -> dict[TaskId, socket.socket] | None:
+        """The connections of all tasks; None: it was closed before."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._missing)
+            if self._missing:
+                return None
+            links, self._links = self._links, {}
+        self.close()
+        return links
+
+    def close(self) -> None:
+        """No other task is let in, and those that have not been taken over are sent away."""
+        with self._changed:
+            self._closed = True
+            links, self._links = self._links, {}
+            self._changed.notify_all()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that listens
+        self._listener.close()
+        for link in links.values():
+            link.close()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                link, _ = self._listener.accept()
+            except OSError:
+                return
+            # Each on a thread of its own: one that says nothing lets nobody wait.
+            threading.Thread(target=self._admit, args=(link,), name="millrace-admitting", daemon=True).start()
+
+    def _admit(self, link: socket.socket) -> None:
+        try:
+            task = admit(link, self.address.secret)
+        except OSError:
+            link.close()
+            return
+        with self._changed:
+            if self._closed or task not in self._missing:
+                link.close()
+                return
+            self._missing.remove(task)
+            self._links[task] = link
+            self._changed.notify_all()
+
+
+class EpochExchange:
+    """Runs epochs. A packet goes right to the stage that it is for.
+
+    :param links: the connection of each task.
+    """
+
+    def __init__(self, job: JobGraph, links: Mapping[TaskId, socket.socket]) -> None:
+        self._partitions = job.partitions
+        self._stages = job.edge_stages
+        self._links = links
+        self._tasks = {link.fileno(): task for task, link in links.items()}
+        self.pending: set[TaskId] = set()
+        """tasks that have not answered"""
+
+    def intact(self) -> bool:
+        """Whether all connections are open. Between epochs no task has anything to say, so what can be read there is an
+        end."""
+        return not _poller(self._links.values()).poll(0)
+
+    def run(self, run: int, text: str) -> list[TaskAck]:
+        """One epoch: what all tasks acknowledge.
+
+        :param run: a number that no other run of its tasks has.
+        :param text: what the driver has published for it.
+        :raises OwnerLostError: a task has not come to its end.
+        """
+        inbox: dict[TaskId, list[Packet]] = defaultdict(list)
+        acks: list[TaskAck] = []
+        for stage, width in enumerate(self._partitions):
+            self.pending = {(stage, partition) for partition in range(width)}
+            for task in sorted(self.pending):
+                self._order(task, Order(run, text, inbox.pop(task, [])))
+            for packet in self._answers():
+                if packet.edge == ACK:
+                    acks.append(TaskAck.decode(packet.payload))
+                else:
+                    inbox[self._stages[packet.edge], packet.target].append(packet)
+        return acks
+
+    def _order(self, task: TaskId, order: Order) -> None:
+        try:
+            send(self._links[task], order)
+        except OSError:
+            raise lost([task]) from None
+
+    def _answers(self) -> Iterator[Packet]:
+        """What the pending tasks send until they have ended."""
+        poller = _poller(self._links[task] for task in self.pending)
+        while self.pending:
+            for file, _ in poller.poll():
+                task = self._tasks[file]
+                message = self._heard(task)
+                if isinstance(message, Part):
+                    yield from message.packets
+                    continue
+                poller.unregister(file)
+                self.pending.remove(task)
+
+    def _heard(self, task: TaskId) -> object:
+        try:
+            message, _ = receive(self._links[task])
+        except (EOFError, OSError):
+            raise lost([task]) from None
+        if isinstance(message, Failed):
+            last = message.text.rstrip().rpartition("\n")[2]
+            raise OwnerLostError(f"{described([task])} could not be run: {last}\n{message.text}", message.begun)
+        return message
+
+
+def _poller(links: Iterable[socket.socket]) -> select.poll:
+    poller = select.poll()
+    for link in links:
+        poller.register(link, select.POLLIN)
+    return poller
+
+
+def described(tasks: Collection[TaskId]) -> str:
+    """Tasks in words."""
+    words = [f"task {partition} of stage {stage}" for stage, partition in sorted(tasks)]
+    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
+
+
+def lost(tasks: Collection[TaskId]) -> OwnerLostError:
+    """The process of these tasks has ended."""
+    return OwnerLostError(
+        f"the process that {described(tasks)} lives in has ended: it was killed, ran out of memory, or crashed in "
+        f"native code",
+        begun=True,
+    )

@@ -1,1 +1,0 @@
-"""One Spark that several processes use."""

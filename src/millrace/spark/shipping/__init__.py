@@ -1,1 +1,0 @@
-"""What a job needs on the workers, brought there and set up."""

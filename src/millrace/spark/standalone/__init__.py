@@ -1,1 +1,0 @@
-"""Spark's standalone master and workers, from PySpark's own jars."""

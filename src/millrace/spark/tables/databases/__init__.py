@@ -1,1 +1,0 @@
-"""``jdbc`` for databases that Millrace has no driver for: Spark reads and writes them with Java's, in batch mode."""

@@ -1,1 +1,0 @@
-"""Expressions, constants and types as Spark SQL."""

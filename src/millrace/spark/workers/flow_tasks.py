@@ -1,0 +1,279 @@
+"""The thread of a task in flow, which lets the task do what there is to do and waits for input, and the marks of
+epochs.
+
+The marks at the end of an epoch: those of a sender travel together, and a task gets one mark of an edge when all its
+senders have ended. Otherwise a thousand tasks would wake each other a thousand times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from queue import Empty, SimpleQueue
+from time import perf_counter_ns
+
+from millrace.runtime.bases.epoch_protocol import EpochOrder, Result, ResultFiles, TaskAck, TaskOrder, TaskSoFar
+from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, SenderMarks
+from millrace.runtime.operators.job_graph import JobGraph
+from millrace.runtime.storage import SnapshotFiles
+from millrace.runtime.tasks.flow import FlowError, Frame
+from millrace.runtime.tasks.flow_worker import FlowWorker
+from millrace.spark.workers import output
+from millrace.spark.workers.inspection import at_work
+
+_Sender = tuple[int, int, int]
+"""(edge, channel, run)"""
+
+
+def divided(marks: Iterable[EpochMark], owners: int) -> Iterator[tuple[int, SenderMarks]]:
+    """(number of an owner, what it gets of these marks). Its partitions are its number, modulo ``owners``."""
+    found: dict[tuple[int, _Sender], tuple[list[int], list[int]]] = {}
+    for target, edge, channel, run, packets in marks:
+        targets, numbers = found.setdefault((target % owners, (edge, channel, run)), ([], []))
+        targets.append(target)
+        numbers.append(packets)
+    for (owner, sender), (targets, numbers) in found.items():
+        yield owner, SenderMarks(*sender, tuple(targets), tuple(numbers))
+
+
+class Marks:
+    """Those for the tasks of an owner, of all edges of a job. Any thread may add some."""
+
+    def __init__(self, job: JobGraph) -> None:
+        self._job = job
+        self._lock = threading.Lock()
+        self._gathered: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = {}
+        """(edge, run) -> receiver -> (channel, packets) of the senders so far"""
+        self._senders: dict[tuple[int, int], int] = {}
+        """(edge, receiver) -> how many marks it gets in an epoch"""
+        self._latest: dict[int, dict[int, int]] = {}
+        """edge -> receiver -> the run of which it has all marks"""
+
+    def add(self, marks: SenderMarks) -> list[EdgeMarks]:
+        """Some that have come; those of the receivers that have all of an epoch now.
+
+        :raises FlowError: they are of an epoch that has ended.
+        """
+        edge, channel, run, targets, packets = marks
+        whole = []
+        with self._lock:
+            latest = self._latest.setdefault(edge, {})
+            gathered = self._gathered.setdefault((edge, run), {})
+            for target, number in zip(targets, packets):
+                if run <= latest.get(target, 0):
+                    raise FlowError(f"a mark of run {run} has come over edge {edge}, which has ended")
+                row = gathered.setdefault(target, [])
+                row.append((channel, number))
+                if len(row) >= self._expected(edge, target):
+                    whole.append(EdgeMarks(edge, target, run, tuple(gathered.pop(target))))
+                    latest[target] = run
+            if not gathered:
+                del self._gathered[edge, run]
+        return whole
+
+    def _expected(self, edge: int, receiver: int) -> int:
+        found = self._senders.get((edge, receiver))
+        if found is None:
+            info = self._job.edges[edge]
+            source, target = self._job.by_id[info.source], self._job.by_id[info.target]
+            senders = info.partitioner.sources(receiver - target.offset, source.parallelism, target.parallelism)
+            found = self._senders[edge, receiver] = len(senders)
+        return found
+
+
+SHOW_NANOSECONDS = 20_000_000
+"""How often a task that has always something to do tells what it has printed."""
+LONGEST_WAIT = 30.0
+"""Seconds after which a task that waits shows that it does not hang."""
+
+
+class FlowTaskThread:
+    """One task of an owner.
+
+    :param send: takes what the task sends, which belongs to it only until it returns.
+    :param acknowledge: takes the acknowledgement of an epoch.
+    :param printed: takes lines that the task has printed.
+    :param collected: takes what the task has collected for the program.
+    :param first: is called once an epoch, when the task has read its first record.
+    :param wants_end: is called once an epoch, when a source of the task can't go on before the epoch has ended.
+    :param broken: takes what has gone wrong with the thread itself.
+    :param ahead: parts of what was collected that are given before they are taken.
+    """
+
+    def __init__(
+        self,
+        worker: FlowWorker,
+        send: Callable[[list[Frame]], None],
+        acknowledge: Callable[[TaskAck], None],
+        printed: Callable[[tuple[str, ...]], None],
+        collected: Callable[[tuple[Result, ...]], None],
+        first: Callable[[], None],
+        wants_end: Callable[[], None],
+        broken: Callable[[BaseException], None],
+        ahead: int = 0,
+    ) -> None:
+        self.worker = worker
+        worker.call_soon = self._put
+        self._send = send
+        self._acknowledge = acknowledge
+        self._printed = printed
+        self._collected = collected
+        self._ahead = ahead
+        self._untaken = 0
+        """parts of what it has collected that were given and not taken"""
+        self._first = first
+        self._wants_end = wants_end
+        self._broken = broken
+        self._came: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._credits: deque[Credit] = deque()
+        """what came beside that: it wakes the task only if that waits for it"""
+        self._pressed = False
+        """whether it does"""
+        self._stopped = False
+        self._has_read = self._has_asked = False
+        self._show_at = 0
+        """when it tells what it has printed and collected (ns)"""
+        stage, partition = worker.task_id
+        self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    # -- from other threads ----------------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        run: int,
+        snapshots: SnapshotFiles | None,
+        results: ResultFiles | None,
+    ) -> None:
+        self._put(lambda: self._begin(order, own, run, snapshots, results))
+
+    def end(self) -> None:
+        self._put(self.worker.end)
+
+    def align(self, limits: Mapping[int, int]) -> None:
+        """See ``FlowTask.align``."""
+        self._put(lambda: self.worker.align(limits))
+
+    def so_far(self) -> TaskSoFar | None:
+        """See ``FlowTask.so_far``."""
+        return self.worker.so_far()
+
+    def deliver(self, frame: Frame) -> None:
+        if not isinstance(frame, Credit):
+            self._put(lambda: self.worker.deliver(frame))
+            return
+        # Either the task sees the credit before it waits, or it is seen here that it waits.
+        self._credits.append(frame)
+        if self._pressed:
+            self._put(_nothing)
+
+    def deliver_marks(self, marks: EdgeMarks) -> None:
+        """See ``FlowTask.deliver_marks``."""
+        self._put(lambda: self.worker.deliver_marks(marks))
+
+    def taken(self, parts: int) -> None:
+        """So many parts of what was collected are taken."""
+        self._put(lambda: self._taken(parts))
+
+    def stop(self) -> None:
+        """At the next piece."""
+        self._stopped = True
+        self._put(_nothing)
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _put(self, what: Callable[[], None]) -> None:
+        self._came.put(what)
+
+    # -- its own thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with at_work(self.worker.task_id):
+                while not self._stopped:
+                    self._turn()
+        except BaseException as error:
+            self._broken(error)
+        finally:
+            self.worker.close()
+
+    def _turn(self) -> None:
+        worker = self.worker
+        while not self._came.empty():
+            self._came.get()()
+        self._pressed = False
+        while self._credits:
+            worker.deliver(self._credits.popleft())
+        done = worker.step(perf_counter_ns())
+        if worker.out:
+            self._send(worker.out)
+            worker.out.clear()
+        self._tell()
+        at_rest = not done.more and self._came.empty()
+        now = perf_counter_ns()
+        shown = (at_rest or now >= self._show_at) and self._show(now)
+        if at_rest and not shown:
+            self._pressed = done.pressed
+            if not (self._pressed and self._credits):
+                self._wait(done.until)
+
+    def _show(self, now: int) -> bool:
+        """What has been printed and collected; whether there is room for more of it now."""
+        self._show_at = now + SHOW_NANOSECONDS
+        if lines := self.worker.take_printed():
+            self._printed(lines)
+        if self._untaken >= self._ahead or not (results := self.worker.take_collected()):
+            return False
+        self._untaken += len(results)
+        self._collected(results)
+        return True
+
+    def _taken(self, parts: int) -> None:
+        self._untaken -= parts
+
+    def _wait(self, until: int | None) -> None:
+        """For what comes.
+
+        :param until: ns; None: it need not come soon.
+        """
+        seconds = LONGEST_WAIT
+        if until is not None:
+            seconds = min(seconds, max(0.0, (until - perf_counter_ns()) / 1e9))
+        with contextlib.suppress(Empty):
+            self._came.get(timeout=seconds)()
+        self.worker.waited()
+
+    def _begin(
+        self,
+        order: EpochOrder,
+        own: TaskOrder,
+        run: int,
+        snapshots: SnapshotFiles | None,
+        results: ResultFiles | None,
+    ) -> None:
+        self._has_read = self._has_asked = False
+        self.worker.begin(order, own, run, results, snapshots)
+
+    def _tell(self) -> None:
+        worker = self.worker
+        if worker.ack is not None:
+            ack, worker.ack = worker.ack, None
+            output.end_run(last=False)
+            self._acknowledge(ack)
+        if not self._has_read and worker.has_read:
+            self._has_read = True
+            self._first()
+        if not self._has_asked and worker.wants_end:
+            self._has_asked = True
+            self._wants_end()
+
+
+def _nothing() -> None:
+    """What comes to a task only so that it looks around."""

@@ -1,0 +1,374 @@
+"""What columns of a savepoint look like to those who read them as data: their shapes, which files of one state may
+differ in, which columns are shown under which names, and the arrays.
+
+A shape follows from the description of a column (``checkpoint.columns``) without reading it. Where files differ beyond
+help, and where values are pickled, the shape is ``Opaque``: their text, and beside it their pickles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.checkpoint.classes import Classes, EvolutionError
+from millrace.checkpoint.columns import INERT, decode
+from millrace.checkpoint.pickles import encode_pickles
+from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS
+from millrace.runtime.state.info import OPERATOR
+from millrace.runtime.state.operator_state import Distribution
+from millrace.runtime.windows.aligned_window import SLICES
+from millrace.state.open_savepoint import Piece, without_classes
+
+# Shapes
+
+Described = dict[str, Any]
+
+PICKLE_SUFFIX = "_pickle"
+"""of the column with the pickles of an opaque one"""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Values that Arrow has a type for."""
+
+    type: Any
+    """a ``pyarrow.DataType``"""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Structs: tuples, rows, dataclasses and their like."""
+
+    fields: tuple[tuple[str, Shape], ...]
+
+
+@dataclass(frozen=True)
+class Many:
+    """Lists."""
+
+    element: Shape
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Maps."""
+
+    key: Shape
+    value: Shape
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Values that Arrow has no type for."""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Only None, or no values at all."""
+
+
+Shape = Plain | Record | Many | Pairs | Opaque | Nothing
+
+_TEXT, _BYTES = pa.large_string(), pa.large_binary()
+PLAIN = {
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "big int": _TEXT,
+    "float": pa.float64(),
+    "str": _TEXT,
+    "bytes": _BYTES,
+    "datetime": pa.timestamp("us"),
+    "datetime in UTC": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timedelta": pa.duration("us"),
+    "decimal": _TEXT,
+    "uuid": _TEXT,
+    "enum": _TEXT,
+    "global window": _TEXT,
+    "count window": pa.int64(),
+}
+"""form of a column -> its Arrow type"""
+
+
+def shape_of(described: Described) -> Shape:
+    """The shape of a column."""
+    form = described["form"]
+    if form in PLAIN:
+        return Plain(PLAIN[form])
+    if form == "numpy":
+        return Plain(pa.from_numpy_dtype(np.dtype(described["dtype"])))
+    if form == "none":
+        return Nothing()
+    if "columns" in described:
+        parts = map(shape_of, described["columns"])
+        return Record(tuple(zip(record_names(described), parts)))
+    if form in ("lists", "tuples"):
+        return _many(shape_of(described["element"]))
+    if form == "dicts":
+        return _pairs(shape_of(described["key"]), shape_of(described["value"]))
+    return Opaque()
+
+
+def record_names(described: Described) -> list[str]:
+    """The names of the fields of a struct column."""
+    if "class" in described:
+        return list(described["class"]["fields"])
+    names = list(described.get("names") or ())
+    count = len(described["columns"])
+    if described["form"] == "row" and "kind" not in described:
+        count -= 1
+        return [*(names or _numbered(count)), "row kind"]
+    return names or _numbered(count)
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"f{place}" for place in range(count)]
+
+
+def _many(element: Shape) -> Shape:
+    return Opaque() if isinstance(element, Opaque) else Many(element)
+
+
+def _pairs(key: Shape, value: Shape) -> Shape:
+    return Opaque() if Opaque() in (key, value) else Pairs(key, value)
+
+
+# -- columns of several files -----------------------------------------------------------------------------------------
+
+
+def unify(shapes: Iterable[Shape]) -> Shape:
+    """The shape that columns of all these shapes can be brought into."""
+    nothing: Shape = Nothing()
+    return reduce(_unify, shapes, nothing)
+
+
+def _unify(a: Shape, b: Shape) -> Shape:
+    if a == b or isinstance(b, Nothing):
+        return a
+    if isinstance(a, Nothing):
+        return b
+    if isinstance(a, Record) and isinstance(b, Record):
+        names = [name for name, _ in a.fields]
+        if names == [name for name, _ in b.fields]:
+            parts = (_unify(x, y) for (_, x), (_, y) in zip(a.fields, b.fields))
+            return Record(tuple(zip(names, parts)))
+    if isinstance(a, Many) and isinstance(b, Many):
+        return _many(_unify(a.element, b.element))
+    if isinstance(a, Pairs) and isinstance(b, Pairs):
+        return _pairs(_unify(a.key, b.key), _unify(a.value, b.value))
+    return Opaque()
+
+
+# -- as Arrow types ---------------------------------------------------------------------------------------------------
+
+
+def fields_of(columns: Sequence[tuple[str, Shape]]) -> list[Any]:
+    """The Arrow fields of columns: one each, two for an opaque one."""
+    fields = []
+    for (_, shape), (name, pickles) in zip(columns, column_names(columns)):
+        fields.append(pa.field(name, _TEXT if isinstance(shape, Opaque) else type_of(shape)))
+        if pickles is not None:
+            fields.append(pa.field(pickles, _BYTES))
+    return fields
+
+
+def column_names(columns: Sequence[tuple[str, Shape]]) -> list[tuple[str, str | None]]:
+    """For each column its name, and that of the column with its pickles if it is opaque."""
+    taken = {name for name, _ in columns}
+    found: list[tuple[str, str | None]] = []
+    for name, shape in columns:
+        pickles = None
+        if isinstance(shape, Opaque):
+            pickles = f"{name}{PICKLE_SUFFIX}"
+            while pickles in taken:
+                pickles += "_"
+            taken.add(pickles)
+        found.append((name, pickles))
+    return found
+
+
+def type_of(shape: Shape) -> Any:
+    """The Arrow type of a shape that is not opaque."""
+    if isinstance(shape, Plain):
+        return shape.type
+    if isinstance(shape, Record):
+        return pa.struct(fields_of(shape.fields))
+    if isinstance(shape, Many):
+        return pa.large_list(type_of(shape.element))
+    if isinstance(shape, Pairs):
+        return pa.map_(type_of(shape.key), type_of(shape.value))
+    assert isinstance(shape, Nothing)
+    return pa.bool_()
+
+
+# Names and order of columns
+
+_ORDER = (
+    "subtask",
+    "key",
+    "namespace",
+    "window_start",
+    "window_end",
+    "slice_end",
+    "domain",
+    "timestamp",
+    "position",
+    "map_key",
+    "last_access",
+    "value",
+)
+_LISTS = frozenset({"list", "TTL list", "window lists"})
+_NOT_SHOWN = frozenset({"registration"})
+_POSITION: Described = {"form": "int"}
+
+
+def described_columns(piece: Piece) -> dict[str, Described]:
+    """The columns of the file that are shown, and how they were encoded."""
+    shown = {_shown_name(piece, name): column for name, column in piece.columns.items() if name not in _NOT_SHOWN}
+    if piece.kind in _LISTS:
+        shown["position"] = _POSITION
+    return shown
+
+
+def _shown_name(piece: Piece, name: str) -> str:
+    return "slice_end" if piece.state == SLICES and name == "window_end" else name
+
+
+def stored_name(name: str) -> str:
+    """The name that a shown column has in the file."""
+    return "window_end" if name == "slice_end" else name
+
+
+def added(piece: Piece) -> dict[str, tuple[Any, Described]]:
+    """Columns that are the same for all rows of a file, so that it does not have them: values and descriptions."""
+    if piece.kind == TIMERS:
+        return {"domain": ("event" if piece.state == EVENT_TIMERS else "processing", {"form": "str"})}
+    if piece.scope == OPERATOR and piece.kind != Distribution.BROADCAST.value:
+        return {"subtask": (piece.subtask, {"form": "int"})}
+    return {}
+
+
+def columns_of(piece: Piece, rows: Any) -> dict[str, tuple[Any, Described]]:
+    """The columns that are shown, as arrays with their descriptions."""
+    found = {name: (rows[stored_name(name)], described) for name, described in described_columns(piece).items()}
+    for name, (value, described) in added(piece).items():
+        found[name] = (pa.array([value] * len(rows), type_of(shape_of(described))), described)
+    return found
+
+
+def shapes_of(pieces: Iterable[Piece]) -> list[tuple[str, Shape]]:
+    """The columns of pieces together, in the order in which they are shown; those of a value, if there is nothing."""
+    found: dict[str, list[Shape]] = {}
+    for piece in pieces:
+        described = {**described_columns(piece), **{name: column for name, (_, column) in added(piece).items()}}
+        for name, column in described.items():
+            found.setdefault(name, []).append(shape_of(column))
+    if not found:
+        return [("key", Nothing()), ("value", Nothing())]
+    return [(name, unify(found[name])) for name in sorted(found, key=_ORDER.index)]
+
+
+# Arrays
+
+Column = tuple[Any, Described]
+"""an Arrow array, and how it was encoded"""
+
+
+def arrays_of(columns: Sequence[tuple[Column | None, Shape]], rows: int, known: Classes) -> list[Any]:
+    """The arrays that ``fields_of`` names for columns of these shapes; None stands for a column that is missing."""
+    arrays: list[Any] = []
+    for column, shape in columns:
+        if column is None:
+            missing = pa.nulls(rows, pa.large_string() if isinstance(shape, Opaque) else type_of(shape))
+            arrays += [missing, pa.nulls(rows, pa.large_binary())] if isinstance(shape, Opaque) else [missing]
+        else:
+            array, described = column
+            if isinstance(array, pa.ChunkedArray):
+                array = array.combine_chunks()
+            if isinstance(shape, Opaque):
+                arrays += _opaque(array, described, known)
+            else:
+                arrays.append(_array(array, described, shape, known))
+    return arrays
+
+
+def _array(array: Any, described: Described, shape: Shape, known: Classes) -> Any:
+    wanted = type_of(shape)
+    if described["form"] == "none":
+        return pa.nulls(len(array), wanted)
+    if array.type == wanted and shape_of(described) == shape:
+        return array
+    if isinstance(shape, Record):
+        return _struct(array, described, shape, known)
+    if isinstance(shape, Many):
+        elements = _array(array.values, described["element"], shape.element, known)
+        return pa.LargeListArray.from_arrays(_own(array.offsets), elements, mask=array.is_null())
+    if isinstance(shape, Pairs):
+        keys = _array(array.keys, described["key"], shape.key, known)
+        items = _array(array.items, described["value"], shape.value, known)
+        return pa.MapArray.from_arrays(_own(array.offsets), keys, items, mask=array.is_null())
+    return array.cast(wanted)
+
+
+def _struct(array: Any, described: Described, shape: Record, known: Classes) -> Any:
+    parts = [(array.field(place), child) for place, child in enumerate(described["columns"])]
+    columns = [(part, child) for part, (_, child) in zip(parts, shape.fields)]
+    arrays = arrays_of(columns, len(array), known)
+    return pa.StructArray.from_arrays(arrays, fields=fields_of(shape.fields), mask=array.is_null())
+
+
+def _own(offsets: Any) -> Any:
+    """A copy: of a slice no array with a mask can be made."""
+    return pa.array(offsets.to_numpy())
+
+
+# -- values without a type of Arrow -----------------------------------------------------------------------------------
+
+
+def _opaque(array: Any, described: Described, known: Classes) -> list[Any]:
+    """Their text, and their pickles."""
+    if described["form"] == "none":
+        return [pa.nulls(len(array), pa.large_string()), pa.nulls(len(array), pa.large_binary())]
+    if described["form"] == "pickle":
+        return [_texts(_unpickled(array, described, known)), array.cast(pa.large_binary())]
+    if described["form"] == INERT:
+        return [_texts(decode(array, described)), array.cast(pa.large_binary())]
+    try:
+        values = decode(array, described, known)
+    except EvolutionError:
+        values = decode(array, without_classes(described))
+    pickles = encode_pickles([value for value in values if value is not None])[0]
+    there = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    return [_texts(values), pickles.take(pa.array(np.cumsum(there) - 1, mask=~there))]
+
+
+def _unpickled(array: Any, described: Described, known: Classes) -> list[Any]:
+    """The values. What can't be unpickled here, because its class is missing, must not hinder reading the rest."""
+    try:
+        return decode(array, described, known)
+    except EvolutionError as error:
+        names = ", ".join(each["name"].replace(":", ".") for each in described["classes"]) or "?"
+        why = str(error.__cause__ or error).splitlines()[0]
+        return [stored and _Unreadable(names, len(stored), why) for stored in array.to_pylist()]
+
+
+@dataclass(frozen=True)
+class _Unreadable:
+    """Stands for a value that can't be unpickled."""
+
+    classes: str
+    size: int
+    why: str
+
+    def __repr__(self) -> str:
+        return f"<{self.classes}: {self.size} bytes that can't be unpickled here ({self.why})>"
+
+
+def _texts(values: Sequence[Any]) -> Any:
+    return pa.array([None if value is None else repr(value) for value in values], pa.large_string())

@@ -1,1 +1,0 @@
-"""Tables and models described in Python."""

@@ -1,1 +1,0 @@
-"""Plans to look at and to keep: EXPLAIN, compiled plans."""

@@ -1,0 +1,298 @@
+"""FROM: tables (computed columns and the watermark above what the connector reads), views, subqueries, hints and
+TABLESAMPLE (each row is drawn for itself).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from millrace.common.config_values import to_duration
+from millrace.relational import types as t
+from millrace.relational.functions.registry import call
+from millrace.relational.nodes import Field, Filter, Hinted, Project, Rel, Values, Watermark
+from millrace.relational.rex import Literal, Ref
+from millrace.relational.types import LocalZonedTimestampType, TimestampType
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.scope import (
+    Block,
+    Environment,
+    Scope,
+    TableInfo,
+    bind,
+    bind_rel,
+    fail,
+    field_of,
+    scope_of,
+)
+from millrace.util.names import did_you_mean, entered
+from millrace.util.record import Record
+
+# Hints
+
+_KEYED = ("STATE_TTL", "LOOKUP")
+_USAGE = {
+    "OPTIONS": "'option' = 'value'",
+    "STATE_TTL": "'table' = '1 d'",
+    "LOOKUP": "'table' = 'name', 'retry-predicate' = 'lookup_miss', ...",
+}
+_LOOKUP = ("table", "async", "output-mode", "capacity", "timeout", "retry-predicate", "retry-strategy", "fixed-delay",
+           "max-attempts", "shuffle")  # fmt: skip
+"""the options of LOOKUP"""
+_NAMED = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "MULTI_JOIN")
+
+
+def table_options(tree: nodes.Table) -> dict[str, str]:
+    """What ``t /*+ OPTIONS('key' = 'value') */`` overrides."""
+    options: dict[str, str] = {}
+    for hint in tree.hints or []:
+        for call in hint.expressions:
+            if call.name != "OPTIONS":
+                fail(call, f"a table takes the hint OPTIONS only; {call.name} belongs behind SELECT")
+            options.update(_pairs(call))
+    return options
+
+
+def _pairs(call: nodes.HintCall) -> dict[str, str]:
+    """The arguments of a hint that takes keys with values."""
+    pairs = nodes.hint_options(call)
+    if nodes.hint_names(call) or not pairs:
+        fail(call, f"the hint {call.name} takes keys with values: {call.name}({_USAGE[call.name]})")
+    return pairs
+
+
+QueryHints = tuple[tuple[str, tuple[Any, ...]], ...]
+"""Names with their arguments: ``(key, value)`` pairs, or names of tables."""
+
+
+def query_hints(tree: nodes.Select) -> QueryHints:
+    """The hints behind SELECT."""
+    hint = tree.hint
+    return () if hint is None else tuple(_hint(call) for call in hint.expressions)
+
+
+def _hint(call: nodes.HintCall) -> tuple[str, tuple[Any, ...]]:
+    if call.name in _KEYED:
+        pairs = _pairs(call)
+        if call.name == "STATE_TTL":
+            _check_spans(call, pairs)
+        else:
+            _check_lookup(call, pairs)
+        return call.name, tuple(pairs.items())
+    if call.name in _NAMED:
+        if nodes.hint_options(call) or not nodes.hint_names(call):
+            fail(call, f"the hint {call.name} takes names of tables: {call.name}(a, b)")
+        return call.name, nodes.hint_names(call)
+    known = (*_KEYED, *_NAMED)
+    meant = did_you_mean(call.name, known)
+    return fail(
+        call, f"unknown hint {call.name}{meant or ':'} there are {', '.join(known)}, and OPTIONS behind a table"
+    )
+
+
+def _check_spans(call: nodes.HintCall, pairs: dict[str, str]) -> None:
+    for table, span in pairs.items():
+        try:
+            to_duration(span)
+        except ValueError as error:
+            fail(call, f"hint STATE_TTL of '{table}': {error}")
+
+
+def _check_lookup(call: nodes.HintCall, pairs: dict[str, str]) -> None:
+    for key in pairs:
+        if key not in _LOOKUP:
+            fail(call, f"the hint LOOKUP has no option '{key}'{did_you_mean(key, _LOOKUP)}")
+    if "table" not in pairs:
+        fail(call, f"the hint LOOKUP names its table: LOOKUP({_USAGE['LOOKUP']})")
+
+
+def check_names(tree: nodes.Select, names: Sequence[str]) -> None:
+    """Refuse hints that name no table of the query."""
+    for name, args in query_hints(tree):
+        if name == "LOOKUP":
+            wanted = [value for key, value in args if key == "table"]
+        else:
+            wanted = [arg[0] if isinstance(arg, tuple) else arg for arg in args]
+        for each in wanted:
+            if each not in names:
+                fail(tree.hint, f"hint {name}: there is no table '{each}' in FROM{did_you_mean(each, names)}")
+
+
+def input_hinted(plan: Rel, hints: QueryHints, name: str | None) -> Rel:
+    """The input of a join or an aggregation with the hints that are about it: ``("STATE_TTL", (duration,))``,
+    ``("BROADCAST", ())``, ..."""
+    about: list[tuple[str, tuple[Any, ...]]] = []
+    for hint, args in hints:
+        if hint == "STATE_TTL" and name in dict(args):
+            about.append((hint, (dict(args)[name],)))
+        elif hint in _NAMED and name in args:
+            about.append((hint, ()))
+    return Hinted(plan, tuple(about)) if about else plan
+
+
+def lookup_options(hints: QueryHints, table: str) -> tuple[tuple[str, str], ...]:
+    """The LOOKUP hint of the query around a join for this table, given by name or alias."""
+    for name, pairs in hints:
+        options = dict(pairs) if name == "LOOKUP" else {}
+        if options.get("table") == table:
+            return tuple((key, value) for key, value in options.items() if key != "table")
+    return ()
+
+
+# Tables of the catalog
+
+
+def find_table(tree: nodes.Table, environment: Environment, options: Mapping[str, str]) -> TableInfo:
+    """The table or view that a name means."""
+    path = nodes.table_path(tree)
+    info = environment.resolver.table(path, options)
+    if info is None:
+        known = [*environment.ctes, *environment.resolver.table_names()]
+        fail(tree, f"there is no table or view '{'.'.join(path)}'{did_you_mean(path[-1], known)}")
+    return info
+
+
+def table_plan(info: TableInfo, environment: Environment) -> Rel:
+    """A table with all its columns."""
+    plan = info.plan
+    if info.computed:
+        plan = _with_computed(info, environment)
+    if info.watermark is None:
+        return plan
+    name, tree = info.watermark
+    column = plan.names.index(name)
+    expression = bind(tree, Block(environment, scope_of(None, plan.schema), place="WATERMARK"))
+    found = plan.schema[column].type
+    if not isinstance(found, (TimestampType, LocalZonedTimestampType)) or found.precision > 3:
+        fail(
+            tree, f"column '{name}' has a watermark, so its type must be TIMESTAMP(3) or TIMESTAMP_LTZ(3), not {found}"
+        )
+    return Watermark(plan, column, expression)
+
+
+def _with_computed(info: TableInfo, environment: Environment) -> Rel:
+    columns = info.plan.schema
+    block = Block(environment, scope_of(None, columns), place="a computed column")
+    places = {column.name: Ref(column.type, at) for at, column in enumerate(columns)}
+    expressions = tuple(
+        bind(info.computed[name], block) if name in info.computed else places[name] for name in info.columns
+    )
+    fields = tuple(field_of(name, each, columns) for name, each in zip(info.columns, expressions))
+    return Project(info.plan, expressions, fields)
+
+
+def computed_field(name: str, tree: nodes.Node, columns: tuple[Field, ...], environment: Environment) -> Field:
+    """The type of a computed column, for DDL: checks its expression against the columns."""
+    block = Block(environment, scope_of(None, columns), place="a computed column")
+    return field_of(name, bind(tree, block), columns)
+
+
+# FROM
+
+
+class Source(Record):
+    """A part of a FROM clause: its rows and what its columns are called."""
+
+    plan: Rel
+    scope: Scope
+
+
+class From(Record):
+    """Where a FROM clause stands."""
+
+    environment: Environment
+    outer: Block | None = None
+    left: Source | None = None
+    """what stands to the left of a LATERAL"""
+    hints: QueryHints = ()
+    """of the query"""
+    where: nodes.Node | None = None
+    """the condition of the query, which all rows have to meet"""
+
+    def block(self, scope: Scope, place: str) -> Block:
+        return Block(self.environment, scope, self.outer, place)
+
+
+NOTHING = Source(Values((), ((),)), Scope())
+"""One row without columns: what a query without FROM reads."""
+
+RelationBinder: TypeAlias = Callable[[Any, From], Source]
+_relations: dict[type[nodes.Node], RelationBinder] = {}
+
+
+def binds_relation(*kinds: type[nodes.Node]) -> Callable[[RelationBinder], RelationBinder]:
+    """Register the decorated function for these items of FROM."""
+    return entered(_relations, *kinds)
+
+
+def bind_relation(tree: nodes.Node, at: From) -> Source:
+    """One item of FROM."""
+    handler = _relations.get(type(tree))
+    if handler is None:
+        fail(tree, f"{type(tree).__name__} cannot stand in FROM")
+    return handler(tree, at)
+
+
+@binds_relation(nodes.Table)
+def _table(tree: nodes.Table, at: From) -> Source:
+    path = nodes.table_path(tree)
+    if tree.version is not None:
+        fail(
+            tree,
+            "FOR SYSTEM_TIME AS OF stands on the right side of a JOIN; reading a table as of a constant time is not "
+            "supported",
+        )
+    if len(path) == 1 and path[0] in at.environment.ctes:
+        if table_options(tree):
+            fail(tree, f"the hint OPTIONS takes tables: '{path[0]}' is a query of WITH, which can have it")
+        return aliased(tree, Source(plan := at.environment.ctes[path[0]], scope_of(path[0], plan.schema)))
+    info = find_table(tree, at.environment, table_options(tree))
+    plan = table_plan(info, at.environment)
+    return aliased(tree, Source(plan, scope_of(info.path[-1], plan.schema, info.path)))
+
+
+@binds_relation(nodes.Subquery)
+def _subquery(tree: nodes.Subquery, at: From) -> Source:
+    plan = bind_rel(tree, at.environment, at.outer)
+    return aliased(tree, Source(plan, scope_of(None, plan.schema)))
+
+
+def aliased(tree: nodes.Relation, source: Source) -> Source:
+    """With the alias of this item and its names for the columns."""
+    alias = tree.alias
+    if alias is None:
+        return source
+    columns = source.plan.schema
+    names = [each.name for each in alias.columns or []]
+    if names and len(names) != len(columns):
+        fail(alias, f"{len(names)} names for {len(columns)} columns ({', '.join(each.name for each in columns)})")
+    if names:
+        columns = tuple(replace(column, name=name) for column, name in zip(columns, names))
+    return Source(source.plan, scope_of(alias.name, columns))
+
+
+def renamed(plan: Rel, names: Sequence[str]) -> Rel:
+    """A plan whose columns have other names."""
+    if [column.name for column in plan.schema] == list(names):
+        return plan
+    if isinstance(plan, Project):
+        return replace(plan, columns=tuple(replace(column, name=name) for name, column in zip(names, plan.columns)))
+    columns = tuple(Field(name, column.type, column.time) for name, column in zip(names, plan.schema))
+    return Project(plan, tuple(Ref(column.type, at) for at, column in enumerate(plan.schema)), columns)
+
+
+# TABLESAMPLE
+
+
+@binds_relation(nodes.Sampled)
+def _sampled(tree: nodes.Sampled, at: From) -> Source:
+    """BERNOULLI and SYSTEM alike: rows lie in no blocks that all connectors have."""
+    source = bind_relation(tree.this, at)
+    share = Decimal(tree.percent) / 100
+    if share == 1:
+        return source
+    seed = [] if tree.seed is None else [Literal(t.IntType(False), tree.seed)]
+    drawn = call("<", [call("RAND", seed), Literal(t.DoubleType(False), float(share))])
+    return Source(Filter(source.plan, drawn), source.scope)

@@ -1,1 +1,0 @@
-"""Queries: SELECT and its clauses, set operations, subqueries, INSERT."""

@@ -1,1 +1,0 @@
-"""What stands in FROM: tables, joins, windows, functions."""

@@ -1,1 +1,0 @@
-"""Statements that are no queries: CREATE, ALTER, INSERT, SHOW and others."""

@@ -1,0 +1,300 @@
+"""SQL as text: a piece of text and its places, tokens (comments are dropped; hints ``/*+ .. */`` are not comments),
+names and keys of a statement that know where they stand, errors that show the place, and the words with a meaning.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from millrace.table.sql import nodes
+from millrace.util.java_errors import CaughtAsJavaError
+from millrace.util.names import did_you_mean as did_you_mean
+from millrace.util.record import Record
+from millrace.util.secrets import blot
+
+# Words with a meaning
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RESERVED = _words(
+    """
+    ALL AND ANY ARRAY AS BETWEEN BOTH BY CASE CAST CREATE CROSS CUBE DELETE DESCRIBE DISTINCT DROP ELSE END ESCAPE
+    EXCEPT EXISTS FALSE FETCH FOR FROM FULL GROUP GROUPING HAVING IN INNER INSERT INTERSECT INTO IS JOIN LATERAL
+    LEADING LEFT LIKE LIMIT MATCH_RECOGNIZE MINUS NATURAL NOT NULL OFFSET ON OR ORDER OUTER OVER OVERLAPS PARTITION
+    PIVOT PRIMARY QUALIFY RIGHT ROLLUP ROW SELECT SET SIMILAR SOME TABLE TABLESAMPLE THEN TO TRAILING TRUE TRY_CAST
+    UNION UNIQUE UNKNOWN UNNEST UNPIVOT UPDATE USING VALUES WHEN WHERE WINDOW WITH WITHIN
+    """
+)
+"""These are names only in backticks. Flink reserves more words; where no clause can be meant, they are names here."""
+
+CLAUSES = _words(
+    """
+    FROM WHERE GROUP HAVING WINDOW QUALIFY ORDER LIMIT OFFSET FETCH UNION INTERSECT EXCEPT JOIN INNER CROSS NATURAL
+    BETWEEN LIKE AND
+    """
+)
+"""What a misspelt word at a wrong place may have meant."""
+
+UNITS = _words(
+    """
+    NANOSECOND MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR DECADE CENTURY MILLENNIUM
+    EPOCH DOW DOY ISODOW ISOYEAR
+    """
+)
+"""Units of time, for EXTRACT, FLOOR, CEIL, TIMESTAMPADD and TIMESTAMPDIFF."""
+
+
+# Places
+
+
+class Source(Record):
+    """The text that a script or a statement came from. Trees refer to it, so copies of a tree share it."""
+
+    text: str
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Source:
+        return self
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(index + 1 for index, char in enumerate(self.text) if char == "\n")]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character, both counted from 1."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """A line, counted from 1, without its end."""
+        begin = self._line_starts[number - 1]
+        return self.text[begin:].split("\n", 1)[0].rstrip("\r")
+
+    @cached_property
+    def without_secrets(self) -> Source:
+        """The same text with secrets blotted out, every character in its place: what errors may show."""
+        return Source(blot(self.text))
+
+    def excerpt(self, start: int, end: int) -> str:
+        """The line of ``start``, and below it a caret under every character up to ``end`` (or the end of the line).
+        Secrets are blotted out."""
+        number, column = self.place(start)
+        line = self.without_secrets.line(number)
+        before = "".join(_blank(char) for char in line[: column - 1])
+        marked = line[column - 1 : column - 1 + max(end - start, 1)]
+        return f"{line}\n{before}{'^' * max(sum(map(_width, marked)), 1)}"
+
+
+def _width(char: str) -> int:
+    """Columns of a terminal: Chinese characters take two."""
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _blank(char: str) -> str:
+    return "\t" if char == "\t" else " " * _width(char)
+
+
+# Errors
+
+
+class Position(Record):
+    """Where something stands: characters ``start`` to ``end`` (exclusive) of a text."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.source.place(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        return self.source.place(self.start)[1]
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Position:
+        return self
+
+
+def position_of(tree: nodes.Node | None) -> Position | None:
+    """The place of a node: its own, else that of the first of its parts that has one. None: a program made it."""
+    if tree is None:
+        return None
+    return next((node.position for node in tree.walk() if node.position is not None), None)
+
+
+class SqlError(ValueError, CaughtAsJavaError):
+    """A statement that cannot be run. ``line`` and ``column`` count from 1; both are None if the place is unknown."""
+
+    def __init__(self, message: str, position: Position | None = None) -> None:
+        self.message = message
+        self.position = position
+        self.line = position and position.line
+        self.column = position and position.column
+        super().__init__(message if position is None else f"{message}\n{_shown(position)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.position)
+
+
+class SqlParseError(SqlError):
+    """Text that is not Flink SQL, or a part of it that is not supported."""
+
+
+class SqlValidationError(SqlError):
+    """A statement that reads well and means nothing: an unknown column, types that do not fit."""
+
+    @classmethod
+    def at(cls, tree: nodes.Node | None, message: str) -> SqlValidationError:
+        """An error at the place of a node."""
+        return cls(message, position_of(tree))
+
+
+def _shown(position: Position) -> str:
+    excerpt = position.source.excerpt(position.start, position.end).replace("\n", "\n  ")
+    return f"at line {position.line}, column {position.column}:\n  {excerpt}"
+
+
+# Names
+
+
+class Name(str):
+    """A name, or a text such as the key of an option. Equal to the plain text."""
+
+    position: Position | None
+
+    def __new__(cls, text: str, position: Position | None = None) -> Name:
+        made = super().__new__(cls, text)
+        made.position = position
+        return made
+
+
+class Path(tuple[Name, ...]):
+    """The names of ``catalog.database.object`` as written. Equal to a plain tuple of texts."""
+
+    def __new__(cls, names: Iterable[Name]) -> Path:
+        return super().__new__(cls, names)
+
+    @property
+    def position(self) -> Position | None:
+        """From the first name to the last one."""
+        first, last = (self[0].position, self[-1].position) if self else (None, None)
+        return Position(first.source, first.start, last.end) if first and last else None
+
+    def __str__(self) -> str:
+        return ".".join(self)
+
+
+# Tokens
+
+
+class Kind(enum.Enum):
+    WORD = "word"
+    QUOTED = "quoted name"
+    STRING = "string"
+    HEX = "binary string"
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    END = "end of the text"
+
+
+class Token(Record):
+    """``text`` is the value (quotes and escapes gone), ``word`` an unquoted word or a symbol in upper case, else ''."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    word: str = ""
+
+
+_PATTERN = re.compile(
+    r"""
+    (?P<skip>     \s+ | --[^\n]* | //[^\n]* | /\*(?!\+).*?\*/ )
+  | (?P<unicode>  [uU]& '(?P<coded>(?:[^']|'')*)' (?: \s* UESCAPE \s* '(?P<escape>[^'])' )? )
+  | (?P<string>   (?P<prefix> [xXnN] | _[A-Za-z0-9\-]+ )? '(?P<value>(?:[^']|'')*)' )
+  | (?P<quoted>   `(?P<name>(?:[^`]|``)+)` )
+  | (?P<number>   (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? )
+  | (?P<word>     (?:[^\W\d]|\$)[\w$]* )
+  | (?P<symbol>   /\*\+ | <> | != | <= | >= | \|\| | => | \{- | -\} | /(?!\*) | [-+*%(),.;:=<>\[\]{}?|^&@#!~\\] )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+_BROKEN = {
+    "'": "this text has no closing quote",
+    "`": "this name has no closing backtick",
+    "/": "this comment has no end",
+    '"': "double quotes are not used: write text in 'single quotes' and names in `backticks`",
+}
+
+
+def tokenize(source: Source) -> list[Token]:
+    """All tokens, and an END after them.
+
+    :raises SqlParseError: a text, name or comment without an end, or a character that begins nothing.
+    """
+    tokens: list[Token] = []
+    text, at, in_hint = source.text, 0, False
+    while at < len(text):
+        if in_hint and text.startswith("*/", at):
+            tokens.append(Token(Kind.SYMBOL, "*/", at, at + 2, "*/"))
+            at, in_hint = at + 2, False
+            continue
+        match = _PATTERN.match(text, at)
+        if match is None:
+            message = _BROKEN.get(text[at], f"the character {text[at]!r} is not part of SQL")
+            raise SqlParseError(message, Position(source, at, at + 1))
+        if match.lastgroup != "skip":
+            tokens.append(_token(match, source))
+            in_hint = in_hint or tokens[-1].text == "/*+"
+        at = match.end()
+    # What is missing at the end is missing after the last word, not after comments and empty lines.
+    end = tokens[-1].end if tokens else len(text)
+    return [*tokens, Token(Kind.END, "", end, end)]
+
+
+def _token(match: re.Match[str], source: Source) -> Token:
+    start, end, text = match.start(), match.end(), match.group()
+    if match["word"]:
+        return Token(Kind.WORD, text, start, end, text.upper())
+    if match["symbol"]:
+        return Token(Kind.SYMBOL, text, start, end, text)
+    if match["quoted"]:
+        return Token(Kind.QUOTED, match["name"].replace("``", "`"), start, end)
+    if match["number"]:
+        return Token(Kind.NUMBER, text, start, end)
+    if match["unicode"]:
+        return Token(Kind.STRING, _decoded(match["coded"].replace("''", "'"), match["escape"] or "\\"), start, end)
+    return _string(match, source)
+
+
+def _decoded(text: str, escape: str) -> str:
+    """A text in which ``\\263A`` and ``\\+01F600`` are characters, and ``\\\\`` is the escape itself."""
+    mark = re.escape(escape)
+    code = re.compile(rf"{mark}({mark}|[0-9a-fA-F]{{4}}|\+0[0-9a-fA-F]{{5}}|\+10[0-9a-fA-F]{{4}})")
+    decoded = code.sub(lambda found: escape if found[1] == escape else chr(int(found[1].lstrip("+"), 16)), text)
+    # Two escapes of UTF-16 may be one character.
+    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _string(match: re.Match[str], source: Source) -> Token:
+    prefix, value = (match["prefix"] or "").upper(), match["value"].replace("''", "'")
+    if prefix == "X":
+        if len(value) % 2 or not re.fullmatch("[0-9a-fA-F]*", value):
+            message = "a binary string has two digits of 0-9 and A-F for every byte"
+            raise SqlParseError(message, Position(source, match.start(), match.end()))
+        return Token(Kind.HEX, value.upper(), match.start(), match.end())
+    return Token(Kind.STRING, value, match.start(), match.end())

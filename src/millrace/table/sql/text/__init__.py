@@ -1,1 +1,0 @@
-"""SQL as text: its tokens, places in it, names and errors that know their place."""

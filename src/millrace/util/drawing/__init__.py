@@ -1,1 +1,0 @@
-"""Pictures of graphs: boxes and arrows as SVG, and as text for Mermaid."""
