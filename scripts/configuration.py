@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 
 from millrace.configuration.registry import TOPICS, Option, options
-from millrace.configuration.rule import NEWEST, Effect, short_name
+from millrace.configuration.rule import NEWEST, Effect, Topic, short_name
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"
 LONGEST_DEFAULT = 60
@@ -67,15 +66,15 @@ def _introduction() -> str:
     return INTRODUCTION.format(newest=NEWEST, count=len(effects), **counts, **names)
 
 
-def _topic(topic: ModuleType) -> Iterator[str]:
-    mine = [option for option in options().values() if option.topic == topic.TITLE]
+def _topic(topic: Topic) -> Iterator[str]:
+    mine = [option for option in options().values() if option.topic == topic.title]
     counting = [option for option in mine if option.rule.effect is not Effect.IGNORED]
-    yield from (f"## {topic.TITLE}", "")
+    yield from (f"## {topic.title}", "")
     if counting:
         yield from ("| key (older names) | type | default | here | |", "|---|---|---|---|---|")
         yield from map(_row, counting)
         yield ""
-    order = list(topic.RULES)
+    order = list(topic.rules)
     ignored = sorted(
         (option for option in mine if option.rule.effect is Effect.IGNORED), key=lambda each: order.index(each.rule)
     )

@@ -47,13 +47,13 @@ def test_what_documents_name_is_known(key: str) -> None:
 
 def test_each_rule_is_for_some_key() -> None:
     decided = {option.rule for option in options().values()}
-    assert [rule.keys for topic in TOPICS for rule in topic.RULES if rule not in decided] == []
-    single = [key for topic in TOPICS for rule in topic.RULES for key in rule.keys if not key.endswith("*")]
+    assert [rule.keys for topic in TOPICS for rule in topic.rules if rule not in decided] == []
+    single = [key for topic in TOPICS for rule in topic.rules for key in rule.keys if not key.endswith("*")]
     assert [key for key in single if key not in options()] == []
 
 
 def test_no_key_has_two_rules() -> None:
-    keys = Counter(key for topic in TOPICS for rule in topic.RULES for key in rule.keys)
+    keys = Counter(key for topic in TOPICS for rule in topic.rules for key in rule.keys)
     assert [key for key, count in keys.items() if count > 1] == []
 
 

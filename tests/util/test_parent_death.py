@@ -17,11 +17,11 @@ SECONDS = 60
 PARENT = """
 import os, signal, subprocess, time
 from functools import partial
-from millrace.util import parent_death
+from millrace.util import system
 
-assert parent_death.is_told()
+assert system.has_parent_death_signal()
 child = subprocess.Popen(
-    ["cat"], stdin=subprocess.PIPE, preexec_fn=partial(parent_death.signal_with, os.getpid(), signal.SIGTERM)
+    ["cat"], stdin=subprocess.PIPE, preexec_fn=partial(system.signal_when_parent_dies, os.getpid(), signal.SIGTERM)
 )
 fork = os.fork()
 if fork == 0:  # holds the standard input of the child open
@@ -31,9 +31,9 @@ time.sleep(600)
 """
 LATE = """
 import os, signal
-from millrace.util import parent_death
+from millrace.util import system
 
-parent_death.signal_with(os.getpid(), signal.SIGTERM)  # which is not the parent
+system.signal_when_parent_dies(os.getpid(), signal.SIGTERM)  # which is not the parent
 print("still here")
 """
 

@@ -1,4 +1,6 @@
-"""Which tables: patterns (``db.orders_\\.*, shop.[a|b]``), ``route``, and ``tables`` and ``tables.exclude`` of a source."""
+"""Which tables: patterns (``db.orders_\\.*, shop.[a|b]``), ``route``, and ``tables`` and ``tables.exclude`` of a
+source.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
 
 from millrace.common.configuration import Configuration
 from millrace.configuration import cluster_rules, job_rules
@@ -19,18 +18,18 @@ from millrace.configuration.rule import Effect, Fact, Rule, canonical, flink_fac
 from millrace.util.names import did_you_mean
 from millrace.util.secrets import mask
 
-TOPICS: tuple[ModuleType, ...] = (
-    job_rules,
-    job_rules,
-    job_rules,
-    job_rules,
-    cluster_rules,
-    job_rules,
-    cluster_rules,
-    cluster_rules,
-    cluster_rules,
+TOPICS = (
+    job_rules.OWN,
+    job_rules.JOB,
+    job_rules.STATE,
+    job_rules.TABLE,
+    cluster_rules.CONTROL,
+    job_rules.METRIC,
+    cluster_rules.RESOURCE,
+    cluster_rules.DEPLOYMENT,
+    cluster_rules.SECURITY,
 )
-"""Each has a TITLE and RULES."""
+"""in the order of the page"""
 
 
 @dataclass(frozen=True)
@@ -72,12 +71,14 @@ def _decided(key: str) -> tuple[Rule, str]:
     for length in range(len(key), 0, -1):
         if (rule := rules.get(f"{key[:length]}*")) is not None:
             return rule
-    raise LookupError(f"nothing says what becomes of {key}: add it to millrace.configuration.rules")
+    raise LookupError(
+        f"nothing says what becomes of {key}: add it to millrace.configuration.job_rules or cluster_rules"
+    )
 
 
 @cache
 def _rules() -> dict[str, tuple[Rule, str]]:
-    return {key: (rule, topic.TITLE) for topic in TOPICS for rule in topic.RULES for key in rule.keys}
+    return {key: (rule, topic.title) for topic in TOPICS for rule in topic.rules for key in rule.keys}
 
 
 @cache

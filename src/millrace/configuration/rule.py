@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.common import config_values
 
@@ -76,6 +76,13 @@ class Rule:
     """a type that has more values than Flink's"""
     computed: bool = False
     """whether Spark's values are computed from several keys"""
+
+
+class Topic(NamedTuple):
+    """Keys of one subject: a section of the page."""
+
+    title: str
+    rules: tuple[Rule, ...]
 
 
 def works(keys: str, reader: str, note: str = "", takes: str = "") -> Rule:

@@ -156,8 +156,8 @@ class _InnerOutput(ReaderOutput[Any]):
 
     def release_all(self) -> None:
         """The source has ended."""
-        for split_id in list(self._open):
-            self.release_output_for_split(split_id)
+        for each in list(self._open):
+            self.release_output_for_split(each)
 
 
 class HybridReader(SourceReader[Any, Any]):

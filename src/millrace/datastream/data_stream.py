@@ -1,4 +1,6 @@
-"""The streams of the DataStream API: handles that hold references to nodes of the program, never the nodes themselves."""
+"""The streams of the DataStream API: handles that hold references to nodes of the program, never the nodes
+themselves.
+"""
 
 from __future__ import annotations
 

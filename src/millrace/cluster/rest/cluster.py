@@ -1,4 +1,4 @@
-"""Operations on the cluster as a whole: overview, configuration of the pages, shutting it down, data sets, log files."""
+"""Operations on the cluster as a whole: overview, configuration of the pages, shutting down, data sets, log files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From a path or URI to the file system that holds it; behind ``hdfs://``, the WebHDFS servers that a name stands for."""
+"""From a path or URI to the file system that holds it; behind ``hdfs://``, the WebHDFS servers that a name stands
+for.
+"""
 
 from __future__ import annotations
 

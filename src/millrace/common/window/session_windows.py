@@ -1,4 +1,6 @@
-"""Session windows: they end when nothing came for a while, the same gap for all elements or one that each element sets."""
+"""Session windows: they end when nothing came for a while, the same gap for all elements or one that each element
+sets.
+"""
 
 from __future__ import annotations
 

@@ -279,8 +279,8 @@ class DatadogReporter(MetricReporter):
         elif isinstance(value, DistributionSnapshot | HistogramSnapshot):
             numbers = statistics(value)
             parts |= {f"{name}.{word}": numbers[key] for key, word in _AGGREGATIONS.items() if key in numbers}
-        for key, number in parts.items():
-            found = finite(number)
+        for key, measured in parts.items():
+            found = finite(measured)
             if found is not None:
                 yield {"metric": key, "type": "gauge", "points": [[now, found]], **about}
 

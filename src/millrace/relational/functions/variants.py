@@ -1,4 +1,6 @@
-"""VARIANT: values that bring their own type, held as JSON text without blanks. CAST from and to it, and its functions."""
+"""VARIANT: values that bring their own type, held as JSON text without blanks. CAST from and to it, and its
+functions.
+"""
 
 from __future__ import annotations
 

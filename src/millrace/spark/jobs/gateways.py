@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from millrace.spark.sessions import session as sessions
 from millrace.spark.sessions.logs import quiet_about_lost_jvm
+from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.workers import pipe
 from millrace.spark.workers.pipe import SCHEMA, SPARK_SCHEMA
 
@@ -225,7 +226,7 @@ def warm_up(session: SparkSession) -> None:
     """Do once what the first job would wait for: Spark runs a plan of the shape of a job, and so has its classes; the
     executors start Python with all that tasks need."""
     width = max(session.sparkContext.defaultParallelism, 1)
-    rows = sessions.workplace(session, sessions.SessionWishes(width)).session.range(0, width, 1, width)
+    rows = sessions.workplace(session, SessionWishes(width)).session.range(0, width, 1, width)
     sent = rows.mapInArrow(_prepared, SPARK_SCHEMA).repartitionById(width, "target")
     sent.mapInArrow(_passed, SPARK_SCHEMA).select("edge", "payload").collect()
 

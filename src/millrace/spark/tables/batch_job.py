@@ -1,4 +1,6 @@
-"""A batch query, or the inserts of a statement set, as a job with a client, and how far Spark has come with its stages."""
+"""A batch query, or the inserts of a statement set, as a job with a client, and how far Spark has come with its
+stages.
+"""
 
 from __future__ import annotations
 

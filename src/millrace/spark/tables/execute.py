@@ -1,4 +1,6 @@
-"""Runs plans in batch mode: collects their rows, writes them into tables, explains them; tables from and to DataFrames."""
+"""Runs plans in batch mode: collects their rows, writes them into tables, explains them; tables from and to
+DataFrames.
+"""
 
 from __future__ import annotations
 

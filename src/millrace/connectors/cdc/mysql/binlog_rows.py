@@ -234,10 +234,13 @@ def value_reader(column: LoggedColumn, known: ColumnTraits, where: str) -> Read:
     if kind in by_digits:
         return by_digits[kind](detail[0])
     plain: dict[int, Read] = {
-        binlog_values.YEAR: binlog_values.year, binlog_values.DATE: binlog_values.date, binlog_values.NEW_DATE: binlog_values.date,
-        binlog_values.OLD_TIMESTAMP: binlog_values.old_timestamp, binlog_values.OLD_DATETIME: binlog_values.old_datetime,
+        binlog_values.YEAR: binlog_values.year,
+        binlog_values.DATE: binlog_values.date,
+        binlog_values.NEW_DATE: binlog_values.date,
+        binlog_values.OLD_TIMESTAMP: binlog_values.old_timestamp,
+        binlog_values.OLD_DATETIME: binlog_values.old_datetime,
         binlog_values.OLD_TIME: binlog_values.old_time,
-    }  # fmt: skip
+    }
     if kind in plain:
         return plain[kind]
     raise ValueError(

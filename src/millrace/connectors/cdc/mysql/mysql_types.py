@@ -63,11 +63,23 @@ _KINDS: Mapping[str, frozenset[int]] = {
 _BYTES = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"))
 _UNSIGNED = frozenset(("tinyint", "smallint", "mediumint", "int", "bigint"))
 _NAMES = {
-    binlog_values.TINY: "tinyint", binlog_values.SHORT: "smallint", binlog_values.INT24: "mediumint", binlog_values.LONG: "int",
-    binlog_values.LONGLONG: "bigint", binlog_values.FLOAT: "float", binlog_values.DOUBLE: "double", binlog_values.YEAR: "year",
-    binlog_values.DATE: "date", binlog_values.NEW_DATE: "date", binlog_values.OLD_TIME: "time", binlog_values.OLD_DATETIME: "datetime",
-    binlog_values.OLD_TIMESTAMP: "timestamp", binlog_values.JSON: "json", binlog_values.GEOMETRY: "geometry", binlog_values.VECTOR: "vector",
-}  # fmt: skip
+    binlog_values.TINY: "tinyint",
+    binlog_values.SHORT: "smallint",
+    binlog_values.INT24: "mediumint",
+    binlog_values.LONG: "int",
+    binlog_values.LONGLONG: "bigint",
+    binlog_values.FLOAT: "float",
+    binlog_values.DOUBLE: "double",
+    binlog_values.YEAR: "year",
+    binlog_values.DATE: "date",
+    binlog_values.NEW_DATE: "date",
+    binlog_values.OLD_TIME: "time",
+    binlog_values.OLD_DATETIME: "datetime",
+    binlog_values.OLD_TIMESTAMP: "timestamp",
+    binlog_values.JSON: "json",
+    binlog_values.GEOMETRY: "geometry",
+    binlog_values.VECTOR: "vector",
+}
 _DIGITS = {binlog_values.TIME: "time", binlog_values.DATETIME: "datetime", binlog_values.TIMESTAMP: "timestamp"}
 _SIZES = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 

@@ -48,10 +48,10 @@ def table_options(tree: nodes.Table) -> dict[str, str]:
     """What ``t /*+ OPTIONS('key' = 'value') */`` overrides."""
     options: dict[str, str] = {}
     for hint in tree.hints or []:
-        for call in hint.expressions:
-            if call.name != "OPTIONS":
-                fail(call, f"a table takes the hint OPTIONS only; {call.name} belongs behind SELECT")
-            options.update(_pairs(call))
+        for each in hint.expressions:
+            if each.name != "OPTIONS":
+                fail(each, f"a table takes the hint OPTIONS only; {each.name} belongs behind SELECT")
+            options.update(_pairs(each))
     return options
 
 

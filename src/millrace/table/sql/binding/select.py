@@ -1,4 +1,6 @@
-"""SELECT, VALUES, set operations, and what may follow any query: WITH before it, ORDER BY, OFFSET and FETCH behind it."""
+"""SELECT, VALUES, set operations, and what may follow any query: WITH before it, ORDER BY, OFFSET and FETCH behind
+it.
+"""
 
 from __future__ import annotations
 
