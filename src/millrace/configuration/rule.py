@@ -85,6 +85,11 @@ class Topic(NamedTuple):
     rules: tuple[Rule, ...]
 
 
+def topic(title: str, *rules: Rule) -> Topic:
+    """The rules of a subject, in the order of the page."""
+    return Topic(title, rules)
+
+
 def works(keys: str, reader: str, note: str = "", takes: str = "") -> Rule:
     """Keys, separated by spaces, that do what they do in Flink."""
     return Rule(tuple(keys.split()), Effect.WORKS, note, reader=reader, takes=takes)
