@@ -1,7 +1,6 @@
 """The grammar of queries, expressions, types and statements: functions that read from a ``Cursor``.
 
-It is recursive: expressions hold queries, and queries hold expressions. So its modules import each other, and are
-loaded from here in the one order that works.
-"""
+    cursor  <-  types  <-  expressions  <-  clauses  <-  calls  <-  queries  <-  create, alter  <-  parser
 
-from millrace.table.sql.grammar import expressions as expressions
+Expressions hold calls and queries: they reach those rules through ``Cursor.upper``.
+"""

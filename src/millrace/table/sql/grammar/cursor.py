@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from millrace.table.sql import nodes
 from millrace.table.sql.text import CLAUSES, RESERVED, Kind, Name, Path, Position, Source, SqlParseError, Token
@@ -18,11 +18,30 @@ _BEGINNINGS = ("SELECT", "INSERT", "CREATE", "DROP", "ALTER", "SHOW", "USE", "DE
 """first words of statements, where no statement goes on with them"""
 
 
+class Upper(NamedTuple):
+    """Rules of queries and calls, which expressions hold and which are made of expressions.
+
+    ``expressions`` and ``calls`` find them here, so that the modules of the grammar need each other in one direction.
+    """
+
+    starts_query: Callable[..., bool]
+    """(cursor, tokens ahead, whether brackets may be before it)"""
+    continues_query: Callable[[Cursor], bool]
+    query: Callable[[Cursor], nodes.Query]
+    rest_of_query: Callable[[Cursor, nodes.Query, int], nodes.Query]
+    query_in_brackets: Callable[[Cursor], nodes.Subquery]
+    table_name: Callable[[Cursor], nodes.Table]
+    starts_call: Callable[[Cursor], bool]
+    call: Callable[[Cursor], nodes.Node]
+    qualified_call: Callable[[Cursor, Sequence[nodes.Identifier], int], nodes.Node]
+
+
 class Cursor:
     """Reads tokens in their order. Words are given in upper case; they match unquoted words and symbols alike."""
 
-    def __init__(self, source: Source, tokens: Sequence[Token]) -> None:
+    def __init__(self, source: Source, tokens: Sequence[Token], upper: Upper) -> None:
         self.source = source
+        self.upper = upper
         self._tokens = tokens
         self.index = 0
 

@@ -17,7 +17,6 @@ from millrace.relational.rex import deep_calls
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar import alter, calls, clauses, create, expressions, queries, types
-from millrace.table.sql.grammar import queries as relations
 from millrace.table.sql.grammar.create import (
     create_statement,
     names,
@@ -27,7 +26,7 @@ from millrace.table.sql.grammar.create import (
     written_expression,
     written_query,
 )
-from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.cursor import Cursor, Upper
 from millrace.table.sql.statements import (
     Analyze,
     Call,
@@ -240,7 +239,7 @@ def summarize(cursor: Cursor) -> Statement:
     begin = cursor.index
     if queries.starts(cursor, nested=False):
         return Summarize(cursor.put(nodes.Subquery(this=queries.query(cursor)), begin))
-    return Summarize(relations.relation(cursor))
+    return Summarize(queries.relation(cursor))
 
 
 def use(cursor: Cursor) -> Statement:
@@ -468,6 +467,17 @@ def ends_with_semicolon(tokens: Sequence[Token]) -> bool:
 
 # Entry points
 
+_UPPER = Upper(
+    starts_query=queries.starts,
+    continues_query=queries.continues,
+    query=queries.query,
+    rest_of_query=queries.rest,
+    query_in_brackets=queries.in_brackets,
+    table_name=queries.table_name,
+    starts_call=calls.starts,
+    call=calls.call,
+    qualified_call=calls.qualified,
+)
 _T = TypeVar("_T")
 
 
@@ -478,7 +488,7 @@ def statements_of(text: str) -> Iterator[Statement]:
     """
     source = Source(text)
     for piece in pieces(tokenize(source)):
-        yield _read(Cursor(source, piece), statement)
+        yield _read(Cursor(source, piece, _UPPER), statement)
 
 
 def parse_script(text: str) -> list[Statement]:
@@ -500,7 +510,7 @@ def parse_statement(text: str) -> Statement:
         second = found[1][0]
         message = "expected one statement, found more: run them one by one, or as a script"
         raise SqlParseError(message, Position(source, second.start, second.end))
-    return _read(Cursor(source, found[0] if found else tokenize(source)), statement)
+    return _read(Cursor(source, found[0] if found else tokenize(source), _UPPER), statement)
 
 
 def is_complete(text: str) -> bool:
@@ -546,7 +556,7 @@ def parse_type(text: str) -> DataType:
 def _whole(text: str, read: Callable[[Cursor], _T]) -> _T:
     """What stands in a text, up to its end; one semicolon there is no harm."""
     source = Source(text)
-    cursor = Cursor(source, tokenize(source))
+    cursor = Cursor(source, tokenize(source), _UPPER)
     found = _read(cursor, read)
     cursor.take(";")
     cursor.expect_end()
