@@ -144,7 +144,7 @@ def test_an_error_of_spark_is_shown_without_its_java(tmp_path: Path, monkeypatch
     )
     monkeypatch.setattr(StreamExecutionEnvironment, "_submit", submit)
     # As if Spark had been called by Millrace.
-    monkeypatch.setattr("millrace.util.tracebacks.below_millrace", lambda error: True)
+    monkeypatch.setattr("millrace.cli.program_jobs.below_millrace", lambda error: True)
     result = run(tmp_path, f"{ENV}env.execute()\n")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[0] == "Spark: java.io.IOException: no route"

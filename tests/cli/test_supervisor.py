@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver is a
 
 PROLOGUE = """\
 import os, signal, sys, time
-from millrace.spark import recovery_file as file
+from millrace.spark import job_records as file
 from millrace.spark.errors import DriverLostError
 
 def fixed(attempts, delay):

@@ -27,7 +27,6 @@ def small_batches() -> object:
     patch = pytest.MonkeyPatch()
     patch.setattr(source_base, "BATCH", 7)
     patch.setattr(generated_sources, "BATCH", 7)
-    patch.setattr("millrace.connectors.source_base.BATCH", 7)
     yield
     patch.undo()
 

@@ -20,8 +20,8 @@ NAMES = [(module, name) for module, names in PYFLINK.items() for name in names.s
 # pyflink.datastream's __all__, by the module of Millrace that has the name.
 DATASTREAM = {
     "async_data_stream": "AsyncDataStream",
-    "broadcast_stream": "BroadcastStream",
-    "broadcast_connected_stream": "BroadcastConnectedStream",
+    "handles": "BroadcastStream",
+    "derived_streams": "BroadcastConnectedStream",
     "windowed_stream": "WindowedStream",
     "functions": """MapFunction CoMapFunction FlatMapFunction CoFlatMapFunction ReduceFunction FilterFunction
         ProcessFunction KeyedProcessFunction CoProcessFunction KeyedCoProcessFunction WindowFunction

@@ -5,7 +5,6 @@ must end, errors of a full disk or too few file descriptors with their cure, and
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import logging
 import os
@@ -132,6 +131,8 @@ def end_thread(thread: threading.Thread) -> bool:
 
     :return: whether the thread has ended within the deadline.
     """
+    import ctypes  # which processes that only watch others do without
+
     until = time.monotonic() + DEADLINE_SECONDS
     thread.join(GRACE_SECONDS)
     while thread.is_alive() and time.monotonic() < until:

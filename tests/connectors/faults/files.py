@@ -94,7 +94,7 @@ class S3Files(_Files):
 class HdfsFiles(_Files):
     name, server = "filesystem: HDFS", "hdfs_server"
     waiting = "60 s"
-    patience = {f"common.files.stores.webhdfs.{each}_SECONDS": 0.5 for each in ("TRY", "ANSWER")}
+    patience = {f"common.files.webhdfs.{each}_SECONDS": 0.5 for each in ("TRY", "ANSWER")}
     reasons = {
         Fault.PASSWORD: "without Kerberos HDFS asks for none",
         Fault.MISSING: "folders are made by the first file that is written",

@@ -62,7 +62,7 @@ def test_a_cluster_with_sparks_defaults_is_warned_of_once_a_job(
     """The session of the tests passes for one on a cluster; tasks stay where they are, since there is one executor."""
     defaults = spark.sparkContext.getConf().set(LOCALITY, "true")
     monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda context: defaults)
-    monkeypatch.setattr("millrace.spark.sessions.settings.one_process", lambda master: False)
+    monkeypatch.setattr("millrace.spark.sessions.session.one_process", lambda master: False)
     with caplog.at_level(logging.WARNING, logger="millrace"):
         assert run(environment, tmp_path) == 0
     (warning,) = [record.getMessage() for record in caplog.records if "reduceLocality" in record.getMessage()]
@@ -77,6 +77,6 @@ def test_one_machine_and_the_sessions_that_we_make_are_not(
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="millrace"):
         assert run(environment, tmp_path / "local") == 0
-        monkeypatch.setattr("millrace.spark.sessions.settings.one_process", lambda master: False)
+        monkeypatch.setattr("millrace.spark.sessions.session.one_process", lambda master: False)
         assert run(environment, tmp_path / "cluster") == 0
     assert not [record for record in caplog.records if "reduceLocality" in record.getMessage()]

@@ -38,9 +38,9 @@ env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
 """
 BEGUN = """
-from millrace.spark.sessions import jvm_ahead
+from millrace.spark.sessions import own_jvm
 
-jvm = jvm_ahead._ahead.jvm
+jvm = own_jvm._ahead.jvm
 assert jvm.process.poll() is None
 """
 BOOTS = f"{BEGUN}die()"

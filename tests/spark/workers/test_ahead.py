@@ -18,8 +18,8 @@ TIMEOUT = 120
 """Seconds; they take one."""
 WAITING = """
 import os, sys
-from millrace.spark.workers import ahead
-if ahead.wait_for_place(lambda: print("prepared", flush=True)):
+from millrace.spark.workers import daemon
+if daemon.wait_for_place(lambda: print("prepared", flush=True)):
     # what a daemon does: it reads what Spark sends, and writes where Spark listens
     heard = sys.stdin.readline().strip()
     print("daemon", heard, os.environ["MINE"], os.getcwd(), sys.argv[1:], os.getpid(), flush=True)
@@ -29,8 +29,8 @@ else:
 """
 COMMAND = f"""
 import os, sys
-from millrace.spark.workers import ahead
-print("took over" if ahead.hand_over(int(os.environ.pop({VARIABLE!r}))) else "by itself", flush=True)
+from millrace.spark.workers import daemon
+print("took over" if daemon.hand_over(int(os.environ.pop({VARIABLE!r}))) else "by itself", flush=True)
 """
 
 BEGINS = f"""
