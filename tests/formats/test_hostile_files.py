@@ -39,8 +39,8 @@ FORMATS = {"parquet": ParquetTableFormat, "orc": OrcTableFormat}
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(VARIABLE, "8 mb")
     yield
-    while orc._idle:
-        orc._idle.pop().end()
+    while reading._idle:
+        reading._idle.pop().end()
 
 
 def read(path: Path, columns: tuple[Field, ...], wanted: tuple[Field, ...] | None = None) -> list[Any]:
@@ -340,15 +340,15 @@ def test_stripes_that_fit_come_in_pieces(tmp_path: Path) -> None:
 def test_the_process_reads_the_next_file_and_goes_when_nobody_asks(tmp_path: Path) -> None:
     path = sample(tmp_path / "a.orc")
     values(path, TEXT)
-    (reader,) = orc._idle
+    (reader,) = reading._idle
     assert values(path, TEXT) == values(path, TEXT)
-    assert orc._idle == [reader]
+    assert reading._idle == [reader]
     rows = OrcRows(pa.OSFile(str(path)))
     begun = rows.batches(0, ["s"], 10)
     next(begun)
     begun.close()  # type: ignore[attr-defined]
     rows.close()
-    assert orc._idle == []
+    assert reading._idle == []
     assert reader._process.poll() is not None
     with pytest.raises(OrcError, match="closed"):
         next(rows.batches(0, ["s"], 10))
@@ -360,13 +360,13 @@ def test_a_process_of_the_parent_is_not_used_by_its_fork(tmp_path: Path) -> None
     program = f"""
         import os
         from pathlib import Path
-        from millrace.formats import orc
+        from millrace.formats import orc as reading
         from tests.formats.test_hostile_files import TEXT, values
         path = Path({str(path)!r})
         first = values(path, TEXT)
         child = os.fork()
         if not child:
-            same = values(path, TEXT) == first and orc._idle[0].owner == os.getpid()
+            same = values(path, TEXT) == first and reading._idle[0].owner == os.getpid()
             os._exit(0 if same else 1)
         _, status = os.waitpid(child, 0)
         assert status == 0

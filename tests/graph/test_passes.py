@@ -23,10 +23,6 @@ from millrace.graph.passes import (
 from millrace.runtime.exchange.partitioners import Hash
 
 
-def test_every_pass_is_named_after_its_file() -> None:
-    assert [f"millrace.graph.passes.{run.__name__}" for run in PASSES] == [run.__module__ for run in PASSES]
-
-
 def test_passes_leave_their_input_alone() -> None:
     graph = read("a: source\nb: map <- a hash")
     before = repr(graph)

@@ -20,6 +20,8 @@ from millrace.runtime.cep.description import (
     WithinType,
 )
 
+__all__ = ["pattern_from_json", "pattern_to_json"]
+
 # Writing
 
 VERSION = 1

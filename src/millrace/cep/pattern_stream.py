@@ -32,6 +32,8 @@ from millrace.runtime.cep.functions import (
 )
 from millrace.runtime.operators import specs
 
+__all__ = ["PatternStream"]
+
 
 class PatternStream:
     """A stream and the pattern that is looked for in it. Made by ``CEP.pattern``; in event time, unless told

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from millrace.common.functions import RuntimeContext
     from millrace.common.typeinfo import TypeInformation
 
+__all__ = ["Committer", "NamedSink", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
+
 
 T = TypeVar("T")
 """Type of the elements."""

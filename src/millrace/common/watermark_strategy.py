@@ -11,6 +11,17 @@ from millrace.common.constants import MIN_LONG_VALUE
 from millrace.common.time import Duration as Duration
 from millrace.common.time import TimeSpan, to_millis
 
+__all__ = [
+    "AssignerWithPeriodicWatermarksWrapper",
+    "BoundedOutOfOrdernessWatermarks",
+    "MonotonousTimestamps",
+    "TimestampAssigner",
+    "WatermarkAlignment",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+    "WatermarkStrategy",
+]
+
 # Generators
 
 

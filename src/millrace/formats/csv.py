@@ -23,6 +23,8 @@ from millrace.formats.csv_schema import CsvDialect, CsvSchema, _one_char, schema
 from millrace.formats.text_values import CsvText, column_parser, field_parser, reader_options
 from millrace.util.skipped import record_skipped
 
+__all__ = ["CsvBulkWriters", "CsvReaderFormat", "CsvRowDeserializationSchema", "CsvRowSerializationSchema", "CsvSchema"]
+
 
 class _Builder:
     """What both builders configure. Methods raise ValueError for what is not a single character."""

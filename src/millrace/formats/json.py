@@ -32,6 +32,8 @@ from millrace.formats.text_values import (
 )
 from millrace.util.skipped import record_skipped
 
+__all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
+
 
 def type_of_json_schema(text: str) -> TypeInformation:
     """The type that a JSON schema describes, as Flink maps it: integer to BIG_INT, number to BIG_DEC, ...

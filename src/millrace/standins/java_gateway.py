@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from millrace.common.configuration import Configuration
 from millrace.table.functions import function_catalog
 
+__all__ = ["JavaPackage", "StandInGateway", "get_gateway", "is_launch_gateway_disabled"]
+
 
 class NoJavaError(NotImplementedError):
     """Something of Java was asked for, and there is no JVM.

@@ -27,6 +27,8 @@ from millrace.runtime.failure import OperatorError
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.util.by_value import pickled_by_value
 
+__all__ = ["BootstrapTransformation", "KeyedStateBootstrapFunction", "OperatorTransformation"]
+
 # Data
 
 Getter = Callable[[Any], Any]

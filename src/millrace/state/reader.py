@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     import pandas
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["SavepointMetadata", "SavepointReader", "SourcePosition"]
+
 
 # Contents of windows
 

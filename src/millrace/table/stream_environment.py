@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
     from millrace.table.sessions.session import Session
 
+__all__ = ["StreamTableEnvironment"]
+
 
 # The columns of DataStreams
 

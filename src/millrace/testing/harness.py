@@ -50,6 +50,8 @@ from millrace.testing.operators import Snapshot, Testable, Versions, choice_for,
 from millrace.testing.script import Captured, Item, Record, records
 from millrace.util.by_value import pickled_by_value
 
+__all__ = ["OperatorHarness"]
+
 Selector = KeySelector | Callable[[Any], Any]
 
 _NO_NAMESPACE = object()

@@ -10,6 +10,18 @@ from typing import Any, NamedTuple
 
 from millrace.runtime.elements import Chunk, Status
 
+__all__ = [
+    "Element",
+    "EndInput",
+    "EpochEnd",
+    "ProcessingTime",
+    "SliceEnd",
+    "StatusStep",
+    "Step",
+    "WatermarkStep",
+    "steps",
+]
+
 
 class Record(NamedTuple):
     """An element, with its timestamp (ms) or None.

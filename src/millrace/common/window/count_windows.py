@@ -16,6 +16,8 @@ from millrace.common.window.windows import CountWindow, CountWindowSerializer, G
 if TYPE_CHECKING:
     from millrace.common.serializer import TypeSerializer
 
+__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner"]
+
 
 T = TypeVar("T")
 """Type of the elements."""

@@ -11,6 +11,8 @@ from typing import Generic, NamedTuple, TypeVar
 from millrace.common.constants import MAX_LONG_VALUE
 from millrace.common.serializer import TypeSerializer
 
+__all__ = ["CountWindow", "GlobalWindow", "MergeCallback", "TimeWindow", "Window"]
+
 W2 = TypeVar("W2")
 """Type of the windows, within a callback."""
 

@@ -19,6 +19,8 @@ from millrace.common.watermark_strategy import TimestampAssigner
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["DataStreamTestSinkFunction", "SecondColumnTimestampAssigner"]
+
 
 @dataclass
 class _Taken:

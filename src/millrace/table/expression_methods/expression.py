@@ -30,6 +30,15 @@ from millrace.table.sql import nodes
 from millrace.table.sql.program_text import shown
 from millrace.table.values.program_errors import problem
 
+__all__ = [
+    "Expression",
+    "JsonExistsOnError",
+    "JsonQueryOnEmptyOrError",
+    "JsonQueryWrapper",
+    "JsonType",
+    "JsonValueOnEmptyOrError",
+]
+
 # Collections and JSON
 
 

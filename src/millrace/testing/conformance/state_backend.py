@@ -35,6 +35,8 @@ from millrace.runtime.storage import dumps
 from millrace.testing.conformance.checks import Check, expect, run_all
 from millrace.testing.operators import Versions
 
+__all__ = ["check_state_backend", "state_backend_checks"]
+
 # Key-value stores
 
 Open = Callable[[], KeyValueStore]

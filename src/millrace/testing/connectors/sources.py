@@ -19,6 +19,8 @@ from millrace.common.source import Boundedness, InputStatus, Source, SourceReade
 from millrace.testing.conformance.checks import Check, run_all
 from millrace.testing.connectors.runtime import Clock, Collected, EnumeratorContext, ReaderContext
 
+__all__ = ["SourceUnderTest", "check_source", "source_checks"]
+
 POLLS = 50
 """of one reader in an epoch, at most"""
 
