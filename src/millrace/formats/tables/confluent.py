@@ -208,7 +208,7 @@ def written_schema(options: Options, wrap: Callable[[dict[str, Any]], dict[str, 
         if text is not None:
             found: dict[str, Any] = json.loads(text)
             return found
-        # Only messages without a schema (``avro``) have to use Flink's legacy types, which mix instants and local times.
+        # Only messages without a schema (``avro``) have to use Flink's legacy types, mixing instants and local times.
         made = avro_schema(options.table.columns, legacy_timestamps=False)
         return made if wrap is None else wrap(made)
     except NoForm as error:
