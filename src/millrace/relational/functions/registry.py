@@ -446,8 +446,8 @@ def _in_steps(innermost: Rex, way: list[tuple[Rex, int]]) -> Rex:
 
 
 def _may_be_step(part: Rex) -> bool:
-    """Whether a call may become a step of its own. Calls of ``$`` functions and others that rules look for must stay
-    in place."""
+    """Whether a part may become a step of its own: a field access, or a call of a deterministic function. Rules look
+    for the other parts, which have to stay in place."""
     if isinstance(part, FieldAccess):
         return True
     function = find_scalar(part.function) if isinstance(part, Call) and part.function != STEPS else None

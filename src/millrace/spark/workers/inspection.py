@@ -51,7 +51,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def worker_report() -> WorkerReport:
-    """Report host, process and memory of this process, measured now."""
+    """Measure this process now: its host, executor, process id, memory (bytes) and CPU time (ms)."""
     host, executor = _place()
     return WorkerReport(host, executor, os.getpid(), memory(os.getpid()), int(time.process_time() * 1000))
 
