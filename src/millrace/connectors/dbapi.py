@@ -235,7 +235,7 @@ class DbApiInsert(Change[T]):
     """Execute a statement with the values of each element; mostly an INSERT."""
 
     statement: str
-    """with parameters in the driver's own way: ``INSERT INTO words VALUES (?, ?)``"""
+    """SQL with parameters in the driver's notation: ``INSERT INTO words VALUES (?, ?)``"""
     values_of: Callable[[T], Any] = fields_of
     """element -> the statement's parameters; by default the element's own fields"""
 
@@ -260,7 +260,8 @@ class DbApiUpsert(Change[T]):
     values_of: Callable[[T], Sequence[Any]] | None = None
     """element -> the values of all columns; by default by name (a dict, a Row with names) or in their order"""
     is_deletion: Callable[[T], bool] = is_deletion
-    """by default rows of the kinds DELETE and UPDATE_BEFORE; only their key has to be there"""
+    """tells whether an element deletes its row; by default those of the kinds DELETE and UPDATE_BEFORE; a deletion
+    needs only the values of the key"""
     upsert_statement: Callable[[Sequence[str]], str] | None = None
     """marks of the parameters, one for each column -> the statement; by default what the driver's database knows"""
     param_style: str | None = None
@@ -287,7 +288,7 @@ class DbApiUpsert(Change[T]):
         changes = last_per_key(elements, self._key)
         upserts = [self._values(element) for element in changes.values() if not self.is_deletion(element)]
         deletes: list[Any] = [key for key, element in changes.items() if self.is_deletion(element)]
-        if statements.delete_first:  # in one transaction nobody sees the gap
+        if statements.delete_first:  # in one transaction the gap is invisible
             deletes += [[row[place] for place in self._keys] for row in upserts]
         with closing(connection.cursor()) as cursor:
             if deletes:

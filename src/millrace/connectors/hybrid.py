@@ -92,7 +92,7 @@ class Inner(SourceEvent):
 
 
 class _InnerReaderContext(SourceReaderContext):
-    """What one of the readers is told: the outer context, but events of its own."""
+    """The context of an inner reader: the outer reader's context, but with the inner source's own events."""
 
     def __init__(self, outer: SourceReaderContext, index: int) -> None:
         self._outer = outer
@@ -324,7 +324,7 @@ class HybridEnumerator(SplitEnumerator[Any]):
         self._position = HybridPosition() if state is None else state.position
         self._finished: set[int] = set()
         self._no_more_splits: set[int] = set()
-        """subtasks that were told since this enumerator was made"""
+        """subtasks that this enumerator has informed that no more splits follow"""
         if state is not None and state.parallelism == context.current_parallelism():
             self._finished |= state.finished
         self._enumerator: AnyEnumerator

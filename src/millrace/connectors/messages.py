@@ -97,7 +97,7 @@ class SchemaDecoder(MessageDecoder[T]):
 
 
 MOST_MESSAGES = 1_000
-"""that wait in a writer before they are sent"""
+"""The most messages that wait in a writer before they are sent."""
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,11 @@ class CacheSplit:
 
 
 class ResultCache:
-    """Where the result of a stream is kept: empty, or with all of it. Lives on the driver.
+    """The stored result of a stream: either empty or complete. Lives on the driver.
 
     :param directory: parent of the files, which all workers reach; None: a temporary one.
-    :param trust_directory: whether all who can write to it may be trusted; else the files are this user's alone.
+    :param trust_directory: whether everyone who can write to the directory may be trusted; else the files are private
+        to this user.
     """
 
     def __init__(self, directory: str | None = None, trust_directory: bool = False) -> None:

@@ -106,7 +106,7 @@ class Patience:
             self._since = self._clock()
 
     def end(self) -> None:
-        """None waits any more."""
+        """No element waits any more."""
         self._since = None
 
     def is_over(self, now: int | None = None) -> bool:

@@ -1,6 +1,5 @@
-"""Text or bytes that a server sends over TCP, cut at a delimiter. A socket cannot be read again: after a failure
-reading goes on with what comes then.
-"""
+"""Reads text or bytes that a server sends over TCP, cut at a delimiter. A socket cannot be read again: after a
+failure reading goes on with the data that comes then."""
 
 from __future__ import annotations
 
@@ -33,13 +32,13 @@ class SocketSplit:
 
 @dataclass(frozen=True)
 class Server:
-    """Who sends, and what ends a message."""
+    """The address of the server, and the delimiter of its messages."""
 
     hostname: str
     port: int
     delimiter: bytes
     max_retry: int = 0
-    """connect so many times, at least once; -1: for ever"""
+    """how often to try to connect, at least once; -1: without limit"""
 
     def __post_init__(self) -> None:
         if not 0 < self.port < 65_536:
@@ -97,7 +96,8 @@ class _Reader(SplitReader[Any, SocketSplit]):
         self._rest = b""
         self._limit = record_limit()
         self._large: tuple[bytes, int] | None = None
-        """of a message that is too large and goes on: its beginning, and how many bytes of it were dropped"""
+        """the beginning of a message over the size limit whose end has not come, and how many of its bytes were
+        dropped"""
         self._attempt = 0
         self._woken, self._wakes = socket.socketpair()
         self._wakes.setblocking(False)
@@ -172,7 +172,7 @@ class _Reader(SplitReader[Any, SocketSplit]):
         try:
             self._wakes.send(b"!")
         except OSError:
-            return  # so many calls wait already that there is no room for one more, or it is closed by now
+            return  # the socket's buffer is full of earlier calls, or the socket is closed
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -1,6 +1,5 @@
-"""What sources share beside the FLIP-27 contract: an enumerator for splits that are all known from the start, a reader
-of one split after the other, ranges of numbers as splits, limits of the rate, sources under other names.
-"""
+"""Parts that sources share beside the FLIP-27 contract: an enumerator for splits that are all known from the start,
+a reader of one split after the other, ranges of numbers as splits, rate limits, sources under other names."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class QueueEnumerator(SplitEnumerator[SplitT]):
 
 
 class StandingSplits(QueueEnumerator[SplitT]):
-    """The same for splits without an end, as channels and logs: a reader may have any number of them."""
+    """An enumerator of splits that never end, such as channels and logs: a reader may have any number of them."""
 
     splits_end = False
 
@@ -121,7 +120,7 @@ def split_range(start: int, stop: int, parts: int) -> list[range]:
 
 
 def range_splits(start: int, stop: int, parts: int) -> list[RangeSplit]:
-    """As ``split_range``, as splits."""
+    """The parts that ``split_range`` gives, as splits."""
     return [RangeSplit(str(n), r.start, r.stop) for n, r in enumerate(split_range(start, stop, parts))]
 
 
@@ -180,7 +179,7 @@ class RateLimiterStrategy:
 
 
 class Pace:
-    """How many records a reader may take now, at an even rate.
+    """Limits the rate of a reader: how many records it may take now.
 
     :param per_second: of this reader alone.
     """
@@ -190,7 +189,7 @@ class Pace:
         self._last, self._allowed = clock(), 0.0
 
     def allowed(self, most: int) -> int:
-        """At most ``most``; 0: it is too early for one."""
+        """How many records may be taken now, at most ``most``; 0: it is too early for the next one."""
         now = self._clock()
         most_kept = max(self._rate * _MOST_SECONDS, 1.0)
         self._allowed = min(self._allowed + (now - self._last) * self._rate, most_kept)
@@ -198,7 +197,7 @@ class Pace:
         return min(int(self._allowed), most)
 
     def take(self, count: int) -> None:
-        """So many were taken."""
+        """Note that ``count`` records were taken."""
         self._allowed -= count
 
 

@@ -171,7 +171,7 @@ class Handover:
                 self._changed.notify_all()
 
     def take(self, seconds: float = 0.0) -> list[Event]:
-        """All that is there; waits so long if there is nothing."""
+        """Take all elements that wait; if there are none, wait up to the given time for one."""
         with self._changed:
             if seconds and not (self._events or self._done):
                 self._changed.wait(seconds)
@@ -254,7 +254,7 @@ class FunctionSplit:
     saved: bool = False
     """whether it saved its position itself, in operator state"""
     checkpoint_id: int | None = None
-    """when that was"""
+    """the checkpoint in which the position was saved"""
 
 
 class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
@@ -320,7 +320,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         return InputStatus.MORE_AVAILABLE if taken or self._split is None else InputStatus.NOTHING_AVAILABLE
 
     def _take(self, handover: Handover, output: ReaderOutput[T], seconds: float = 0.0) -> bool:
-        """Emit what is there; whether there was anything."""
+        """Emit the elements that wait; returns whether there were any."""
         if self._split is None:
             return False
         events = handover.take(seconds)

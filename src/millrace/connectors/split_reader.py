@@ -34,23 +34,23 @@ class SplitBatch(Generic[T, SplitT]):
     split_id: str
     records: list[T]
     left: SplitT | None
-    """the split as it is behind these records; None: this was all of it"""
+    """the rest of the split after these records; None: the split has ended"""
     timestamps: list[int] | None = None
     """ms, one for each record"""
     size: int = 0
-    """about how many bytes they take, if that is known"""
+    """estimated bytes of the records; 0: unknown"""
     skipped: int = field(default=0, kw_only=True)
-    """how many records among them could not be read and are left out, see ``millrace.util.skipped``"""
+    """how many records among them could not be read and were skipped, see ``millrace.util.skipped``"""
 
     @property
     def elements(self) -> int:
-        """How many records; of batches of rows it is the rows."""
+        """The number of records; for batches of rows the number of rows."""
         return count(self.records)
 
     def and_then(self, later: SplitBatch[T, SplitT]) -> SplitBatch[T, SplitT]:
-        """Both as one.
+        """This batch and the next one of the same split as one.
 
-        :param later: what follows in the same split.
+        :param later: the records that follow in the same split.
         """
         times, after = self.timestamps, later.timestamps
         return SplitBatch(
@@ -264,9 +264,9 @@ class Fetcher(Generic[T, SplitT]):
 
 
 RECORDS_AHEAD = 50_000
-"""Records that may be fetched and not emitted; a fetch that has begun comes on top."""
+"""Records that may be fetched before they are emitted; a fetch that has begun may exceed the limit."""
 BYTES_AHEAD = 32 * 1024 * 1024
-"""The same in bytes, where connectors know them."""
+"""Bytes that may be fetched before they are emitted, for connectors that know the sizes."""
 
 
 class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):

@@ -52,20 +52,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Buffering:
-    """When rows are written before the epoch ends, and how often that is tried."""
+    """When buffered rows are written before the epoch ends, and how often a failed write is retried."""
 
     max_rows: int = 50_000
-    """0: as many as an epoch has"""
+    """the most rows of a buffer; 0: as many as an epoch has"""
     interval: float = 1.0
-    """seconds that a row waits; 0: for ever"""
+    """the most seconds that a row waits; 0: without limit"""
     retries: int = 3
     pause: float = 1.0
-    """seconds before the first repetition; each later one waits that much longer"""
+    """seconds before the first retry; each later one waits that much longer"""
     max_bytes: int = 0
-    """as the sink weighs its elements; 0: as many as there are"""
+    """the most bytes of a buffer, as the sink weighs its elements; 0: without limit"""
 
     def patience(self, context: WriterInitContext) -> Patience:
-        """That of a writer with rows."""
+        """The timer of a writer: how long its rows wait."""
         return Patience(context.current_processing_time, self.interval * 1000 or None)
 
 
@@ -307,9 +307,9 @@ def by_key(rows: Iterable[tuple[Any, ...]], places: Sequence[int], keys: Sequenc
 
 
 class StoreLookup(LookupTableSource):
-    """Finds rows by a connection that is kept, and replaced when it is lost.
+    """Looks up rows over a connection that stays open, and is replaced when it is lost.
 
-    :ivar options: of the table: those of its cache are read from here.
+    :ivar options: the table's options, from which the settings of the cache are read.
     """
 
     def __init__(self, store: Reachable, options: Mapping[str, str], buffering: Buffering, most: int = MOST) -> None:
@@ -327,7 +327,7 @@ class StoreLookup(LookupTableSource):
         return self.ask(connection, keys)
 
     def described(self, error: Exception) -> Exception:
-        """What the user is told when the store refuses."""
+        """The error for the user when the store refuses a query."""
         return error
 
     def open(self) -> None:

@@ -1,6 +1,5 @@
-"""Rows from and to Arrow columns, a column at a time, and files that pyarrow writes from rows. Arrow's types are the
-one language for types within the formats, from and to what programs declare.
-"""
+"""Converts rows to and from Arrow columns, a column at a time, and writes rows into files by pyarrow. Within the
+formats all types are Arrow's; the types that programs declare are converted from and to them."""
 
 from __future__ import annotations
 

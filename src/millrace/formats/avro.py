@@ -1,6 +1,5 @@
 """Avro for DataStreams: generic records, which are dicts in Python, in files; and rows as messages without their
-schema, which both sides know. Needs fastavro.
-"""
+schema, which reader and writer both have to know. Needs fastavro."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from millrace.connectors.file_system.file_stream import FileSplit, RecordError
 from millrace.formats.avro_blocks import BROKEN, UNREADABLE, avro_blocks, is_recursive, read_message, reason
 
 _ORDER = ("type", "name", "namespace", "doc", "fields", "items", "values", "symbols", "size", "default", "aliases")
-"""of what Java's Avro prints of a schema; a field's name comes before its type"""
+"""Attributes of a schema that Java's Avro prints, in its order; the name of a field comes before its type."""
 
 
 class AvroSchema:
@@ -93,7 +92,7 @@ class AvroSchema:
 
 
 def _ordered(schema: Any, is_field: bool = False) -> Any:
-    """With attributes in the order in which Java's Avro prints them."""
+    """A schema with its attributes in the order in which Java's Avro prints them."""
     if isinstance(schema, list):
         return [_ordered(each) for each in schema]
     if not isinstance(schema, Mapping):
@@ -134,7 +133,7 @@ class GenericRecordAvroTypeInfo(TypeInformation):
 
 
 _RECORDS = 8192
-"""of a batch: blocks can say that they have any number of records of no bytes"""
+"""The most records of a batch: blocks can claim to have any number of records of no bytes."""
 
 
 class AvroInputFormat(InputFormat, FileSource[dict[str, Any]], ResultTypeQueryable):
@@ -328,7 +327,7 @@ class _Schema:
                 self._note(schema.get(part))
 
     def whole(self, schema: Any) -> Any:
-        """Without the NULL of a union, and names as what they stand for."""
+        """The schema without the NULL of a union, and with named types replaced by their definitions."""
         if isinstance(schema, list):
             others = [each for each in schema if each != "null"]
             if len(others) != 1:

@@ -1,4 +1,4 @@
-"""Reading Avro that others have written: what a schema allows may be endless, and a block of some kB can hold
+"""Reads untrusted Avro files within memory limits: a schema may allow endless values, and a block of some kB can hold
 terabytes.
 
 fastavro decompresses a block at once. So it gets the same file without compression, made while it reads, no further
@@ -25,7 +25,7 @@ UNREADABLE = (ValueError, EOFError, IndexError, KeyError, TypeError, StopIterati
 
 
 def reason(error: Exception) -> str:
-    """What is wrong with bytes, in words: of some errors fastavro has none that say it."""
+    """The text of an error in the data; for errors of fastavro without a useful text, one of our own."""
     if isinstance(error, EOFError):
         return "its bytes end in the middle of a record"
     if isinstance(error, IndexError):

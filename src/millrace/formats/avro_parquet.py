@@ -179,7 +179,8 @@ def _enum(schema: Any) -> _Form:
 
 
 def _checked(what: str, form: _Form, default: Any = _NOTHING) -> tuple[_Convert, _Convert]:
-    """Both directions; what is not there is the default, None where that may be, or an error."""
+    """The conversions in both directions, with a check for None: a missing value becomes the default, or None where
+    that is allowed, else the conversion raises ``ValueError``."""
     absent = None if form.nullable and default is _NOTHING else default
 
     def convert(change: _Convert, missing: Any) -> _Convert:

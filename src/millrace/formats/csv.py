@@ -208,7 +208,7 @@ class CsvReaderFormat(StreamFormat[Row]):
         return CsvReaderFormat(schema)
 
     def with_ignore_parse_errors(self) -> CsvReaderFormat:
-        """The same format, but records that do not fit are counted and skipped."""
+        """A copy of this format that counts and skips records that do not fit, instead of raising ``RecordError``."""
         return CsvReaderFormat(self._schema, True)
 
     def open(self, split: FileSplit) -> SplitRecords[Row]:
@@ -324,7 +324,7 @@ class _CsvRecords(SplitRecords[Row]):
             raise ValueError(f"field {self._names[number]!r}: {error}") from error
 
     def _start_of(self, start: int, number: int) -> int:
-        """Where record ``number`` after the byte ``start`` begins, found by reading again."""
+        """The position (bytes) at which record ``number`` after the byte ``start`` begins, found by reading again."""
         again = _CsvRecords(self._split.at(start), self._schema, self._ignore)
         try:
             if start == self._blocks.head:

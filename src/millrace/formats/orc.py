@@ -1,8 +1,7 @@
 """ORC files, written by pyarrow and read as record batches.
 
-pyarrow reads a stripe at once, and what a stripe says of itself, which a few bytes do, is how much memory it takes. So
-another process (``orc_process``) reads, which may have so much and ends by itself where that is too little, be it with
-an error or not.
+pyarrow reads a whole stripe at once, and a few bytes in a stripe decide how much memory that takes. So another process
+(``orc_process``) reads: its memory is limited, and it ends by itself if the limit is too low, with or without an error.
 """
 
 from __future__ import annotations
@@ -188,7 +187,7 @@ class OrcRows:
 
 
 def _explained(text: str) -> str:
-    """An error's text; where the memory was too little it says so."""
+    """The text of an error; if the memory was too little, the text says so."""
     lacking = any(words in text for words in ("bad_alloc", "malloc of size", "realloc of size", "MemoryError"))
     return f"{text} (it {_room()})" if lacking else text
 
@@ -205,7 +204,7 @@ def _ending(code: int | None) -> str:
 
 
 class _Reader:
-    """A process that reads."""
+    """A process that reads an ORC file, as this process sees it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -231,7 +230,7 @@ class _Reader:
         return receive(self._process.stdout)
 
     def end(self) -> int | None:
-        """Its exit code."""
+        """End the process, and return its exit code."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):

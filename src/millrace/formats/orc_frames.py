@@ -1,6 +1,5 @@
-"""What the process that reads ORC files and the one that asks it send each other. Both import this module, so it
-imports nothing else.
-"""
+"""The messages between the process that reads ORC files and the one that asks it. Both import this module, so it
+imports nothing else."""
 
 from __future__ import annotations
 

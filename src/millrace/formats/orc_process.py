@@ -1,6 +1,5 @@
-"""The process that reads ORC files. It may have so much memory and no more, knows no file system, and imports as little
-as it can.
-"""
+"""The process that reads ORC files. Its memory is limited, it has no access to file systems, and it imports as
+little as it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files as rows."""
+"""Parquet files of DataStreams, read and written as rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What the pages of a Parquet file hold at most, by their heads: a file of some kB can hold terabytes.
+"""Upper bounds for the memory that the pages of a Parquet file take, from their headers: a file of some kB can hold
+terabytes.
 
-A page is decompressed at once, and a value of a dictionary is copied for every row that has it. So each page is looked
-at before it is read, and no more rows are read at once than fit.
+A page is decompressed at once, and a value of a dictionary is copied for every row that has it. So each page header is
+read first, and no more rows are read at once than fit.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Fetched(PositionedFile):
 class _Page(NamedTuple):
     values: int
     whole: int
-    """bytes that are there once the page is read, whatever is asked for"""
+    """bytes that reading the page takes, however few of its rows are needed"""
     each: int
     """bytes that a value needs besides, at most"""
     longest: int = 0
@@ -157,7 +158,7 @@ def _needed(flat: Sequence[Sequence[_Page]], nested: int, rows: int, of: int) ->
 
 
 def _most(pages: Sequence[_Page], rows: int) -> int:
-    """The bytes of so many rows one after the other, wherever they begin: at most."""
+    """The most bytes that any ``rows`` consecutive rows take."""
     # Rows that begin within a page reach as far as if they began with its last one.
     most = 0
     last, end, inside = 0, 0, 0

@@ -45,7 +45,7 @@ def parse_timestamp(text: str) -> dt.datetime:
 
 
 def parse_instant(text: str) -> Instant:
-    """As ``parse_timestamp``; a text without offset counts as UTC."""
+    """Read a timestamp as an instant; text without an offset is in UTC."""
     since_epoch = parse_timestamp(text) - dt.datetime(1970, 1, 1)
     return Instant(since_epoch.days * 86_400 + since_epoch.seconds, since_epoch.microseconds * 1000)
 
@@ -101,7 +101,7 @@ def int_range(type_: Any) -> tuple[int, int] | None:
 
 
 def field_parser(column: CsvColumn, dialect: CsvDialect) -> _Parse:
-    """From a field's text to its value; the function raises ValueError for text that does not fit."""
+    """The function from a field's text to its value; it raises ValueError for text that does not fit."""
     parse = _parser(column.type, column.separator if column.separator is not None else dialect.array_separator)
     null, is_text = dialect.null_value, pa.types.is_string(column.type)
 
@@ -114,7 +114,7 @@ def field_parser(column: CsvColumn, dialect: CsvDialect) -> _Parse:
 
 
 def column_parser(column: CsvColumn, dialect: CsvDialect) -> Callable[[Sequence[str]], Sequence[Any]]:
-    """As ``field_parser``, for a whole column of texts at once; raises ValueError without saying where."""
+    """The function from a column of texts to a column of values; it raises ValueError that does not say where."""
     parse_field = field_parser(column, dialect)
     type_, null = column.type, dialect.null_value
     if pa.types.is_string(type_):
@@ -205,7 +205,7 @@ def _parse_decimal(text: str) -> Decimal:
 
 
 def field_formatter(column: CsvColumn, dialect: CsvDialect) -> Callable[[Any], str]:
-    """From a value to its field's text (not quoted yet)."""
+    """The function from a value to its field's text, not quoted yet."""
     format_ = _formatter(column.type, column.separator if column.separator is not None else dialect.array_separator)
     null = dialect.null_value or ""
     return lambda value: null if value is None else format_(value)

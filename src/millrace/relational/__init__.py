@@ -1,1 +1,2 @@
-"""The relational core: data types, bound expressions, the nodes of a plan, built-in functions. Nothing here runs."""
+"""The relational core: data types, bound expressions, plan nodes, built-in functions and the rules of the optimiser.
+It executes no plans."""

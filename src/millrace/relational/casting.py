@@ -1,4 +1,4 @@
-"""Implicit casts: which types go into which, and the common type of several."""
+"""Implicit casts: which type may be cast to which without being asked, and the common type of several."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def cast_to(expression: Rex, wanted: DataType) -> Rex:
 
 
 def read_as(expression: Rex, wanted: DataType) -> Rex:
-    """As ``cast_to``, of what is compared: one value among the data that is not of the type must not end a job.
+    """Cast an operand of a comparison, see ``cast_to``. Text that is no value of the type gives NULL: one such value in
+    the data must not end a job.
 
     :raises SignatureError: a constant text is no value of the type.
     """
@@ -112,7 +113,7 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
 
 
 def widest_first(types: Sequence[DataType]) -> list[DataType]:
-    """In an order in which DOUBLE wins over FLOAT: of the two, the first is the common type."""
+    """Sort types so that DOUBLE comes before FLOAT: the common type of these two is the one that comes first."""
     return sorted(types, key=lambda each: not isinstance(each, t.DoubleType))
 
 

@@ -51,8 +51,8 @@ class Alternation(_Several):
 
 
 class Permutation(_Several):
-    """All of these in any order; the order in which they are written is preferred, then the next one of their
-    places."""
+    """PERMUTE: all of these patterns in any order; the order in the text is preferred, then the order of their
+    positions."""
 
     def __str__(self) -> str:
         return f"PERMUTE({', '.join(map(str, self.items))})"
@@ -74,7 +74,8 @@ class Exclusion(_Around):
 
 
 class Repetition(_Around):
-    """From ``low`` to ``high`` times (None: any number), as often as possible, or if it is reluctant as rarely."""
+    """A pattern from ``low`` to ``high`` times (None: any number): as often as possible, or as rarely if it is
+    reluctant."""
 
     low: int
     high: int | None
@@ -119,7 +120,8 @@ class MatchPart(Rex):
 
 
 class Navigation(MatchPart):
-    """A value of one row: the first or the last of those that a variable has, or of all; then some on or back.
+    """FIRST, LAST, PREV, NEXT: a value of one row of a match. That row is the first or last one of a variable (or of
+    all rows), moved by ``offset`` rows of the variable, then by ``shift`` rows of the partition.
 
     NULL if there is no such row.
     """
@@ -144,7 +146,7 @@ class Navigation(MatchPart):
 
     @property
     def is_current(self) -> bool:
-        """Whether this is the row that is looked at, or one at a fixed distance of it, as long as it is not final."""
+        """Whether the row is the current one, or at a fixed distance from it."""
         return self.variable is None and not self.first and self.offset == 0 and not self.final
 
 

@@ -1,6 +1,5 @@
-"""The declared digits of a type: result types of DECIMAL arithmetic by Flink's rules, DECIMAL values fitted into a
-type, and columns cut to the precision of their declared type, so that equal values have one form.
-"""
+"""Precision and scale: result types of DECIMAL arithmetic by Flink's rules, DECIMAL values fitted into a type, and
+columns cut to the precision of their declared type, so that equal values have one form."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ QUOTIENT = decimal.Context(prec=MOST, rounding=decimal.ROUND_HALF_UP, traps=[])
 
 @cache
 def last_place(scale: int) -> Decimal:
-    """The smallest number with so many digits after the point."""
+    """The smallest positive number with ``scale`` digits after the point."""
     return Decimal((0, (1,), -scale))
 
 
@@ -76,7 +75,7 @@ def remainder_type(left: DecimalType, right: DecimalType) -> DecimalType:
 
 
 def rounding_type(given: DecimalType, digits: int) -> DecimalType:
-    """Of ROUND and TRUNCATE to so many digits after the point."""
+    """The result type of ROUND and TRUNCATE to ``digits`` digits after the point."""
     if digits >= given.scale:
         return DecimalType(given.precision, given.scale, nullable=False)
     whole = 1 + given.precision - given.scale
@@ -110,7 +109,7 @@ def canonical(column: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Arr
 
 
 def cut_digits(column: pa.Array, precision: int) -> pa.Array:
-    """Times with so many digits of a second, cut towards the past as Java does."""
+    """Cut times to ``precision`` digits of a second, towards the past as Java does."""
     if precision >= _MICROS:
         return column
     numbers = column.view(pa.int64())
@@ -122,7 +121,7 @@ def cut_digits(column: pa.Array, precision: int) -> pa.Array:
 
 
 def _change(data_type: DataType) -> Change | None:
-    """None: all values of the Arrow type are values of the type."""
+    """The function that normalises columns of a type; None: all values of the Arrow type are values of the type."""
     make = _CHANGES.get(family_of(data_type))
     found: Change | None = None if make is None else make(data_type)
     return found

@@ -1,4 +1,4 @@
-"""Bound expressions over the columns of a row: what SQL text and Table API expressions become. And the columns
+"""Bound expressions over the columns of a row, which SQL text and Table API expressions become; and the columns
 (``Field``, ``Schema``) that they read.
 
 Programs write expressions a thousand levels deep: ``deep_calls`` raises Python's recursion limit while a tree is
@@ -208,7 +208,7 @@ class AggCall(Record):
             yield key.expression
 
     def map(self, change: Callable[[Rex], Rex]) -> AggCall:
-        """With every expression over the input replaced."""
+        """This call with ``change`` applied to every expression over the input."""
         return replace(
             self,
             args=tuple(map(change, self.args)),

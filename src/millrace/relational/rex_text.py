@@ -1,4 +1,4 @@
-"""Expressions as text, with the names of the columns that they read."""
+"""Writes expressions as text, with the names of the columns that they read."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Rows:
         return np.zeros(len(self), np.uint8) if self.kinds is None else self.kinds
 
     def take(self, indices: Any) -> Rows:
-        """These rows, by position (a numpy or Arrow array of integers)."""
+        """The rows at these positions (a numpy or Arrow array of integers), in that order."""
         where = indices if isinstance(indices, pa.Array) else pa.array(indices)
         kinds = None if self.kinds is None else self.kinds[np.asarray(indices)]
         return Rows(self.batch.take(where), kinds)
@@ -63,7 +63,7 @@ class Rows:
         return Rows(self.batch.filter(pa.array(mask)), kinds)
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Rows:
-        """Other columns, the same kinds."""
+        """A batch with these columns, and the kinds of this batch's rows."""
         return Rows(record_batch(columns, len(self)), self.kinds)
 
     def adds(self) -> Any:
@@ -195,7 +195,8 @@ def collected_rows(rows: Rows, columns: Schema) -> Iterator[CollectedRow]:
 
 
 def _converter(kind: DataType) -> Callable[[Any], Any] | None:
-    """From a value as functions get it to the collected one; None where they are the same."""
+    """The function from a value that Python functions get to the one that ``collect`` gives; None: they are the
+    same."""
     if isinstance(kind, t.FloatType):
         return _shortest
     if isinstance(kind, t.RowType):

@@ -1,6 +1,5 @@
-"""What a table connector and a message format give to the planner: sources, lookups and sinks, each in the forms that
-streaming and batch plans need, and formats between bytes and rows.
-"""
+"""The contracts between the planner and table connectors or message formats: sources, lookups and sinks, each in the
+forms that streaming and batch plans need, and formats, which convert between bytes and rows."""
 
 from __future__ import annotations
 
@@ -60,9 +59,9 @@ def whole_number(name: str, text: str) -> int:
 INSERT_ONLY = frozenset({RowKind.INSERT})
 ALL_KINDS = frozenset(RowKind)
 NULL_TIMES = "scan.watermark.null-times"
-"""the option of every table with a watermark that says what becomes of rows without a time: ``fail`` or ``drop``"""
+"""Option of every table with a watermark: what to do with rows whose time is NULL, ``fail`` or ``drop``."""
 MAX_JUMP = "scan.watermark.max-jump"
-"""the option of every table with a watermark that says how far a row may bring event time forward"""
+"""Option of every table with a watermark: how far one row may move event time forward."""
 UPSERT = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE})
 
 
@@ -78,9 +77,9 @@ class TableContext(Record):
     primary_key: tuple[str, ...] = ()
     partition_keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """what WITH says, 'connector' included"""
+    """the options in WITH, 'connector' included"""
     configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """of the session"""
+    """the session's configuration"""
     streaming: bool = True
     comment: str = ""
 
@@ -104,7 +103,7 @@ class Aggregation(Record):
     calls: tuple[tuple[str, int | None], ...]
     """(COUNT, SUM, MIN, MAX or AVG, its column); None: of rows"""
     columns: Schema
-    """of the result: keys, then aggregates"""
+    """the result's columns: keys, then aggregates"""
     filters: tuple[Rex, ...] = ()
     """what rows must pass to be counted"""
 
@@ -116,9 +115,9 @@ class TableSource(ABC):
     """kinds of change that its rows can have"""
     bounded = True
     primary_key: tuple[int, ...] = ()
-    """the columns of the PRIMARY KEY; whoever makes the source of a table fills it in"""
+    """the columns of the PRIMARY KEY; set by the code that makes the source of a table"""
     table: TableContext | None = None
-    """the table that is read, filled in likewise: one reading serves all who read equal tables in one job"""
+    """the table that is read, set by the code that makes the source: equal tables of one job are read once"""
     uses_filters = False
     """whether it reads less for the filters of ``stream``"""
     repeats_deletions = False
@@ -128,7 +127,8 @@ class TableSource(ABC):
     """whether its changes may come twice, or without old rows, and are put right by the primary key; whoever makes the
     source of a table fills it in (``table.exec.source.cdc-events-duplicate``)"""
     watermarks: SourceWatermarks | None = None
-    """None: the watermark follows from the rows of a subtask as they come, whichever splits they are of"""
+    """watermarks that the source makes for each split; None: they follow from the rows of a subtask in order of
+    arrival"""
 
     @abstractmethod
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
@@ -158,12 +158,14 @@ class TableSource(ABC):
         return ()
 
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
-        """The same as a Spark DataFrame with columns named c0, c1, ...; None: what ``stream`` reads is used."""
+        """Read the table as a Spark DataFrame with columns named c0, c1, ...; None: batch mode reads the source of
+        ``stream``."""
         return None
 
 
 def goes_by_key(source: Any) -> bool:
-    """Whether the rows of a source are known by its primary key, and their old content is kept by what reads them."""
+    """Whether the rows of a source are changes by primary key without their old content, so that operators have to
+    store it."""
     return getattr(source, "kinds", None) == UPSERT or getattr(source, "repeats_changes", False)
 
 
@@ -171,9 +173,9 @@ class LookupTableSource(ABC):
     """Finds rows of an external table by key. Lives in the tasks: opened there, closed there."""
 
     table: TableContext | None = None
-    """the table that is looked up; whoever makes the source of a table fills it in"""
+    """the table that is looked up; set by the code that makes the source of a table"""
     capacity: int | None = None
-    """requests that may be under way at once, where a source sends several; whoever plans the look-up fills it in"""
+    """the most concurrent requests of a source that sends several; set by the planner of the look-up"""
 
     def open(self) -> None: ...
 
@@ -191,9 +193,9 @@ class TableSink(ABC):
     kinds: frozenset[RowKind] = INSERT_ONLY
     """kinds of change that it can take; the planner turns updates into what it takes, or refuses"""
     keys: tuple[str, ...] = ()
-    """of an upsert sink: its primary key"""
+    """the primary key of an upsert sink; empty for other sinks"""
     table: TableContext | None = None
-    """the table that is written; whoever makes the sink of a table fills it in"""
+    """the table that is written; set by the code that makes the sink of a table"""
     together: tuple[str, ...] = ()
     """columns: rows that have the same values there go to one subtask"""
     parallelism: int | None = None
@@ -226,10 +228,10 @@ class Changed(Record):
 
 
 class TableChanger(ABC):
-    """Changes rows of a table that is there: DELETE, UPDATE, TRUNCATE.
+    """Changes rows of an existing table: DELETE, UPDATE, TRUNCATE.
 
-    A statement is handed on as a whole if the system can express it. Else either the rows are read and written by their
-    ``keys``, or all of the table is written anew by what ``rewriting`` gives.
+    A statement is passed on as a whole if the system can express it. Otherwise either the rows are read and written by
+    their ``keys``, or the whole table is rewritten by the sink of ``rewriting``.
     """
 
     keys: tuple[int, ...] = ()
@@ -262,7 +264,7 @@ class Inferred(Record):
 
     columns: Schema
     options: Mapping[str, str]
-    """those that go with the columns, beside the given ones"""
+    """options that were inferred together with the columns, in addition to the given ones"""
 
 
 class TableFactory(ABC):
@@ -271,9 +273,10 @@ class TableFactory(ABC):
     identifier: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    """names of options; one that ends with a dot stands for all that begin with it. Others are refused by name."""
+    """names of optional options; one that ends with a dot stands for all that begin with it. Other names are
+    refused."""
     hands_on = False
-    """whether other options are allowed: they are somebody else's"""
+    """whether options with other names are allowed, and passed on to another system"""
 
     def inferred(self, options: Mapping[str, str], table: str) -> Inferred | None:
         """The columns of a table that names none; None: the connector can't know them.
@@ -312,27 +315,27 @@ class FormatContext(Record):
     of the table is ``'fail-on-...'`` here."""
 
     table: str
-    """for errors"""
+    """the table's name, for errors"""
     columns: Schema
     """physical columns that the format reads or writes, in their order"""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     metadata: tuple[str, ...] = ()
     """keys of ``DecodingFormat.readable_metadata`` that are wanted, as columns after the physical ones"""
     configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """of the session"""
+    """the session's configuration"""
     subject: str = ""
-    """what a schema registry calls messages of this place, if the connector can say it"""
+    """the schema registry's subject for these messages; empty if the connector does not know it"""
 
 
 class Decoded(Record):
-    """What messages gave."""
+    """The rows decoded from messages."""
 
     rows: Rows
     messages: Any
-    """for every row the number of the message that it came from (a numpy array of integers), so that a connector can
-    add its own metadata; None: row n came from message n"""
+    """for every row the number of its message (a numpy array of integers), so that a connector can add its own
+    metadata; None: row n came from message n"""
     skipped: int = 0
-    """messages that were malformed and that the user chose to skip"""
+    """number of malformed messages that were skipped, as the user wants"""
 
 
 class DecodingFormat(ABC):
@@ -353,7 +356,7 @@ class DecodingFormat(ABC):
         return None
 
     def decode_lines(self, block: bytes) -> Rows | None:
-        """The rows of whole lines, each a message, all at once; None if they have to be looked at one by one."""
+        """The rows of whole lines, each a message, decoded together; None: they have to be decoded one by one."""
         return None
 
 
@@ -377,7 +380,7 @@ class FormatFactory(ABC):
     identifier: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    """names of options, without prefix; others are refused by name"""
+    """names of optional options, without prefix; other names are refused"""
     readable_metadata: Mapping[str, DataType] = {}
     """what METADATA FROM 'value.<key>' can name"""
 

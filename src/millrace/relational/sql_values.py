@@ -1,6 +1,7 @@
-"""What ``to_sql_type`` and ``from_sql_type`` of PyFlink's types convert: dates as days, times as microseconds.
+"""The conversions of ``to_sql_type`` and ``from_sql_type`` of PyFlink's types: dates as days, times as microseconds.
 
-Nothing in Millrace needs it: values go into columns of Arrow. Programs that call these methods get PyFlink's numbers.
+Millrace does not need them, since its values go into Arrow columns; programs that call these methods get PyFlink's
+numbers.
 """
 
 from __future__ import annotations

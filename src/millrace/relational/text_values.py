@@ -1,6 +1,5 @@
-"""Single values as text and back, as CAST does it: text read as a value (blanks around it are ignored), and values
-printed with Java's digits for numbers and the digits of their type for times.
-"""
+"""Converts single values to text and back, as CAST does: blanks around text are ignored, numbers are printed with
+Java's digits, times with the digits of their type."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class CastError(ValueError):
     """A value that a CAST cannot convert."""
 
     row: int | None = None
-    """its place in the column"""
+    """position of the value in its column; None: unknown"""
 
 
 _TRUE = frozenset(("t", "true", "y", "yes", "1"))
@@ -37,7 +36,7 @@ _WHOLE = re.compile(r"([+-]?)(?:([0-9]+)(?:\.[0-9]*)?|\.[0-9]+)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FLOAT = re.compile(rf"({_DECIMAL.pattern})[fFdD]?|[+-]?(?:NaN|Infinity)")
 _HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
-"""as Java reads it: 0x1.8p3 is 12"""
+"""Hexadecimal floats as Java reads them: 0x1.8p3 is 12."""
 _DATE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?(?: .*)?", re.DOTALL)
 _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?)?")
 _TIMESTAMP = re.compile(

@@ -1,6 +1,4 @@
-"""Time zones: names as Java has them, each read here when a user writes one; values and columns converted between
-instants and local times.
-"""
+"""Time zones: reads names in Java's forms, and converts values and columns between instants and local times."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What the rest of Millrace must know of each data type: one row for each type root, the Arrow type in which columns of
-a data type are held inside plans, and the data type that an Arrow type of a user's table stands for.
-"""
+"""Facts about each data type: one row for each type root, the Arrow type in which columns of a data type are held
+inside plans, and the data type for an Arrow type of a user's table."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ class DataType:
         return is_converted(self)
 
     def to_sql_type(self, obj: Any) -> Any:
-        """A date as days, a time or timestamp as microseconds, since 1970; others as they are."""
+        """Convert to SQL's number: a date to days, a time or timestamp to microseconds since 1970; other values are
+        unchanged."""
         from millrace.relational.sql_values import to_sql
 
         return to_sql(self, obj)
@@ -343,7 +344,7 @@ class TimeType(_Precise):
 
 
 class TimestampType(_Precise):
-    """A date and time without zone: ``datetime.datetime`` without tzinfo. Kept to the microsecond.
+    """A date and time without zone: ``datetime.datetime`` without tzinfo, with microsecond precision.
 
     >>> str(TimestampType(3))
     'TIMESTAMP(3)'
@@ -351,7 +352,7 @@ class TimestampType(_Precise):
 
 
 class LocalZonedTimestampType(_Precise):
-    """An instant, shown in the zone of the session. Kept to the microsecond.
+    """An instant, shown in the zone of the session, with microsecond precision.
 
         >>> str(LocalZonedTimestampType(3))
         'TIMESTAMP_LTZ(3)'
@@ -450,7 +451,7 @@ class YearMonthIntervalType(AtomicType):
 
 
 class DayTimeIntervalType(AtomicType):
-    """A span of time, kept to the microsecond: ``datetime.timedelta``.
+    """A span of time with microsecond precision: ``datetime.timedelta``.
 
     >>> str(DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)))
     'INTERVAL DAY(2) TO SECOND(3)'
@@ -529,7 +530,7 @@ class ArrayType(DataType):
 
 
 class ListViewType(DataType):
-    """A list in the accumulator of an aggregate function, kept in state entry by entry.
+    """A list in the accumulator of an aggregate function, stored in state entry by entry.
 
     >>> str(DataTypes.LIST_VIEW(DataTypes.INT()))
     'LIST_VIEW<INT> NOT NULL'
@@ -574,7 +575,7 @@ class MapType(DataType):
 
 
 class MapViewType(DataType):
-    """A dict in the accumulator of an aggregate function, kept in state entry by entry.
+    """A dict in the accumulator of an aggregate function, stored in state entry by entry.
 
     >>> str(DataTypes.MAP_VIEW(DataTypes.STRING(), DataTypes.INT()))
     'MAP_VIEW<STRING, INT> NOT NULL'
@@ -720,7 +721,7 @@ class RowType(DataType):
 
 
 class RawType(DataType):
-    """Any Python object, kept as a pickle.
+    """Any Python object, stored as a pickle.
 
     >>> str(RawType())
     "RAW('[B', '...')"

@@ -1,4 +1,4 @@
-"""Single values between their Python form and Arrow."""
+"""Converts single values between their Python form and Arrow."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FolderTooLargeError(ValueError):
 
 
 def zip_modules(folder: str, target: str) -> str:
-    """All modules of a program that can be imported from ``folder``, as the zip file ``target``.
+    """Write all modules of a program that can be imported from ``folder`` into the zip file ``target``.
 
     Raises ``FolderTooLargeError`` rather than shipping somebody's home directory.
     """
@@ -55,7 +55,7 @@ def zip_package(folder: str, target: str, prefix: str = "") -> str:
 
 
 def _modules(folder: str) -> Iterator[str]:
-    """The .py files below a folder that ``import`` can reach, without virtual environments."""
+    """Yield the paths of the .py files below a folder that ``import`` can reach, without virtual environments."""
     for current, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if _is_package(current, name))
         for name in sorted(names):
@@ -74,13 +74,13 @@ def _is_package(parent: str, name: str) -> bool:
 MAX_MEMBERS = 1_000_000
 MAX_BYTES = 32 << 30
 MAX_RATIO = 250
-"""How many times its own size an archive may become."""
+"""The most bytes that an archive may unpack to, as a multiple of its own size (see ``UNSUSPICIOUS_BYTES``)."""
 UNSUSPICIOUS_BYTES = 1 << 30
-"""So many bytes are nobody's attack, however small the archive is: files of zeros, say."""
+"""An archive that unpacks to at most this many bytes is never refused for its ratio: files of zeros compress well."""
 
 
 class ArchiveError(ValueError):
-    """The archive is none, or it is not safe to unpack; the text names the member."""
+    """The file is no zip or tar archive, or it is not safe to unpack; the text names the member."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def unpack(path: str, folder: str) -> None:
 
 
 class _Unpacking:
-    """One archive on its way into one folder."""
+    """Unpacks one archive into one folder."""
 
     def __init__(self, path: str, folder: str) -> None:
         self._path = path

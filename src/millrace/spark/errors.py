@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 LIMIT = 500
-"""Characters of a text of Spark's that an error shows."""
+"""The most characters of one of Spark's error texts that an error of Millrace shows."""
 
 KNOWN = {
     "Python worker exited unexpectedly": (

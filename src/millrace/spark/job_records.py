@@ -21,13 +21,13 @@ _chosen: str | None = None
 
 
 def choose(job_id: str | None) -> None:
-    """The next job of this process gets this id; None: one of its own."""
+    """Give the next job of this process this id; None: that job makes an id of its own."""
     global _chosen
     _chosen = job_id
 
 
 def next_id(own: str) -> str:
-    """The id of a job that is submitted now.
+    """Return the id for the job that is submitted now, and forget the chosen one.
 
     :param own: its id, if none was chosen.
     """
@@ -59,13 +59,14 @@ class JobRecord:
     """configuration of its restart policy; None: it takes no checkpoints that outlive the driver"""
     recoverable: RecoveredJob | None = None
     status: str | None = None
-    """how it ended; None: it has not"""
+    """the job's final status (``JobStatus`` name); None: the job has not ended"""
     cancelling: bool = False
-    """whether somebody wants it to end, so that no other driver goes on with it"""
+    """whether the job is being cancelled; if its driver dies meanwhile, no other driver resumes the job"""
 
     @property
     def end(self) -> str | None:
-        """How it has ended, or ends when its driver is dead."""
+        """The final status of the job, or ``CANCELED`` if it was being cancelled when its driver died; None: the job
+        goes on."""
         return self.status or ("CANCELED" if self.cancelling else None)
 
 
@@ -76,7 +77,7 @@ def use(path: str | None) -> None:
 
 
 def scratch() -> str | None:
-    """A directory for what is not needed any more when the driver is dead; None for the system's.
+    """A directory for files that are not needed after the driver's death; None: use the system's temporary directory.
 
     The process that watches the driver deletes it with the file.
     """
@@ -94,17 +95,17 @@ def begin_job(job_id: str, restart: Mapping[str, str] | None) -> int:
 
 
 def record_job(index: int, job_id: str, directory: str) -> None:
-    """The job goes on from what is below ``directory``: to be called before its first checkpoint counts."""
+    """Record that the job's checkpoints are below ``directory``. Call this before the job's first checkpoint counts."""
     _append({"checkpoint": index, "job_id": job_id, "directory": directory})
 
 
 def record_end(job_id: str, status: str) -> None:
-    """The job has ended, well or badly; one whose driver was lost has not."""
+    """Record that the job has ended with this status. A job whose driver was lost has not ended."""
     _append({"end": job_id, "status": status})
 
 
 def record_cancelling(job_id: str) -> None:
-    """The job is being cancelled: should its driver die meanwhile, it is over."""
+    """Record that the job is being cancelled, so that it counts as cancelled if its driver dies before its end."""
     _append({"cancel": job_id})
 
 

@@ -1,4 +1,5 @@
-"""Master and workers of Spark's standalone mode as commands: main classes, arguments, environment, properties."""
+"""Builds the commands that start the master and workers of Spark's standalone mode: main classes, arguments,
+environment and properties."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ appender.file.strategy.max = {kept}
 
 @dataclass(frozen=True)
 class Daemon:
-    """One process to be: a master or a worker."""
+    """The command of a process that is to be started: a master or a worker."""
 
     main: str
     arguments: tuple[str, ...]
@@ -66,7 +67,7 @@ def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: in
         "spark.authenticate": "true",
         SECRET: secret,
         CRYPTO: "true" if encrypted else "false",
-        # The other doors of a master ask nobody for a secret.
+        # The master's pages and its REST server do not ask for a secret, so they are closed.
         **closed_pages(),
         "spark.master.rest.enabled": "false",
         "spark.ui.killEnabled": "false",
@@ -97,12 +98,12 @@ def driver_properties(secret: str, encrypted: bool) -> dict[str, str]:
 
 
 def as_file(settings: Mapping[str, str]) -> str:
-    """Settings as Spark's ``--properties-file`` has them."""
+    """Write settings in the format of Spark's ``--properties-file``."""
     return "".join(f"{_KEY_SIGNS.sub(_marked, key)} {_escaped(value)}\n" for key, value in settings.items())
 
 
 def _escaped(value: str) -> str:
-    """As ``java.util.Properties`` reads it."""
+    """Escape a value in the way that ``java.util.Properties`` reads."""
     text = value.replace("\\", "\\\\")
     for sign, name in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"), ("\f", "\\f")):
         text = text.replace(sign, name)
@@ -114,7 +115,8 @@ def _marked(sign: re.Match[str]) -> str:
 
 
 def log4j(path: str, log_bytes: int, logs_kept: int) -> str:
-    """A log4j2 configuration that logs into a file, of which so many older ones are kept."""
+    """A log4j2 configuration that logs into the file ``path``, rolls it at ``log_bytes`` bytes, and keeps ``logs_kept``
+    (at least 1) rolled files."""
     return _LOG4J.format(path=path, size=log_bytes, kept=max(logs_kept, 1))
 
 

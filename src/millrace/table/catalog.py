@@ -1,4 +1,4 @@
-"""Catalogs and what they keep (PyFlink: ``pyflink.table.catalog``)."""
+"""Public names of catalogs and their objects (PyFlink: ``pyflink.table.catalog``)."""
 
 from __future__ import annotations
 

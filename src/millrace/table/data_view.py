@@ -1,4 +1,5 @@
-"""Lists and dicts in the accumulators of aggregate functions, kept entry by entry in state."""
+"""``ListView`` and ``MapView``: a list and a dict in the accumulator of an aggregate function, stored entry by entry
+in state."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class DataView(ABC):
 
 
 class ListView(DataView, Generic[T]):
-    """A list. In memory here; the runtime puts one in its place that reads and writes state.
+    """A list in an accumulator. This class holds it in memory; the runtime replaces it by one that reads and writes
+    state.
 
     >>> view = ListView()
     >>> view.add("a")
@@ -102,7 +104,8 @@ class RemovingIterator(Iterator[T]):
 
 
 class MapView(DataView, Generic[K, V]):
-    """A dict. In memory here; the runtime puts one in its place that reads and writes state.
+    """A dict in an accumulator. This class holds it in memory; the runtime replaces it by one that reads and writes
+    state.
 
     >>> view = MapView()
     >>> view.put("ink", 3)

@@ -1,6 +1,5 @@
-"""``TableEnvironment``: catalogs, tables, functions, configuration, SQL. It hands plans to one of two engines: that of
-streaming or that of batch mode.
-"""
+"""``TableEnvironment``: the entry to catalogs, tables, functions, configuration and SQL. It hands plans to one of
+two engines: that of streaming or that of batch mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where expressions begin: columns, constants, functions without a first argument."""
+"""Functions that begin an expression: columns, constants, and SQL functions that are no method of an argument."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
 
 
 def local_time() -> Expression[Any]:
-    """The same as ``current_time``.
+    """The time of day in the session's zone, as ``current_time()`` gives it.
 
     >>> orders.select(local_time().alias("now")).get_schema().get_field_data_type(0)
     TimeType(0, false)

@@ -1,4 +1,4 @@
-"""What of ``pyflink.table`` is not in Millrace yet, and what to use in its place."""
+"""The names of ``pyflink.table`` that Millrace does not have yet, and what to use instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``StatementSet``: several inserts that are one job."""
+"""``StatementSet``: several inserts that run as one job."""
 
 from __future__ import annotations
 

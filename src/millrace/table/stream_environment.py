@@ -1,4 +1,5 @@
-"""``StreamTableEnvironment``: tables and DataStreams in one program, and which columns a DataStream has as a table."""
+"""``StreamTableEnvironment``: tables and DataStreams in one program; and the columns that a DataStream has as a
+table."""
 
 from __future__ import annotations
 
@@ -116,7 +117,8 @@ def _source(node: nodes.Node) -> str:
 
 
 def _check_replaced(scan: StreamScan, position: int, name: str) -> None:
-    """By position, a rowtime stands for the field in its place, as in Flink: one with a time in it."""
+    """Check the field that a rowtime replaces if it is given by position: as in Flink, the field must be a BIGINT or
+    TIMESTAMP."""
     field = scan.schema[position]
     if not isinstance(field.type, (t.BigIntType, t.TimestampType, t.LocalZonedTimestampType)):
         raise problem(

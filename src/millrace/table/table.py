@@ -1,4 +1,4 @@
-"""``Table``: a query that grows with every method, and what grouping and windows make of it."""
+"""``Table``: a query to which each method adds a step, and the intermediate results of grouping and windows."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Table(_Query, _Rows):
         return self._table(renamed(self._plan, named([Item(nodes.Var(name), name) for name in every])))
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
-        """Columns behind those that are there; their names are new.
+        """Append columns; their names must be new.
 
         >>> orders.add_columns((col("amount") * 2).alias("twice")).get_schema().get_field_names()
         ['name', 'product', 'amount', 'twice']
@@ -344,7 +344,7 @@ class Table(_Query, _Rows):
         return self._join(right, "RIGHT", join_predicate)
 
     def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
-        """The rows of both tables with those that fit, or NULLs."""
+        """A full outer join: pairs of rows for which the condition is TRUE, and all other rows, with NULLs."""
         return self._join(right, "FULL", join_predicate)
 
     def join_lateral(
@@ -378,7 +378,7 @@ class Table(_Query, _Rows):
         return self._combine("UNION", False, right)
 
     def union_all(self, right: Table) -> Table:
-        """Rows of both, as often as they are there.
+        """The rows of both tables; equal rows stay as often as they occur.
 
         >>> len(list(orders.union_all(orders).execute().collect()))
         6
@@ -519,7 +519,7 @@ class Table(_Query, _Rows):
         return pipeline
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows; of a changing table what is left at the end.
+        """All rows as a frame of pandas; of a changing table its rows at the end.
 
         >>> frame = orders.to_pandas()
         >>> list(frame["amount"])
@@ -530,7 +530,8 @@ class Table(_Query, _Rows):
             return frame_of(self._plan.schema, result._batches, self._t_env._session.zone)
 
     def to_arrow(self) -> pa.Table:
-        """All rows as columns of Arrow; of a changing table what is left at the end. PyFlink has nothing like it.
+        """All rows as an Arrow table (our addition); of a changing table its rows at the end. TIMESTAMP_LTZ becomes a
+        time with the session's zone.
 
         TIMESTAMP_LTZ becomes a time with the session's zone.
 
@@ -542,7 +543,8 @@ class Table(_Query, _Rows):
             return arrow_of(self._plan.schema, result._batches, self._t_env._session.zone)
 
     def to_polars(self) -> polars.DataFrame:
-        """The same as a frame of polars, which must be installed. PyFlink has nothing like it."""
+        """All rows as a frame of polars, which must be installed (our addition); of a changing table its rows at the
+        end."""
         try:
             import polars
         except ImportError:
@@ -611,7 +613,7 @@ class Table(_Query, _Rows):
 
 
 class _Unfinished:
-    """What becomes a table by one more method."""
+    """The intermediate result of a method such as ``group_by``: one more method makes a table of it."""
 
     if not TYPE_CHECKING:
 

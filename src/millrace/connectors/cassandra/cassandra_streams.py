@@ -35,19 +35,19 @@ def library() -> Any:
 
 @dataclass(frozen=True)
 class CassandraCluster(Reachable):
-    """Nodes to ask first, and as whom to come."""
+    """The contact points of a Cassandra cluster, and the credentials and settings of connections to it."""
 
     hosts: tuple[str, ...]
     port: int = PORT
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     datacenter: str | None = None
-    """whose nodes are asked; None: all"""
+    """the data center whose nodes are asked; None: nodes of all data centers"""
     consistency: str = "LOCAL_ONE"
     timeout: float = 30.0
     """seconds for a connection, and for each answer"""
     build: Callable[[], Any] | None = None
-    """makes the driver's ``Cluster`` in place of all that"""
+    """makes the driver's ``Cluster`` instead of the settings above"""
 
     def __call__(self) -> Connected:
         """:raises ConnectionFailed: no node is there, or it refuses."""
@@ -198,7 +198,9 @@ class ClusterBuilder:
 
 @dataclass(frozen=True)
 class CassandraCommitter:
-    """Where it is kept which batches are written. :ivar keyspace: made if it is not there.
+    """Says in which keyspace the sink records the batches that it has written.
+
+    :ivar keyspace: created if it does not exist.
 
     >>> committer = CassandraCommitter("my_keyspace")
     """
@@ -213,7 +215,7 @@ class CassandraCommitter:
 
 @dataclass(frozen=True)
 class CassandraFailureHandler:
-    """What becomes of an error: it fails the job.
+    """Handles an error of a write: it fails the job.
 
     >>> isinstance(CassandraFailureHandler.no_op(), CassandraFailureHandler)
     True

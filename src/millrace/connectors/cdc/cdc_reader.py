@@ -1,8 +1,8 @@
 """``CdcReader``: the reader of a capture, in a task. It reads chunks of the snapshot, then perhaps the log.
 
-``CdcSplitReader`` fetches in the reader's thread; ``ChunkFilter`` leaves out of the log what the chunks have already.
-The reader reports finished chunks to the enumerator, and confirms a position of the log to the server once a checkpoint
-has it.
+``CdcSplitReader`` fetches in the reader's thread; ``ChunkFilter`` drops changes of the log that the chunks contain
+already. The reader reports finished chunks to the enumerator, and confirms a position of the log to the server once a
+checkpoint has it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ChunkFilter:
         return [each for each in kept if each is not None]
 
     def _of_table(self, relation: Relation, changes: list[Change], database: CdcDatabase) -> dict[int, Change | None]:
-        """By the identity of each change what is left of it."""
+        """id of each change -> the change without the sides that its chunk has seen."""
         table = self._tables[relation.table]
         old, new = self._numbers(table, relation, changes, database)
         found: dict[int, Change | None] = {}
@@ -149,7 +149,7 @@ T = TypeVar("T")
 
 WAIT_SECONDS = 0.2
 ABOUT_BYTES = 200
-"""of a change, for the bound on what is read ahead"""
+"""Estimated bytes of a change, for the limit on changes that are read ahead."""
 
 
 @dataclass(frozen=True)
@@ -271,19 +271,21 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         newly_added: bool = False,
         repeats_deletions: bool = False,
     ) -> None:
-        """:param newly_added: whether the log of a checkpoint waits for tables that are new."""
+        """:param newly_added: whether the log split of a checkpoint has to wait until the enumerator names the new
+        tables.
+        """
         super().__init__(lambda: CdcSplitReader(database, decoder, self._lag_is, repeats_deletions))
         self._context, self._newly_added = context, newly_added
         self._waiting: LogSplit | None = None
-        """until the enumerator has said which tables are new"""
+        """the log split, while it waits for the enumerator to say which tables are new; None: no split waits"""
         self._finished: dict[str, FinishedChunk] = {}
-        """emitted, and the enumerator has not said that it knows"""
+        """chunks that were emitted, and that the enumerator has not acknowledged"""
         self._unreported: list[FinishedChunk] = []
         self._positions: dict[int, Any] = {}
-        """by checkpoint, of the log"""
+        """checkpoint -> position of the log"""
         self._slot_lag = 0
         self._event_lag = 0
-        """ms that the last change was old when it was emitted"""
+        """ms between the last change and its emission"""
 
     def start(self) -> None:
         with contextlib.suppress(NotImplementedError):

@@ -57,14 +57,14 @@ class Captured:
     """where the log is read from when all chunks are read"""
     schemas: Mapping[TableId, TableSchema]
     tables: tuple[TableId, ...] = ()
-    """not cut yet"""
+    """tables that have not been cut into chunks yet"""
     cut: Cut | None = None
     given: frozenset[str] = frozenset()
     back: tuple[ChunkSplit, ...] = ()
-    """chunks, given back by readers that are gone"""
+    """chunks that were given back by readers that have ended"""
     finished: tuple[tuple[Chunk, Seen], ...] = ()
     log: LogSplit | None = None
-    """given back by a reader that is gone"""
+    """the log split, given back by a reader that has ended"""
     log_given: bool = False
 
 
@@ -290,11 +290,11 @@ B = TypeVar("B", bound="CdcSourceBuilder")
 
 
 class CdcSourceBuilder:
-    """Names and defaults are Flink CDC's."""
+    """The builder of a ``CdcSource``, with the names and defaults of Flink CDC."""
 
     title: ClassVar[str]
     properties: ClassVar[tuple[str, ...]]
-    """those of Debezium that mean something"""
+    """names of Debezium's properties that have an effect here"""
 
     def __init__(self, port: int) -> None:
         self._hostname, self._port = "", port
@@ -325,7 +325,7 @@ class CdcSourceBuilder:
         return self
 
     def username(self: B, username: str) -> B:
-        """Who logs in; the user needs the right to replicate."""
+        """The database user; it needs the right to replicate."""
         self._username = username
         return self
 
@@ -370,8 +370,8 @@ class CdcSourceBuilder:
         return self
 
     def repeats_deletions(self: B, repeats: bool) -> B:
-        """Whether deletions of rows that a failed attempt may have read come once more (our addition): for a sink that
-        keeps rows by their keys and is at least once."""
+        """Whether to repeat deletions of rows that a failed attempt may have read (our addition): for a sink that
+        identifies rows by key and writes at least once."""
         self._repeats = repeats
         return self
 
@@ -381,8 +381,8 @@ class CdcSourceBuilder:
         return self
 
     def debezium_properties(self: B, properties: Mapping[str, Any]) -> B:
-        """Those that mean something here (``skipped.operations``; of PostgreSQL also ``publication.name``,
-        ``publication.autocreate.mode`` and ``slot.drop.on.stop``). Others are refused."""
+        """Set properties of Debezium: ``skipped.operations``; for PostgreSQL also ``publication.name``,
+        ``publication.autocreate.mode`` and ``slot.drop.on.stop``. Other properties are refused."""
         for name, value in properties.items():
             if name not in self.properties:
                 raise ValueError(

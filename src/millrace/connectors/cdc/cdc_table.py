@@ -282,7 +282,7 @@ WITHOUT_EFFECT = (
     "connection.pool.size",
     "connect.pool.size",
 )
-"""of Flink CDC: what they turn on is so anyway, or there is nothing here to be tuned by them"""
+"""Options of Flink CDC without effect: what they turn on is always on here, or there is nothing to tune."""
 COMMON = (
     CHUNK_SIZE, CHUNK_KEY, LOWER, UPPER, _OLD_LOWER, _OLD_UPPER, STARTUP, APPEND_ONLY, SCHEMAS, DEBEZIUM,
     "heartbeat.interval", "heartbeat.interval.ms", "connect.timeout", "connect.max-retries", *WITHOUT_EFFECT,

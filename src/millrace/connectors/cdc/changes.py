@@ -1,8 +1,9 @@
-"""What readers of a capture hand on: chunks of tables, changes from the log, and the splits that checkpoints hold.
+"""The data that readers of a capture pass on: chunks of tables, changes from the log, and the splits that checkpoints
+hold.
 
 A snapshot is read in chunks, ranges of a column of the key. Each chunk comes with a ``Seen``, which says which changes
-of the log are in its rows already; the log leaves these out. The classes of splits and of ``Seen`` are in checkpoints,
-so their names have to stay.
+of the log its rows contain already; these are then dropped from the log. The classes of splits and of ``Seen`` are
+stored in checkpoints, so their names must not change.
 """
 
 from __future__ import annotations
@@ -65,24 +66,24 @@ class Relation:
 
 
 class Change(NamedTuple):
-    """A change of a row. Values are as the log has them: ``CdcDatabase.column`` makes a column of them.
+    """A change of a row. Values are in the log's form: ``CdcDatabase.column`` makes a column of them.
 
-    One whose primary key is changed is two: a deletion (op ``d``) and an insertion (``c``).
+    A change of the primary key is represented by two changes: a deletion (op ``d``) and an insertion (``c``).
     """
 
     op: str
     """``c``, ``u`` or ``d``"""
     relation: Relation
     before: tuple[Any, ...] | None
-    """of ``u``, if the log has it, and of ``d``: as wide as the schema"""
+    """old values, as many as the schema has columns: of ``d``, and of ``u`` if the log has them; else None"""
     after: tuple[Any, ...] | None
-    """of ``c`` and ``u``"""
+    """new values: of ``c`` and ``u``; else None"""
     mark: Any
-    """what ``Seen.contains`` is asked about, and ``CdcDatabase.source`` tells of"""
+    """position of the change, for ``Seen.contains`` and ``CdcDatabase.source``"""
     time: int
     """ms since 1970"""
     before_is_key: bool = False
-    """the other values of ``before`` are None since the log does not have them"""
+    """whether ``before`` has only the values of the key, the others being None because the log does not have them"""
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ class LogWaits(SourceEvent):
 
 @dataclass(frozen=True)
 class LogGoesOn(SourceEvent):
-    """It may, with these tables, and what was read of them meanwhile."""
+    """Tells the reader to go on with the log, with new tables and with the chunks that were read of them."""
 
     relations: tuple[Relation, ...]
     chunks: tuple[TableChunks, ...]

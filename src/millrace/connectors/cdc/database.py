@@ -141,9 +141,9 @@ class CdcDatabase(ABC):
     """
 
     title: str
-    """its name, for people"""
+    """name of the kind of database, for messages"""
     connector: str
-    """what Debezium calls it: ``postgresql``, ``mysql``"""
+    """Debezium's name for it: ``postgresql``, ``mysql``"""
 
     # -- on the driver ------------------------------------------------------------------------------------------
 
@@ -172,14 +172,14 @@ class CdcDatabase(ABC):
         """A job goes on from a checkpoint. :raises PositionLost: the log does not go back to there; with a way out."""
 
     def add(self, tables: Sequence[TableId], owner: str) -> None:
-        """Have the log of tables that were not captured so far, from now on at the latest."""
+        """Make sure that the log contains the changes of these new tables from now on."""
 
     def ended(self, owner: str) -> None:
-        """The job has ended for good: drop what ``prepare`` has made, if the user wants that."""
+        """The job has ended and will not be resumed: drop what ``prepare`` has made, if the user wants that."""
 
     @abstractmethod
     def bounds(self, table: TableId, schema: TableSchema, column: str) -> Bounds:
-        """The least and the greatest value of a column, and about how many rows there are."""
+        """The minimum and maximum of a column, and the estimated number of rows."""
 
     @abstractmethod
     def next_bound(

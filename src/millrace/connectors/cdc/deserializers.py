@@ -1,4 +1,4 @@
-"""What captured rows and changes become: elements of a DataStream.
+"""Turns captured rows and changes into elements of a DataStream.
 
 A ``ChangeDecoder`` works on many changes at a time and is what readers call. ``DebeziumDeserializationSchema`` is the
 user's side, one event at a time, under Flink CDC's names; ``SchemaDecoder`` calls it.
@@ -33,7 +33,7 @@ class ChangeDecoder(ABC, Generic[T]):
 
     @abstractmethod
     def rows(self, rows: ChunkRows, database: CdcDatabase) -> list[T]:
-        """Of a chunk of the snapshot."""
+        """Make elements of the rows of a chunk of the snapshot."""
 
     def begins(self, relations: Sequence[Relation]) -> list[T]:
         """A reader begins with the log, where tables have these schemas."""
@@ -41,7 +41,7 @@ class ChangeDecoder(ABC, Generic[T]):
 
     @abstractmethod
     def changes(self, events: Sequence[Change | SchemaChangeEvent], database: CdcDatabase) -> list[T]:
-        """Of a piece of the log."""
+        """Make elements of the changes of a piece of the log."""
 
     def produced_type(self) -> Any:
         """The ``TypeInformation`` of the elements, None if that is not known."""
@@ -137,11 +137,11 @@ class DebeziumDeserializationSchema(ABC, Generic[T]):
         """The elements of an event: a ``DataChangeEvent``, or what happened to a table. Empty to leave it out."""
 
     def get_produced_type(self) -> Any:
-        """Their ``TypeInformation``, None for any objects."""
+        """The ``TypeInformation`` of the elements; None: any Python objects."""
         return None
 
     def bound(self, connector: str) -> DebeziumDeserializationSchema[T]:
-        """The same for a kind of database, by the name that Debezium has for it."""
+        """This schema set up for a kind of database (Debezium's name for it: ``mysql``, ``postgresql``)."""
         return self
 
 

@@ -83,7 +83,7 @@ class SourceMetadata:
     timestamp: int
     """ms since 1970: when it was committed; 0 for rows of the snapshot"""
     position: str = ""
-    """in the log, as the database writes it; empty for rows of the snapshot"""
+    """position in the log, in the database's notation; empty for rows of the snapshot"""
     snapshot: bool = False
     transaction: int | str | None = None
 

@@ -56,16 +56,16 @@ _TAKES: Mapping[str, tuple[Family, ...]] = {
 
 @dataclass(frozen=True)
 class ColumnThere:
-    """A column as ClickHouse has it."""
+    """A column of a table in ClickHouse."""
 
     name: str
     type: str
-    """without Nullable and LowCardinality"""
+    """ClickHouse's type, without Nullable and LowCardinality around it"""
     nullable: bool
     computed: bool = False
-    """whether nothing can be written to it"""
+    """whether the column is computed, so that it cannot be written"""
     element: ColumnThere | None = None
-    """of an array"""
+    """the elements of an array; None for other types"""
 
     @property
     def base(self) -> str:
@@ -79,7 +79,7 @@ class ColumnThere:
 
     @property
     def digits(self) -> int:
-        """Behind the point: of a decimal number, or of seconds."""
+        """Number of digits behind the point, of a decimal number or of seconds."""
         if self.base == "DateTime64":
             return (*self.numbers, 3)[0]
         return self.numbers[-1] if self.base == "Decimal" else 0
@@ -174,7 +174,7 @@ class ClickHouseTable(Reachable):
     user: str = "default"
     password: str = field(default="", repr=False)
     settings: Mapping[str, str] = field(default_factory=dict)
-    """of every query"""
+    """settings of ClickHouse that are sent with every query"""
     timeout: float = 60.0
     """seconds for each answer"""
 
@@ -196,7 +196,7 @@ class ClickHouseTable(Reachable):
         return isinstance(error, httpx.TransportError)
 
     def failed(self, error: BaseException) -> Exception:
-        """What users are told."""
+        """The error for the user, without secrets: ``ConnectionFailed`` if a retry may help."""
         said = str(error).strip() or type(error).__name__
         if self.password:
             said = said.replace(self.password, HIDDEN)

@@ -1,4 +1,4 @@
-"""Rows in columns from and to ClickHouse's format TabSeparated, and changes of rows as what is inserted and deleted."""
+"""Converts columns to and from ClickHouse's format TabSeparated, and changes of rows to insertions and deletions."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ _AT_ONCE = 1_000
 
 
 class Updates(Enum):
-    """What becomes of a row whose key is there already."""
+    """What to do with an updated row, whose key already exists in the table."""
 
     UPDATE = "update"
     """the old row is deleted before the new one is inserted"""

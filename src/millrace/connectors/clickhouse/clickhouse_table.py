@@ -234,7 +234,7 @@ class ClickHouseTableSink(TableSink):
         updates = Updates(
             options.one_of("sink.update-strategy", Updates.UPDATE.value, tuple(each.value for each in Updates))
         )
-        # Which rows are new must be told apart from which replace others, to drop these.
+        # The sink needs to know which rows replace others, to drop them.
         keyed = ALL_KINDS if updates is Updates.DISCARD else UPSERT
         self.kinds = keyed if table.primary_key else INSERT_ONLY
         _check_keys(table, table.primary_key, "PRIMARY KEY")

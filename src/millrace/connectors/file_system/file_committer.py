@@ -1,6 +1,6 @@
 """``FileCommitter``: makes finished part files visible by renaming them, on the driver.
 
-``CompactingCommitter`` first puts small files of one epoch and folder together.
+``CompactingCommitter`` first merges small files of one epoch and folder.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class FileCommitter(Committer[PendingFile]):
                         f"FileSink can't commit {pending.target}: it does not exist, and neither does the file to be "
                         f"renamed, {pending.in_progress}"
                     )
-                # Finished before the recovery, and since then taken away by whoever reads the finished files.
+                # Finished before the recovery, and removed since then by a reader of the finished files.
                 logger.warning("FileSink: %s was finished before the recovery; it is gone", pending.target)
             self.discard_replaced(pending)
 
@@ -255,7 +255,7 @@ class FileCompactStrategyBuilder:
         return self
 
     def set_size_threshold(self, size_threshold: int) -> FileCompactStrategyBuilder:
-        """So many bytes have files at most that are put together.
+        """Merge only files of at most this many bytes.
 
         :raises ValueError: the number is not positive.
         """

@@ -1,4 +1,5 @@
-"""How a file becomes elements: ``StreamFormat`` (records in a stream of bytes), ``BulkFormat``, lines of text.
+"""Formats that turn files into elements: ``StreamFormat`` (records in a stream of bytes), ``BulkFormat``, lines of
+text.
 
 ``LineBlocks`` gives the whole lines of a split in blocks of bytes; formats of one record a line read from it, as
 ``TextLineFormat`` does.
@@ -93,23 +94,23 @@ class LargeLine(NamedTuple):
 
     beginning: bytes
     length: int
-    """in bytes, with its end"""
+    """bytes of the line so far, with its line end"""
     quotes: int = 0
-    """how often the character stands in it that was to be counted"""
+    """how often the line contains the counted character"""
     tail: bytes = b""
-    """its last two bytes"""
+    """last two bytes of the line"""
 
     @property
     def end(self) -> int:
-        """How many bytes its end has."""
+        """Number of bytes of the line end."""
         return 2 if self.tail == b"\r\n" else int(self.tail[-1:] in (b"\n", b"\r"))
 
     def and_then(self, content: bytes, length: int, counted: bytes = b"") -> LargeLine:
-        """It goes on.
+        """This line with more content appended.
 
-        :param content: how what follows begins, or all of it.
-        :param length: of all that follows.
-        :param counted: a byte that is counted.
+        :param content: the beginning of the additional content, or all of it.
+        :param length: bytes of the additional content.
+        :param counted: a byte whose occurrences are counted.
         """
         beginning = self.beginning + content[: BEGINNING - len(self.beginning)]
         quotes = self.quotes + (content.count(counted) if counted else 0)

@@ -99,7 +99,7 @@ class MonitoringState:
     seen: frozenset[bytes]
     """digests of the files' names"""
     missing: frozenset[bytes] = frozenset()
-    """those of ``seen`` that the last listing did not have"""
+    """digests in ``seen`` of files that the last listing did not have"""
 
 
 class MonitoringEnumerator(SplitEnumerator[FileSplit]):

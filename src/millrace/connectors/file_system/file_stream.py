@@ -47,7 +47,7 @@ class FileSplit:
         return self.offset + self.length
 
     def at(self, position: int | None) -> FileSplit:
-        """The same split, read up to ``position``."""
+        """A copy of this split that was read up to ``position``."""
         return replace(self, position=position)
 
 

@@ -66,16 +66,16 @@ class WriterConfig:
 
     base: Location
     uid: str
-    """of the operator"""
+    """uid of the sink's operator"""
     assigner: BucketAssigner
     policy: RollingPolicy
     output: OutputFileConfig
     check_interval_ms: int
     new_part: Callable[[PartState], Part]
     resume_part: Callable[[PartState, str], Part]
-    """goes on with a part of another writer, in a copy of this name"""
+    """resumes a part of another writer, in a copy of this name"""
     numbers_epochs: bool = False
-    """whether finished files say of which epoch they are: those of one are put together"""
+    """whether committables have the number of their epoch, so that files of one epoch can be merged"""
     encode_together: Callable[[Iterable[Any]], bytes | None] | None = None
     """the bytes of many elements at once; gives None, with no element taken, where that would be other bytes"""
 

@@ -1,9 +1,9 @@
 """Part files while they are written: hidden, under a name that only this run of the task knows.
 
-**Nothing here ever changes bytes that are written.** A file grows at its end, by the hands of the one writer that
-made it, until it is renamed or deleted. So a run of a task that nobody hears of any more (a speculative copy, a
-task on an executor that was taken for lost, a process that was stopped and goes on) can at most add to files of its
-own. The name of a hidden file says to which sink it belongs and in which epoch it was made.
+**Nothing here ever changes bytes that are written.** A file grows at its end, written only by the writer that made it,
+until it is renamed or deleted. So a stale run of a task (a speculative copy, a task on an executor that was taken for
+lost, a process that was stopped and goes on) can at most add to its own files. The name of a hidden file says to which
+sink it belongs and in which epoch it was made.
 """
 
 from __future__ import annotations
@@ -210,13 +210,13 @@ class PendingFile:
     size: int = UNKNOWN
     """bytes"""
     epoch: int = UNKNOWN
-    """in which it was finished, where files of an epoch are put together"""
+    """the epoch in which the file was finished, if files of an epoch are merged; else ``UNKNOWN``"""
 
 
 @dataclass(frozen=True)
 class PartState:
-    """An unfinished part at the end of an epoch: the first ``size`` bytes of its file are valid, for ever. Behind them
-    may be what the run that made the file has added."""
+    """An unfinished part at the end of an epoch: the first ``size`` bytes of its file are valid and never change.
+    The run that made the file may have appended more."""
 
     bucket_id: str
     root: str
@@ -229,7 +229,7 @@ class PartState:
     """hidden files from which it was copied: older checkpoints may need them"""
 
     def under(self, in_progress: str) -> PartState:
-        """The same part, in a copy of the file."""
+        """This part in a copy of its file with the name ``in_progress``."""
         return replace(self, in_progress=in_progress, replaces=(*self.replaces, self.in_progress))
 
 
@@ -264,7 +264,7 @@ class Part(PartFileInfo):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give the part up, for now or for good; a file that no epoch stands on is deleted."""
+        """Close the part without finishing it; a file that no epoch refers to is deleted."""
         raise NotImplementedError
 
     def _pending(self) -> PendingFile:

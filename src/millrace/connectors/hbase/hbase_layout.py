@@ -1,6 +1,5 @@
-"""Rows as cells of HBase: which column of a table is the row key, what the families in the others have, and values as
-bytes as HBase's own class ``Bytes`` and Flink's connector make them.
-"""
+"""Converts rows to cells of HBase and back: which column is the row key, which qualifiers the families have, and
+values as bytes in the encodings of HBase's class ``Bytes`` and of Flink's connector."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 
 MOST_DIGITS = 3
-"""of a second"""
+"""The most digits of a second that times in HBase have."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY_ONE = dt.date(1970, 1, 1)
 _MILLISECOND = dt.timedelta(milliseconds=1)
@@ -176,9 +175,9 @@ class Layout:
 
     columns: Schema
     key: int
-    """which column is the row key"""
+    """position of the row key among the columns"""
     null: bytes = b"null"
-    """what stands for NULL in texts"""
+    """bytes that stand for NULL in text columns"""
 
     @staticmethod
     def of(columns: Schema, null: str = "null") -> Layout:

@@ -74,7 +74,7 @@ class Gateway(Reachable):
         return any(word in error_line(error) for word in _SOON)
 
     def failed(self, error: BaseException) -> Exception:
-        """What users are told when HBase refuses."""
+        """The error for the user: ``ConnectionFailed`` if a retry may help."""
         text = f"{self.place}: {error_line(error)}"
         return ConnectionFailed(text, True) if self.is_passing(error) else RuntimeError(text)
 

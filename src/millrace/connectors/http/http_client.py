@@ -1,8 +1,8 @@
-"""``Caller``: sends requests, again where that may help, and says what is wrong with the others; and
-``HttpAsyncFunction``, which asks a service for each element of a stream.
+"""``Caller``: sends requests, retries them where that may help, and explains failures; and ``HttpAsyncFunction``, which
+calls a service for each element of a stream.
 
-A ``Session`` calls from a thread that waits: its event loop runs only meanwhile. Bearer tokens come from a server of
-OpenID Connect.
+A ``Session`` calls from a synchronous thread: its event loop runs only while the thread waits. Bearer tokens come from
+a server of OpenID Connect.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from millrace.connectors.http.http_settings import LOOKUP, CallSettings, Oidc, P
 from millrace.util.secrets import mask_text
 
 _LIFETIME_SECONDS = 300.0
-"""of a token that does not say"""
+"""Lifetime of a token whose server does not say one."""
 
 
 class Token:
-    """Fetched when it is needed; all requests that wait for it share one.
+    """A bearer token, fetched when it is needed; concurrent requests that wait for it share one fetch.
 
     :param client: of the loop that it lives in.
     """
@@ -91,7 +91,7 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
-        """For people: without what is secret."""
+        """The request for messages, without secrets."""
         more = "&".join(f"{name}={value}" for name, value in self.params)
         mark = "" if not more else "&" if "?" in self.url else "?"
         return mask_text(f"{self.method} {self.url}{mark}{more}")

@@ -1,6 +1,5 @@
-"""``HttpLookup``: the rows of keys, by requests of which several are under way at once; how a request is made of a key,
-and rows of the answers.
-"""
+"""``HttpLookup``: looks up keys by requests, several of them at once; makes a request of a key, and rows of the
+answer."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from millrace.relational.values import to_arrow, to_python
 _IN_URL = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
 _IN_BODY = re.compile(r"\{\{(\w+)\}\}")
 KEYS = "keys"
-"""in a template of a body: all keys, as a list of objects"""
+"""Placeholder in a body template for all keys, as a list of objects."""
 
 Key = tuple[object, ...]
 

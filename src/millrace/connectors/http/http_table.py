@@ -103,7 +103,7 @@ _BODILESS = "GET"
 
 
 def names_of(*groups: Sequence[str]) -> tuple[str, ...]:
-    """Names of options, with those that they had before, and those of formats."""
+    """The names of these options, their former names, and the prefixes of the formats' options."""
     known = tuple(name for group in groups for name in group)
     old = tuple(f"gid.connector.{name}" for name in known if name.startswith("http."))
     return (*known, *old, *(f"{name}." for name in format_names()))
@@ -186,7 +186,7 @@ def sending_settings(properties: Properties, in_order: bool) -> Sending:
 
 
 ID = "id"
-"""of an element that is sent, among its metadata"""
+"""Metadata key of the id of an element that is sent."""
 
 
 class RestLookupFactory(TableFactory):

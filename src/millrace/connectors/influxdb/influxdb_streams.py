@@ -32,12 +32,12 @@ class InfluxTarget(Reachable):
 
     url: str
     database: str = ""
-    """of version 1"""
+    """the database (version 1)"""
     retention_policy: str = ""
     user: str = ""
     password: str = field(default="", repr=False)
     organization: str = ""
-    """of version 2"""
+    """the organization (version 2)"""
     bucket: str = ""
     token: str = field(default="", repr=False)
     timeout: float = 60.0
@@ -58,7 +58,7 @@ class InfluxTarget(Reachable):
         return isinstance(error, httpx.TransportError)
 
     def failed(self, error: BaseException) -> Exception:
-        """What users are told."""
+        """The error for the user, without secrets: ``ConnectionFailed`` if a retry may help."""
         said = str(error).strip() or type(error).__name__
         for secret in filter(None, (self.password, self.token)):
             said = said.replace(secret, HIDDEN)

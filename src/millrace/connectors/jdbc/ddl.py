@@ -1,7 +1,7 @@
-"""``Ddl``: the statements that make and change tables, for each kind of database.
+"""``Ddl``: makes the statements that create and alter tables, for each kind of database.
 
-The JDBC catalog and the sinks of CDC pipelines run them. ``alter_statements`` goes from two descriptions of a table to
-the statements between them.
+The JDBC catalog and the sinks of CDC pipelines run them. ``alter_statements`` finds the statements that turn one
+description of a table into another one.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class DuckDbDdl(PostgreSqlDdl):
 
 
 _MYSQL_MOST_CHARACTERS = 16_383
-"""of a varchar in utf8mb4: 65,535 bytes"""
+"""The most characters of a varchar in utf8mb4, which has at most 65,535 bytes."""
 _OF_KEY = 255
 _OPTIONS = ("engine", "charset", "collate", "comment", "row_format")
 

@@ -1,7 +1,7 @@
-"""``Dialect`` and ``Metadata``: what the connector has to know of one kind of database, and what a catalog asks it.
+"""``Dialect`` and ``Metadata``: the differences between kinds of database, for the connector and for the catalog.
 
-``Target`` is where a database is and who logs in. A dialect has no state: it travels with plans into the tasks, and
-imports its driver when it connects.
+``Target`` is the address of a database with the user's credentials. A dialect has no state: it travels with plans into
+the tasks, and imports its driver when it connects.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Target:
     hosts: tuple[tuple[str, int], ...]
     """tried in this order; none for SQLite"""
     database: str
-    """of SQLite: the path of its file"""
+    """name of the database; for SQLite the path of its file"""
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """of the URL and of ``properties.*``: what the driver is told"""
+    """properties for the driver, from the URL and from ``properties.*``"""
     timeout: float = CONNECT_SECONDS
-    """seconds in which a connection has to be there"""
+    """seconds within which a connection has to be made"""
 
     @property
     def place(self) -> str:
@@ -69,9 +69,9 @@ class Dialect(ABC):
     """A kind of database. Has no state: instances travel with plans into the tasks."""
 
     title: str
-    """its name, for people"""
+    """name of the kind of database, for messages"""
     mark = '"'
-    """what names are quoted with"""
+    """the character around quoted names"""
     families: frozenset[Family]
     """the kinds of values that its columns can have; arrays are asked about their elements, too"""
     style = "format"
@@ -80,13 +80,13 @@ class Dialect(ABC):
     """whether ``=`` on texts tells small letters from capitals: then ``<>`` does as well"""
 
     aggregated: frozenset[Family] = frozenset()
-    """the kinds of values whose sums, least and greatest ones are the same there as here"""
+    """kinds of values whose SUM, MIN and MAX are the same in the database and in Millrace"""
     grouped: frozenset[Family] = frozenset()
-    """the kinds of values that are equal there when they are here"""
+    """kinds of values that are equal in the database whenever they are equal in Millrace"""
     sums_any = True
-    """whether sums of whole numbers are exact, however large"""
+    """whether the database's sums of whole numbers are exact, however large"""
     checks_types = True
-    """whether a column has values of its type only"""
+    """whether all values of a column are of the column's type"""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -203,13 +203,13 @@ class Dialect(ABC):
 
 @dataclass(frozen=True)
 class ColumnFound:
-    """A column of a table."""
+    """A column of a table in the database."""
 
     name: str
     native: str
-    """its type, in the database's words"""
+    """the database's name for the column's type"""
     type: DataType
-    """what reads and writes it"""
+    """the data type that the column is read and written as"""
 
 
 @dataclass(frozen=True)
@@ -222,14 +222,14 @@ class KeyFound:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """About how the values of a column are; None: the database has not counted."""
+    """Estimated statistics of a column; None: the database has none."""
 
     nulls: int | None = None
     distinct: int | None = None
     average_length: float | None = None
     """bytes"""
     least: str | None = None
-    """as a text of the database"""
+    """the minimum, as the database's text; ``greatest``: the maximum"""
     greatest: str | None = None
 
 

@@ -161,7 +161,7 @@ class Cursor:
         return found
 
     def close(self) -> None:
-        """Nothing is left of it."""
+        """Does nothing: a cursor holds no resources."""
 
 
 # The dialect

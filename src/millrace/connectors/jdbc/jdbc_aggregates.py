@@ -1,4 +1,4 @@
-"""``JdbcAggregatesSource``: COUNT, SUM, MIN, MAX and AVG that the database computes.
+"""``JdbcAggregatesSource``: lets the database compute COUNT, SUM, MIN, MAX and AVG.
 
 ``computed`` gives them to the database only where its answer is the same as Millrace's.
 """
@@ -25,9 +25,9 @@ from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow, to_python
 
 MOST_DIGITS = 28
-"""of decimals that are summed: ten more are left for the sum of any number of rows"""
+"""The most digits of decimals that the database may sum: ten more are left for the sum of any number of rows."""
 WIDE = t.DecimalType(38, 0)
-"""holds the sum of whole numbers before it is cut to its type"""
+"""Type of a sum of whole numbers before it is wrapped to its own type."""
 _BITS: dict[type[DataType], int] = {t.TinyIntType: 8, t.SmallIntType: 16, t.IntType: 32, t.BigIntType: 64}
 _NARROW = (t.TinyIntType, t.SmallIntType, t.IntType)
 _TEXTS = ("text", "character varying", "varchar")
@@ -123,7 +123,7 @@ class GroupedQuery(Query):
     """A query over the groups of a table."""
 
     grouped: str = ""
-    """in the database's SQL"""
+    """the grouped query, in the database's SQL"""
 
     def source(self, database: Database) -> str:
         return f"({self.grouped}) AS millrace_groups"

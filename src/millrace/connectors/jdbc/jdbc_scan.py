@@ -110,16 +110,16 @@ def _column_name(ref: Ref, columns: Schema, dialect: Sql) -> str | None:
 
 @dataclass(frozen=True)
 class Query:
-    """What is read of a table."""
+    """A query that reads rows of a table."""
 
     table: str
     columns: Schema
-    """that are wanted"""
+    """the columns that are read"""
     conditions: tuple[str, ...] = ()
-    """in the database's SQL"""
+    """conditions, in the database's SQL"""
     fetch: int = 0
     limit: int | None = None
-    """rows that are enough"""
+    """the most rows that are needed; None: all"""
 
     def text(self, database: Database) -> str:
         dialect = database.dialect
@@ -129,7 +129,7 @@ class Query:
         return f"SELECT {wanted} FROM {self.source(database)}{where}{end}"
 
     def source(self, database: Database) -> str:
-        """What is behind FROM."""
+        """The text after FROM."""
         return database.dialect.table(self.table)
 
     def batches(self, database: Database) -> Iterator[Rows]:

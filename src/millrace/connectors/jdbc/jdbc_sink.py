@@ -124,11 +124,11 @@ class JdbcConnectionOptions:
         return self._given.password
 
     def get_user_name(self) -> str | None:
-        """Who logs in."""
+        """The user name."""
         return self._given.user
 
     def database(self) -> Database:
-        """The way there."""
+        """The database with its dialect."""
         given = self._given
         return Database(*parse_url(given.url, given.user, given.password, given.properties, given.timeout))
 

@@ -254,7 +254,7 @@ class JdbcTableSource(TableSource):
         database, name = self._options.database, self._options.name
         if not self._options.pushes_more or exact(filters, self._columns, database) is None:
             return None
-        # No table: a scan with a limit is not the one of somebody who reads everything.
+        # Without ``table``: a scan with a limit must not be shared with a scan that reads everything.
         return JdbcTableSource(self._context, count) if typed_alike(database, name, read) else None
 
     def aggregated(self, asked: Aggregation) -> TableSource | None:

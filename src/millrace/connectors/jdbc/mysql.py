@@ -41,13 +41,13 @@ from millrace.relational.types import DataType
 
 _MISSING = "pymysql can't be imported, which MySQL and MariaDB need: pip install 'millrace-streaming[mysql]' ({})"
 _SESSION = "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
-"""instants are kept in UTC, and what does not fit is an error and not cut to size"""
+"""Session settings: TIMESTAMP values are in UTC, and values that do not fit are errors instead of being cut."""
 _PIECE = 1_000_000
 """bytes of one statement: below what servers allow"""
 _PASSING = frozenset({1040, 1205, 1213, 2002, 2003, 2006, 2013, 2014, 2055})
-"""too many connections, a lock, a deadlock, no connection"""
+"""error codes that may pass: too many connections, a lock, a deadlock, no connection"""
 _GIVEN = {"connectTimeout": "connect_timeout", "socketTimeout": "read_timeout"}
-"""in milliseconds there, in seconds here"""
+"""property of Java's driver in milliseconds -> argument of PyMySQL in seconds"""
 _ZERO = "zeroDateTimeBehavior"
 _TLS = ("sslmode", "usessl", "requiressl")
 _WITHOUT_EFFECT = frozenset(
@@ -66,7 +66,7 @@ _WITHOUT_EFFECT = frozenset(
         "useUnicode",
     ]
 )
-"""of Java's drivers"""
+"""Properties of Java's drivers that have no effect here."""
 
 
 class MySqlDialect(Dialect):
@@ -92,7 +92,10 @@ class MySqlDialect(Dialect):
         return connection
 
     def arguments(self, target: Target) -> dict[str, Any]:
-        """What the driver is told. :raises ValueError: a property that is not known."""
+        """The arguments for PyMySQL's ``connect``.
+
+        :raises ValueError: a property is unknown.
+        """
         (host, port), *others = target.hosts
         if others:
             raise ValueError(f"{self.title} is found at one address here, not at {len(target.hosts)}")

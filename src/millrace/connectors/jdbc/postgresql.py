@@ -1,4 +1,4 @@
-"""PostgreSQL: psycopg writes and asks, ADBC reads into Arrow. Its dialect, its catalog, and the options of libpq."""
+"""PostgreSQL: its dialect, its catalog, and the options of libpq. psycopg runs statements, ADBC reads into Arrow."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _WITHOUT_EFFECT = frozenset(
         "tcpKeepAlive",
     ]
 )
-"""of Java's driver: they make it faster, or are as they are here anyway"""
+"""Properties of Java's driver without effect: they make it faster, or what they turn on is always on here."""
 
 
 def libpq_arguments(target: Target) -> dict[str, str]:
@@ -100,7 +100,7 @@ def libpq_arguments(target: Target) -> dict[str, str]:
 
 
 def libpq_uri(target: Target) -> str:
-    """The same as one text."""
+    """The connection arguments of libpq as one URI."""
     given = {name: value for name, value in libpq_arguments(target).items() if name not in ("host", "port", "dbname")}
     hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in target.hosts)
     query = urllib.parse.urlencode(given, quote_via=urllib.parse.quote)
@@ -117,7 +117,7 @@ _READ = {
     t.LocalZonedTimestampType: "timestamptz",
 }  # fmt: skip
 _UNBOUNDED = {"character": "bpchar", "bit": "varbit"}
-"""without a length these have one of 1"""
+"""Types that without a length have a length of 1 -> the type without a limit."""
 _ENDS = {
     kind: f"WHEN {kind} 'infinity' THEN {kind} '{last}{zone}' WHEN {kind} '-infinity' THEN {kind} '{first}{zone}'"
     for kind, first, last, zone in (
@@ -128,7 +128,7 @@ _ENDS = {
 }
 """type -> what its infinite values are here: a driver would make any time of them"""
 _MOST_DIGITS = 1_000
-"""of a numeric that is rounded by its type"""
+"""The most digits of a numeric that PostgreSQL rounds to its type."""
 _CHUNK = 50_000
 _PASSING = ("08", "40", "53", "55P03", "57P")
 """beginnings of SQLSTATEs: no connection, a conflict of transactions, no room, a lock, shutting down"""
@@ -416,7 +416,7 @@ _STATISTICS = """
     FROM pg_stats WHERE schemaname = %s AND tablename = %s AND NOT inherited
 """
 DIGITS, SCALE = 38, 18
-"""of numeric without either: what Flink takes it for"""
+"""Precision and scale that Flink gives to a numeric without either."""
 
 
 def _decimal(numbers: Sequence[int]) -> DataType:

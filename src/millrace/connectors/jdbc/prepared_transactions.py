@@ -22,7 +22,7 @@ from millrace.connectors.jdbc.postgresql import PostgreSqlDialect, psycopg
 from millrace.connectors.sink_function import TwoPhaseCommitSink
 
 RELEASE_SECONDS = 15.0
-"""in which a server notices that the client is gone that has prepared a transaction"""
+"""Seconds within which a server notices that the client that prepared a transaction has gone."""
 _UNKNOWN = 1397
 
 

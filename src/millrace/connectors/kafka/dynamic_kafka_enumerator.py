@@ -1,6 +1,5 @@
-"""The enumerator of ``DynamicKafkaSource``. A metadata service says which topics of which clusters a stream has; it is
-asked again and again. New partitions are given to readers, and removed ones are taken from them.
-"""
+"""The enumerator of ``DynamicKafkaSource``. It asks a metadata service again and again which topics of which
+clusters a stream has, gives new partitions to readers, and takes removed ones from them."""
 
 from __future__ import annotations
 
@@ -52,7 +51,8 @@ class KafkaStream:
 
 
 class KafkaMetadataService(ABC):
-    """Says where streams lie; asked on the driver and in the tasks, now and then. Pickled into the tasks.
+    """Says which topics and clusters a stream has; it is asked on the driver and in the tasks, again and again. Pickled
+    into the tasks.
 
     >>> sorted(KafkaMetadataService.__abstractmethods__)
     ['describe_streams', 'get_all_streams']
@@ -64,7 +64,7 @@ class KafkaMetadataService(ABC):
 
     @abstractmethod
     def describe_streams(self, stream_ids: Collection[str]) -> Mapping[str, KafkaStream]:
-        """Those of the streams that are there, by their ids."""
+        """Those of the given streams that exist, by their ids."""
 
     def is_cluster_active(self, kafka_cluster_id: str) -> bool:
         """Whether a cluster is to be read."""
@@ -185,7 +185,7 @@ class DynamicSplit:
 
 @dataclass(frozen=True)
 class Removed(SourceEvent):
-    """These topics are not read any more."""
+    """Tells a reader that these topics were removed, so that it stops reading them."""
 
     places: frozenset[Place]
 
@@ -204,10 +204,10 @@ class Discovered(NamedTuple):
     """The state of an enumerator."""
 
     known: frozenset[tuple[str, str, int]]
-    """(cluster, topic, partition) of all that readers have or wait for"""
+    """(cluster, topic, partition) of all partitions that readers have or that wait for a reader"""
     waiting: tuple[DynamicSplit, ...]
     parked: tuple[DynamicSplit, ...]
-    """of removed topics: they go on here should the topic come back"""
+    """splits of removed topics: if the topic comes back, reading resumes here"""
     places: frozenset[Place]
 
 

@@ -418,7 +418,7 @@ class Transactions:
                     raise ConnectionError(
                         f"Kafka at {servers} did not answer for {what} in {TRANSACTION_SECONDS:g} s: {error!r}"
                     ) from error
-                # The next client asks anew who coordinates what: this one would go on asking who did.
+                # A new client looks up the coordinators again; this one would go on asking the old ones.
                 with contextlib.suppress(Exception):
                     self.close()
                 self._admin = None

@@ -89,7 +89,7 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
                 ended.append(at)
         found += [batch for at, some in by_partition.items() if (batch := self._batch(at, some)) is not None]
         for at in ended:
-            # Behind the last record may lie the marks of transactions, which nobody gets to see.
+            # Behind the last record there may be markers of transactions, which consumers do not get.
             split = self._splits.get(at)
             if split is not None and split.stop is not None:
                 found.append(self._end(at))

@@ -1,4 +1,5 @@
-"""Records of Kafka: what makes elements of them, and what makes them of elements, with topics and partitions."""
+"""Records of Kafka: the schemas that turn records into elements and elements into records, with topics and
+partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ T = TypeVar("T")
 EXCERPT = 100
 """bytes of a record that an error shows"""
 TimestampType = ("NoTimestampType", "CreateTime", "LogAppendTime")
-"""by librdkafka's number"""
+"""Names of the types of timestamp, by librdkafka's number."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class RecordDecoder(ABC, Generic[T]):
         return None
 
     def close(self) -> None:
-        """Nothing more is decoded."""
+        """Release resources; no more records are decoded."""
 
 
 class ValueOnly(RecordDecoder[T]):

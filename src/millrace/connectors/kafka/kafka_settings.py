@@ -205,7 +205,7 @@ def client_settings(properties: Mapping[str, str]) -> Settings:
 
 
 def reaching(properties: Mapping[str, str]) -> Settings:
-    """Of the settings those that any client needs to reach the same brokers."""
+    """The settings that any client needs to reach the same brokers: addresses, client id, security."""
     return {
         name: value
         for name, value in client_settings(properties).items()
@@ -276,7 +276,7 @@ def _check_mechanism(settings: Settings) -> None:
 
 
 class ClientBuilder:
-    """What is told to the builder of anything that has a client."""
+    """Base of all builders of sources and sinks that have a client: collects the properties of the client."""
 
     def __init__(self) -> None:
         self._properties: dict[str, str] = {}

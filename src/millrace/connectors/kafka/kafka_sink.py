@@ -1,7 +1,7 @@
 """``KafkaSink``: writes records, at least once or exactly once.
 
-Its committer ends transactions from the driver. Records of transactions that Kafka aborted although they count as
-written are found and written again, or fail the job.
+Its committer ends transactions from the driver. If Kafka has aborted a transaction that a checkpoint counts as written,
+its records are found and written again, or the job fails.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ def _ranges(
 def write_again(
     properties: Mapping[str, str], lost: KafkaCommittable, parts: Sequence[LostPart], name: str, deadline: float
 ) -> Sending:
-    """Write the records of an aborted transaction to the same partitions once more, in a transaction that stays open.
+    """Write the records of an aborted transaction again to the same partitions, in a transaction that stays open.
 
-    :param name: of the transaction; one of that name that is open is aborted.
+    :param name: of the transaction; an open transaction with that name is aborted.
     :param deadline: seconds until all records are acknowledged.
-    :raises LostTransactionError: some are not there any more.
+    :raises LostTransactionError: some of the records do not exist any more.
     """
     gone = [each for each in parts if not each.ranges]
     if gone:
@@ -358,7 +358,8 @@ T = TypeVar("T")
 
 TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 DEFAULT_TRANSACTION_MS = 15 * 60 * 1000
-"""what brokers allow unless they are told otherwise; Flink has an hour, which they refuse"""
+"""Default timeout of transactions (ms): the most that brokers allow by default. Flink's default of one hour is
+refused by such brokers."""
 DEFAULT_DELIVERY_MS = 120_000
 
 

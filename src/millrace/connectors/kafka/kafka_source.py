@@ -1,4 +1,4 @@
-"""``KafkaSource``: reads topics. Its enumerator finds partitions again and again, and gives each to a reader."""
+"""``KafkaSource``: reads topics. Its enumerator looks for partitions again and again, and gives each to a reader."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
         self._cluster: Cluster | None = None
         self._lock = threading.Lock()
         self._found: list[KafkaSplit] = []
-        """by the thread, and not taken over"""
+        """splits that the discovery thread has found, and the enumerator has not taken over"""
         self._closed = threading.Event()
 
     def start(self) -> None:
@@ -152,7 +152,8 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
 
 
 class ReaderBuilder(ClientBuilder):
-    """What is told to the builder of anything that reads."""
+    """Base of all builders of sources: collects the properties of the client, the starting offsets and the
+    deserializer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,7 +222,7 @@ class KafkaSourceBuilder(ReaderBuilder):
         return self._subscribe(TopicPattern(topic_pattern))
 
     def set_partitions(self, partitions: set[KafkaTopicPartition]) -> KafkaSourceBuilder:
-        """These partitions alone."""
+        """Read only these partitions."""
         return self._subscribe(Partitions(tuple(sorted(map(KafkaTopicPartition._of, partitions)))))
 
     def _subscribe(self, subscriber: Subscriber) -> KafkaSourceBuilder:

@@ -1,6 +1,5 @@
-"""A topic read as a table: messages of a partition become rows all at once. Conditions on topic, partition, offset and
-timestamp leave out what need not be fetched.
-"""
+"""Reads a topic as a table: a batch of messages of a partition becomes rows at once. Conditions on topic, partition,
+offset and timestamp reduce what is fetched."""
 
 from __future__ import annotations
 
@@ -131,7 +130,7 @@ class _Sooner(KafkaOffsetsInitializer):
 
 @dataclass(frozen=True)
 class _Some:
-    """Those partitions of another subscriber that can have wanted records."""
+    """The partitions of another subscriber that can have records within the bounds."""
 
     given: Subscriber
     bounds: Bounds

@@ -299,7 +299,8 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         return _Open(name, sending)
 
     def _committed(self) -> _Prepared | None:
-        """One of those that waited and are over by now; it waits no more."""
+        """Take a transaction off the waiting list that was committed meanwhile, so that its producer can be used
+        again; None: none was."""
         known = self._transactions.describe(each.committable.transactional_id for each in self._waiting)
         for waiting in list(self._waiting):
             made = waiting.committable

@@ -18,7 +18,7 @@ from millrace.connectors.sink_base import WAIT_MS, Patience
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 DEADLINE_SECONDS = 300.0
-"""after which records that are refused again and again fail the job"""
+"""Seconds after which records that are refused again and again fail the job."""
 FIXED, RANDOM = "fixed", "random"
 
 
@@ -59,12 +59,11 @@ class _Random(PartitionKeyGenerator):
 
 @dataclass(frozen=True)
 class Buffering:
-    """How records are put together.
+    """How records are collected into requests.
 
     :ivar max_time_in_buffer_ms: how long a record waits within an epoch; the end of an epoch sends all.
-    :ivar fail_on_error: whether a record that is refused fails the job at once; else it is tried again for five
-        minutes.
-    :ivar max_record_size_in_bytes: a larger one fails the job.
+    :ivar fail_on_error: whether a refused record fails the job at once; else it is retried for five minutes.
+    :ivar max_record_size_in_bytes: a larger record fails the job.
     """
 
     max_batch_size: int = 500
@@ -74,7 +73,7 @@ class Buffering:
     max_time_in_buffer_ms: int = WAIT_MS
 
     def patience(self, context: WriterInitContext) -> Patience:
-        """That of a writer."""
+        """The timer of a writer: how long its records wait."""
         return Patience(context.current_processing_time, self.max_time_in_buffer_ms)
 
 

@@ -54,7 +54,7 @@ class Found(NamedTuple):
     """The state of an enumerator."""
 
     known: frozenset[str]
-    """of all shards that were found, wherever they are by now"""
+    """ids of all shards that were ever found: waiting, given to readers, or finished"""
     finished: frozenset[str]
     waiting: tuple[ShardSplit, ...]
 
@@ -147,7 +147,7 @@ class ShardEnumerator(SplitEnumerator[ShardSplit]):
 
 STARTS = ("LATEST", "TRIM_HORIZON", "AT_TIMESTAMP")
 THREADS = 8
-"""that ask for the shards of a subtask"""
+"""The most threads of a subtask that request records of shards."""
 WAIT_SECONDS = 0.02
 
 

@@ -118,7 +118,7 @@ class KinesisFactory(MessageTableFactory):
 
 
 class KinesisLegacyFactory(KinesisFactory):
-    """The same with the options of Flink's connector up to version 4."""
+    """The connector ``kinesis-legacy``: Kinesis with the options of Flink's connector up to version 4."""
 
     identifier = "kinesis-legacy"
     required = ("stream", "format")

@@ -1,6 +1,5 @@
-"""``Collection``: a collection of MongoDB and the way to it. It is read once, in parts by ranges of ``_id``, and
-changed by rows in columns.
-"""
+"""``Collection``: a collection of MongoDB and the connection to it. It is read once, in parts by ranges of ``_id``,
+and changed by rows in columns."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ class Collection(Reachable):
         return isinstance(error, errors.PyMongoError) and error.has_error_label("RetryableWriteError")
 
     def failed(self, error: BaseException) -> Exception:
-        """What users are told when MongoDB refuses."""
+        """The error for the user, without secrets: ``ConnectionFailed`` if a retry may help."""
         said = f"{self.place}: {self.masked(error)}"
         return ConnectionFailed(said, True) if self.is_passing(error) else RuntimeError(said)
 
@@ -174,9 +173,9 @@ class Splitting:
     size: int = 64 * MEGABYTE
     """bytes of a part"""
     samples: int = 10
-    """that are taken for each part, where samples are"""
+    """samples that are taken for each part, if the strategy takes samples"""
     records: int | None = None
-    """of a part, where documents are counted; None: by the size"""
+    """documents of a part, if the strategy counts documents; None: as many as ``size`` allows"""
 
 
 @dataclass(frozen=True)

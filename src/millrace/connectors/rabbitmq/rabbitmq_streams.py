@@ -94,7 +94,7 @@ class RMQConnectionConfig:
         return self.virtual_host
 
     def get_user_name(self) -> str | None:
-        """Who logs in."""
+        """The user name."""
         return self.user_name
 
     def get_password(self) -> str | None:
@@ -222,7 +222,8 @@ class RMQConnectionConfig:
             return self._with(automatic_recovery=automatic_recovery)
 
         def set_prefetch_count(self, prefetch_count: int) -> RMQConnectionConfig.Builder:
-            """So many messages are not acknowledged at any time: at most so many are read a checkpoint interval."""
+            """The most messages that are not acknowledged at any time, and so the most that are read in a checkpoint
+            interval."""
             return self._with(prefetch_count=prefetch_count)
 
         def build(self) -> RMQConnectionConfig:
@@ -244,7 +245,7 @@ class RMQConnectionConfig:
 
 WAIT_SECONDS = 0.05
 MOST_MESSAGES = 5_000
-"""of one fetch"""
+"""The most messages of one fetch."""
 
 
 class RMQSource(Source[Any, ConsumerSplit]):

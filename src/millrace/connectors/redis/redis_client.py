@@ -1,6 +1,5 @@
-"""The client of Redis: one server, a cluster, or whichever server sentinels name; a client that is replaced when its
-connection is lost; and what an epoch wrote with its name, in one transaction.
-"""
+"""The client of Redis: for one server, a cluster, or the server that sentinels name; it reconnects when its
+connection is lost. Also writes the commands of an epoch together with the epoch's name in one transaction."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ class Login:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """For a client."""
+        """The arguments for a client's constructor."""
         found: dict[str, Any] = {"socket_timeout": self.timeout, "socket_connect_timeout": self.timeout}
         if self.user is not None:
             found["username"] = self.user
@@ -141,14 +140,14 @@ class RedisCluster:
 
 @dataclass(frozen=True)
 class RedisSentinels:
-    """The server that sentinels call the master of a name."""
+    """The server that sentinels report as the master with a name."""
 
     master: str
     sentinels: tuple[tuple[str, int], ...]
     database: int = 0
     login: Login = Login()
     password: str | None = field(default=None, repr=False)
-    """of the sentinels"""
+    """the password of the sentinels"""
 
     transactions = True
 
@@ -194,7 +193,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.5
-"""before the first repetition; each later one waits that much longer"""
+"""Seconds before the first retry; each later one waits that much longer."""
 
 
 class Retrying:

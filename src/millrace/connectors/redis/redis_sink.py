@@ -1,6 +1,5 @@
-"""Commands for what a job writes, at least once or exactly once: ``RedisSink`` with the names that Bahir's connector of
-Flink has.
-"""
+"""``RedisSink``, with the names of Bahir's connector for Flink: turns elements into commands and sends them, at
+least once or exactly once."""
 
 from __future__ import annotations
 
@@ -29,11 +28,11 @@ Words = tuple[Any, ...]
 """a command: its name, then bytes, texts and numbers"""
 
 MOST_COMMANDS = 1_000
-"""that are sent together"""
+"""The most commands that are sent together."""
 
 
 class CommandEncoder(ABC):
-    """Commands of elements. Pickled into the tasks."""
+    """Turns elements into commands. Pickled into the tasks."""
 
     @abstractmethod
     def commands(self, element: Any) -> Iterable[Words]: ...
@@ -248,7 +247,7 @@ class RedisCommandDescription:
 
 
 class RedisMapper(ABC, Generic[T]):
-    """What is written of an element. Pickled into the tasks.
+    """Takes the key and value of a command out of an element. Pickled into the tasks.
 
     >>> class Totals(RedisMapper):
     ...     def get_command_description(self):
@@ -271,10 +270,10 @@ class RedisMapper(ABC, Generic[T]):
 
     @abstractmethod
     def get_value_from_data(self, data: T) -> Any:
-        """The same; the score for ZADD; a dict of fields for XADD."""
+        """The value for the command: bytes, a text or a number; the score for ZADD; a dict of fields for XADD."""
 
     def get_additional_key(self, data: T) -> Any:
-        """In place of the description's; None: that."""
+        """The additional key to use instead of the description's; None: use that one."""
         return None
 
     def get_additional_ttl(self, data: T) -> int | None:

@@ -63,9 +63,9 @@ def parse_entry_id(id: str) -> tuple[int, int]:
 
 WAIT_MS = 50
 MOST_ENTRIES = 1_000
-"""of one stream in one fetch"""
+"""The most entries of one stream in one fetch."""
 CHECK_SECONDS = 10.0
-"""between two looks whether entries were trimmed away unread"""
+"""Seconds between two checks whether entries were trimmed away unread."""
 
 
 @dataclass(frozen=True)
@@ -418,7 +418,7 @@ class ChannelReader(SplitReader[Any, ChannelSplit]):
 
 
 class RedisPubSubSink(Sink[Any]):
-    """Publishes elements to a channel, to those that listen at that moment.
+    """Publishes elements to a channel; only clients that are subscribed at that moment get them.
 
     >>> alarms = RedisPubSubSink("redis://localhost:6379", "alarms", SimpleStringSchema())
     """

@@ -227,8 +227,8 @@ class RedisOptions:
 
 
 class RedisFactory(TableFactory):
-    """``'command'`` says what the columns are, by their order, and what becomes of a row; ``'url'`` or ``'host'`` where
-    it goes."""
+    """The connector ``redis``. ``'command'`` says what the columns mean, by their order, and how a row is written;
+    ``'url'`` or ``'host'`` is the server."""
 
     identifier = "redis"
     required = ("command",)

@@ -1,6 +1,5 @@
-"""Rows of a table as commands of Redis, a batch at a time, and answers as rows: which column is what of a command by
-their order (a key, a part of it, a value), and look-ups of many keys in one round trip.
-"""
+"""Turns rows of a table into commands of Redis, a batch at a time, and answers into rows: the order of the columns
+says which is the key, a part of it, or the value. Looks up many keys in one round trip."""
 
 from __future__ import annotations
 
@@ -83,7 +82,7 @@ _COMMANDS = (
     CommandLayout("ZREM", Kind.SORTED, ("key", "member")),
 )
 COMMANDS = {each.name: each for each in _COMMANDS}
-"""that write"""
+"""command that writes -> its layout"""
 _READING = {
     "GET": "SET",
     "HGET": "HSET",
@@ -93,7 +92,7 @@ _READING = {
     "SMEMBERS": "SADD",
     "ZSCORE": "ZADD",
 }
-"""commands that read -> those that write the same"""
+"""command that reads -> command that writes the same data"""
 NAMES = (*COMMANDS, *_READING)
 
 
@@ -131,7 +130,7 @@ def column_of(words: Sequence[bytes | None], kind: DataType, name: str) -> pa.Ar
 
 
 Found = list[list[tuple[Any, ...]]]
-"""for each key its rows"""
+"""For each key, the rows that were found."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +341,7 @@ def _negative(number: bytes) -> bytes:
 
 
 MOST_KEYS = 1_000
-"""that are asked for together"""
+"""The most keys that are looked up together."""
 
 Row = tuple[Any, ...]
 

@@ -97,7 +97,7 @@ class Delete:
 
 Action = Union[Index, Create, Update, Delete]
 Emit = Callable[[Any], Union[Action, Iterable[Action], None]]
-"""An element -> what becomes of it."""
+"""A function from an element to its actions: one, several, or None for none."""
 
 
 def lines(action: Action, encode: Callable[[Any], bytes]) -> bytes:
@@ -147,7 +147,7 @@ def in_json(value: Any) -> Any:
 
 
 _ABOUT_BYTES = 200
-"""of an element, until it is written"""
+"""Estimated bytes of an element before it is encoded."""
 
 
 @dataclass(frozen=True)
@@ -272,15 +272,15 @@ class FlushBackoffType(Enum):
     """
 
     CONSTANT = (0,)
-    """always as long as it says"""
+    """the delay stays the same"""
     EXPONENTIAL = (1,)
-    """each time twice as long as before"""
+    """each delay is twice as long as the one before"""
     NONE = (2,)
-    """nothing is sent again"""
+    """nothing is retried"""
 
 
 class ElasticsearchEmitter:
-    """What becomes of elements: documents in an index, or what a function says.
+    """Turns elements into actions: documents of an index, or the actions that a function returns.
 
     >>> emitter = ElasticsearchEmitter.static_index("users", "user_id")
     >>> builder = Elasticsearch7SinkBuilder().set_hosts("localhost:9200").set_emitter(emitter)
@@ -358,7 +358,7 @@ class ElasticsearchSinkBuilderBase(ABC):
         return self._at(hosts=hosts_of(hosts))
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """AT_LEAST_ONCE unless told otherwise."""
+        """Set the guarantee, AT_LEAST_ONCE by default. EXACTLY_ONCE is refused, since an index has no transactions."""
         if delivery_guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             raise ValueError("a search index has no transactions: AT_LEAST_ONCE, with ids nothing is there twice")
         return self._how(each_epoch=delivery_guarantee is DeliveryGuarantee.AT_LEAST_ONCE)
@@ -387,11 +387,11 @@ class ElasticsearchSinkBuilderBase(ABC):
         return self._how(backoff=Backoff(max_retries, delay_millis / 1000, grows))
 
     def set_failure_handler(self, handler: FailureHandler) -> Self:
-        """What becomes of a document that the server refuses; otherwise the job fails."""
+        """Set the function that decides about documents that the server refuses; without one they fail the job."""
         return self._how(on_failure=handler)
 
     def set_connection_username(self, username: str) -> Self:
-        """Who logs in."""
+        """The user name."""
         return self._at(username=username)
 
     def set_connection_password(self, password: str) -> Self:

@@ -1,6 +1,5 @@
-"""``SearchClient``: requests to a server of OpenSearch or Elasticsearch by httpx; where the server is, who asks, whose
-certificates count, and what differs between the versions.
-"""
+"""``SearchClient``: requests to a server of OpenSearch or Elasticsearch by httpx; with the server's address,
+credentials, trusted certificates, and the differences between the versions."""
 
 from __future__ import annotations
 
@@ -261,7 +260,8 @@ class SearchClient:
         return self._request(method, path, content, parameters, lines, missing, repeatable=repeatable).content
 
     def json(self, method: str, path: str, body: Any = None, missing: bool = False, **parameters: str) -> Any:
-        """The same for a document, which is decoded; None if what is asked for is not there."""
+        """Send a JSON document and return the decoded answer; None if ``missing`` allows that the requested object
+        does not exist."""
         content = None if body is None else self._msgspec.json.encode(body)
         answer = self.request(method, path, content, parameters, missing=missing)
         return None if answer is None else self._msgspec.json.decode(answer)
@@ -275,7 +275,7 @@ class SearchClient:
         """:raises SearchError: the server is of another kind than the dialect."""
         answer = self._request("GET", "/", None, None, False, False, (401, 403))
         if answer.status == 403:
-            self._known = True  # who may not ask for its version may still write
+            self._known = True  # a user who may not read the version may still write
             return
         try:
             told = self._msgspec.json.decode(answer.content or b"")["version"]
@@ -343,7 +343,7 @@ class SearchClient:
                 if not self._was_not_taken(error) and not repeatable():
                     said = f"{self.place.dialect.title} does not answer: {host}: {_cause(error, self.place)}"
                     raise SearchError(said + _UNKNOWN, unknown=True) from None
-                # A connection that was kept may have been closed by the other side: the same host once more.
+                # The server may have closed an idle connection: try the same host a second time.
                 closed = isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
                 if used and once_more and closed and not isinstance(error, httpx.ConnectError):
                     once_more = False

@@ -1,6 +1,5 @@
-"""``SearchSink``: elements as actions on documents, many by one request, sent again where that may go well a little
-later. A failure handler says what becomes of an action that a server refuses.
-"""
+"""``SearchSink``: turns elements into actions on documents, sends many in one request, and retries those that may
+succeed later. A failure handler decides about actions that a server refuses."""
 
 from __future__ import annotations
 
@@ -69,18 +68,18 @@ class Failure:
 
 
 class Verdict(enum.Enum):
-    """What a handler of failures says."""
+    """What a failure handler decides about an action."""
 
     FAIL = enum.auto()
     """the job fails"""
     IGNORE = enum.auto()
-    """it is left out"""
+    """the action is dropped"""
     RETRY = enum.auto()
-    """it is sent again"""
+    """the action is sent again"""
 
 
 FailureHandler = Callable[[Failure], Verdict]
-"""Asked for each action that failed for good, or too often. What it raises fails the job."""
+"""Decides about an action that cannot succeed, or has failed too often. An error that it raises fails the job."""
 
 
 def fail(failure: Failure) -> Verdict:
@@ -127,7 +126,7 @@ CONFLICT = 409
 NOT_FOUND = 404
 RECONNECT = Backoff(3, 0.5, True)
 PATIENCE_SECONDS = 600.0
-"""in which what a handler sends again has to go well"""
+"""Seconds within which an action that a handler retries has to succeed."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ class Bulk:
         if status == CONFLICT and self._settings.conflicts_count:
             return None
         kind, reason = error_and_reason(item.get("error", {}))
-        # An update reads the document first: somebody else may have changed it meanwhile.
+        # An update reads the document first, and another client may have changed it meanwhile.
         passing = status in PASSING or (status == CONFLICT and action == "update")
         content = pieces.content(number, number + 1)
         return Failure(status, kind, reason, str(item.get("_index", "")), str(item.get("_id") or ""), content, passing)
@@ -284,11 +283,11 @@ T = TypeVar("T")
 
 
 class Encoder(ABC, Generic[T]):
-    """What becomes of elements. Pickled into the tasks."""
+    """Turns elements into lines of bulk requests. Pickled into the tasks."""
 
     @abstractmethod
     def measure(self, element: T) -> tuple[int, int]:
-        """How many actions an element is at most, and about how many bytes."""
+        """The most actions of an element, and their estimated bytes."""
 
     @abstractmethod
     def encode(self, elements: Sequence[T], epoch: int) -> Sequence[pa.Array]:

@@ -83,13 +83,14 @@ class Conditions:
 
 
 def _all(parts: Sequence[Query | None]) -> Query | None:
-    """As many as there are."""
+    """The conjunction of conditions; those that the index cannot check (None) are left out. None: no condition is
+    left."""
     found = [each for each in parts if each is not None]
     return {"bool": {"filter": found}} if found else None
 
 
 def _any(parts: Sequence[Query | None]) -> Query | None:
-    """All, or none."""
+    """The disjunction of conditions; None if the index cannot check one of them."""
     return None if None in parts else {"bool": {"should": list(parts), "minimum_should_match": 1}}
 
 
@@ -162,17 +163,17 @@ class Page:
 
 
 def page_of(answer: bytes) -> Page:
-    """Of one search."""
+    """Decode the answer to one search."""
     return _page_of_hits(_searches()[0].decode(answer))
 
 
 def pages_of(answer: bytes) -> list[Page]:
-    """Of several searches."""
+    """Decode the answers to several searches."""
     return [_page_of_hits(each) for each in _searches()[1].decode(answer).responses]
 
 
 def documents_of(answer: bytes) -> list[Hit | None]:
-    """Of asking for ids: what is not there is None."""
+    """Decode the answer to a request for ids; a document that does not exist is None."""
     return [_hit(each) if each.found else None for each in _searches()[2].decode(answer).docs]
 
 

@@ -1,7 +1,8 @@
-"""``FullLookup``: a look-up join against a table that each task reads as a whole and keeps in memory.
+"""``FullLookup``: a look-up join against a table that each task reads as a whole and holds in memory.
 
 ``read_all`` reads the bounded source in one go, ``Index`` finds rows by their key, and ``Reload`` says when the table
-is read again: Flink's options ``lookup.full-cache.*``. Look-ups go on with the rows of the last reading meanwhile.
+is read again: Flink's options ``lookup.full-cache.*``. While the table is read again, look-ups use the rows of the last
+reading.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def _taken(waiting: list[Any]) -> Sequence[Any]:
 logger = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""without a row, after which reading has failed"""
+"""Seconds without a row after which reading the table has failed."""
 CLOSING_SECONDS = 10.0
 
 

@@ -44,8 +44,9 @@ from millrace.util.skipped import record_skipped
 
 @dataclass(frozen=True)
 class MessageMetadata(MetadataColumn):
-    """
-    :ivar told: the type that messages tell it in.
+    """A metadata column of messages.
+
+    :ivar told: the type in which messages give it.
     """
 
     told: DataType

@@ -1,6 +1,5 @@
-"""What connectors read from the declaration of a table: metadata columns, the format that an option names, and
-``scan.watermark.*``.
-"""
+"""Reads from the declaration of a table what connectors need: metadata columns, the format that an option names, and
+``scan.watermark.*``."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def _check(table: TableContext, known: Collection[str], what: str, advice: str) 
 
 
 TIME = t.LocalZonedTimestampType(3)
-"""of what messages tell as ms since the epoch"""
+"""Type of times that messages give as ms since the epoch."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class TableOptions:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """All options, as they were written."""
+        """All options with their values, as the table has them."""
         return self._given
 
     def text(self, name: str, default: str | None = None) -> str | None:

@@ -129,7 +129,7 @@ def avro_records(rows: Rows, columns: Schema) -> list[dict[str, Any]]:
 
 
 def _writer(kind: DataType) -> Convert | None:
-    """From what Arrow gives to what fastavro takes; None where that is the same."""
+    """The function from Arrow's values to fastavro's; None: they are the same."""
     make = _WRITERS.get(family_of(kind))
     return make and make(kind)
 
@@ -186,7 +186,7 @@ def _column(values: list[Any], kind: DataType) -> pa.Array:
 
 
 def _reader(kind: DataType) -> Convert:
-    """From what fastavro gives to what Arrow takes."""
+    """The function from fastavro's values to Arrow's."""
     make = _READERS.get(family_of(kind))
     found: Convert = _same if make is None else make(kind)
     return found
@@ -230,13 +230,13 @@ _READERS: ByFamily = {
 
 
 def _moment(value: dt.datetime, zone: dt.tzinfo | None, unit: int) -> dt.datetime:
-    """Without the digits that the type does not have."""
+    """A time without the digits that the type does not have."""
     instant = value.astimezone(_UTC) if value.tzinfo is not None else value
     return instant.replace(tzinfo=zone, microsecond=instant.microsecond // unit * unit)
 
 
 def _inner(convert: Convert | None) -> Convert:
-    """Of a value that may be NULL."""
+    """The schema of the values other than NULL of a nullable value."""
     return _same if convert is None else lambda value: None if value is None else convert(value)
 
 

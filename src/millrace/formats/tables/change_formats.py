@@ -133,7 +133,7 @@ class _Debezium:
     """members of the payload"""
     with_schema: bool
     keys: tuple[str, ...]
-    """of the metadata"""
+    """keys of ``Metadata`` that the table has as columns"""
 
     def changes(self, columns: Sequence[pa.Array]) -> Changes:
         members = self._payload(columns)

@@ -1,6 +1,7 @@
-"""What formats of changes have in common: a message says what happened to a row, with its old or new values or both.
-Old rows may have only what changed. Written are JSON messages, two for an update: its old row is deleted, its new
-one created.
+"""The base of formats of changes: a message says what happened to a row, with its old or new values or both. Old rows
+may have only what changed.
+
+Written messages are JSON, two for an update: a deletion of the old row, and a creation of the new one.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ class Changes:
     """Changes of rows."""
 
     operations: np.ndarray[Any, np.dtype[np.int64]]
-    """CREATED, ..."""
+    """for each change what happened: CREATED, UPDATED or DELETED"""
     before: pa.StructArray
-    """of UPDATED and DELETED"""
+    """old rows of changes that are UPDATED or DELETED; NULL for others"""
     after: pa.StructArray
-    """of CREATED and UPDATED"""
+    """new rows of changes that are CREATED or UPDATED; NULL for others"""
     messages: Numbers
     """for each change the position of its message, ascending"""
     problems: tuple[tuple[int, str], ...] = ()
-    """messages that mean nothing: position and reason"""
+    """messages without meaning: position and reason"""
 
 
 class Interpreter(Protocol):
@@ -64,7 +65,7 @@ class Metadata:
     read_as: DataType
     type: DataType
     convert: Callable[[pa.Array], pa.Array] | None = None
-    """from what was read"""
+    """converts the column from ``read_as`` to ``type``; None: nothing to convert"""
 
     def of(self, column: pa.Array) -> pa.Array:
         return column if self.convert is None else self.convert(column)

@@ -1,8 +1,8 @@
-"""``avro-confluent`` and ``json-confluent``: each message after the id of its schema, which a schema registry with
-Confluent's interface knows.
+"""``avro-confluent`` and ``json-confluent``: each message has the id of its schema in front, which a schema registry
+with Confluent's interface knows.
 
-``json-confluent`` is not among Flink's formats. Its columns are found by their names, as of ``json``; schemas are
-looked at for their kind only.
+``json-confluent`` is not among Flink's formats. Its columns are found by their names, as in ``json``; of a schema only
+the kind is checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _SETTINGS = {
     "bearer-auth.credentials-source": "bearer.auth.credentials.source",
 }
 _WITHOUT_EFFECT = ("ssl.truststore.password", "basic-auth.credentials-source")
-"""of stores that are text; of credentials that are given by themselves"""
+"""Options without effect: stores are text, which needs no password; credentials are used whatever their declared
+source is."""
 OPTIONS = (URL, SUBJECT, SCHEMA, *_OLD, *_SETTINGS, *_WITHOUT_EFFECT, "properties.")
 _HEAD = struct.Struct(">bI")
 _MAGIC = 0
@@ -207,7 +208,7 @@ def written_schema(options: Options, wrap: Callable[[dict[str, Any]], dict[str, 
         if text is not None:
             found: dict[str, Any] = json.loads(text)
             return found
-        # Instants and local times are told apart: messages without a schema are those that Flink has to be like.
+        # Only messages without a schema (``avro``) have to use Flink's legacy types, mixing instants and local times.
         made = avro_schema(options.table.columns, legacy_timestamps=False)
         return made if wrap is None else wrap(made)
     except NoForm as error:

@@ -327,7 +327,7 @@ class CsvEncoding(EncodingFormat):
         return csv_texts(array, kind, null, separator, self._exponents)
 
     def _few_texts(self, array: pa.Array, kind: DataType) -> list[str | None]:
-        """The same of few values, made one by one."""
+        """CSV texts of few values, made one by one, which is then faster than by columns."""
         null, separator = self._dialect.null_value or "", self._dialect.array_separator
         return few_csv_texts(array, kind, null, separator, self._exponents)
 

@@ -1,6 +1,5 @@
-"""Formats by name (those of Millrace and of installed packages, entry points ``millrace.formats``), their options as
-what they mean, and their errors.
-"""
+"""Finds formats by name (Millrace's and those of installed packages, entry points ``millrace.formats``), reads their
+options, and defines their errors."""
 
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ class MalformedError(ValueError):
         self._what = what
 
     def at(self, place: str) -> str:
-        """The same, for a message whose place is known better than by a number."""
+        """The error's text for a message whose place is known in words, such as a file and a line."""
         return f"{place}: table {self._table}: {self._what}"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -224,7 +224,7 @@ def check_json_types(options: Options) -> None:
 
 
 def json_texts(options: Options) -> JsonTexts:
-    """How a table's options say that JSON is to be written."""
+    """Read from a table's options how to write JSON."""
     options.check_null_keys()
     return JsonTexts(options.times(), options.flag(PLAIN_DECIMALS), options.flag(NO_NULLS))
 

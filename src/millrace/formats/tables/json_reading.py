@@ -1,7 +1,7 @@
-"""JSON messages as columns: all at once where pyarrow reads exactly as Flink does, else one by one, which reads
+"""Reads JSON messages into columns: all at once where pyarrow reads exactly as Flink does, else one by one, which reads
 everything that Flink's JSON format reads.
 
-Left to the latter are arrays of rows, numbers that are in quotes in some messages, malformed messages, and the like.
+Read one by one are arrays of rows, numbers that are in quotes in some messages, malformed messages, and the like.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from millrace.relational.type_table import ByFamily, Family, arrow_type, family_
 from millrace.relational.types import DataType
 
 Parse = Callable[[Any], Any]
-"""from what the json module gives to what Arrow takes; ValueError for what does not fit"""
+"""Converts a value of the json module to Arrow's; raises ValueError for a value that does not fit."""
 _JSON_NAMES: dict[type, str] = {dict: "object", list: "array"}
 
 
@@ -213,7 +213,7 @@ def _checked(value: Any, wanted: type) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A string as it is, other JSON as its text."""
+    """A string unchanged, other JSON values as JSON text."""
     return storable(value) if isinstance(value, str) else compact(value)
 
 
@@ -252,7 +252,7 @@ _AS_TEXT = {Family.TEXT, Family.BYTES, Family.DATE, Family.TIME, Family.TIMESTAM
 _MAYBE_QUOTED = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.MONTHS, Family.SPAN}
 
 Path = tuple[str, ...]
-"""from the message to a value; an element of an array is ``""``"""
+"""The names of the members from the message to a value; an element of an array has the name ``""``."""
 
 
 class JsonColumns:
@@ -355,7 +355,7 @@ def _read_type(kind: DataType, path: Path, quoted: frozenset[Path]) -> pa.DataTy
 
 
 def _quoted_paths(value: Any, kind: DataType, path: Path) -> Iterator[Path]:
-    """Where a message has text for what is no text in the table."""
+    """Paths of values that are text in a message although the table's column is not."""
     if isinstance(value, str) and family_of(kind) in _MAYBE_QUOTED:
         yield path
     elif isinstance(value, dict) and isinstance(kind, t.RowType):

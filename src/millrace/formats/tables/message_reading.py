@@ -1,6 +1,5 @@
-"""Columns of messages, read all at once where that is possible and one by one near a message where it is not; messages
-that a format cannot read go to files in a folder, and reading goes on.
-"""
+"""Reads messages into columns: all at once where that is possible, and one by one near a message where it is not.
+Messages that a format cannot read can go to files in a folder, and reading goes on."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from millrace.relational.sources import Decoded, DecodingFormat
 from millrace.util.exceptions import TableException
 
 FEW = 64
-"""Up to so many messages are read and written one by one: all at once costs half a ms, be they few or many."""
+"""The most messages that are read and written one by one; reading all at once takes half a ms, however few they are."""
 _PIECE = 256
 """messages that are read one by one because one of them is unusual"""
 
@@ -32,18 +31,18 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns of messages."""
+    """Columns that were read from messages."""
 
     columns: list[pa.Array]
     numbers: Numbers
-    """for every row its message, ascending"""
+    """for every row the number of its message, ascending"""
     skipped: int = 0
     at_once: bool = False
     """whether they were read all at once"""
 
 
 def is_few(count: int) -> bool:
-    """Whether so many are read, or written, one by one."""
+    """Whether this many messages are read or written one by one."""
     return count <= FEW
 
 
@@ -126,9 +125,10 @@ class DeadLetterFiles:
     origin: str | None = None
 
     def add(self, bad: Sequence[tuple[bytes, str]]) -> None:
-        """They are there when this returns, so that none is lost where what comes behind goes on.
+        """Write messages that cannot be read, with the reasons. The files exist when this returns, so no message is
+        lost when the job goes on.
 
-        :raises OSError: they cannot be written.
+        :raises OSError: the files cannot be written.
         """
         self._write([self._line(*each) for each in bad])
 
@@ -202,7 +202,7 @@ class _Decoding(DecodingFormat):
         return self.inner.decode_lines(block)
 
     def of(self, origin: str) -> DecodingFormat:
-        """The same for messages from one place."""
+        """This format, with dead letters that name the place where the messages are from."""
         return replace(self, files=replace(self.files, origin=origin))
 
 

@@ -1,8 +1,9 @@
 """Numbers and times as text in messages: whole columns at once by Arrow's casts, where they read exactly as Flink does,
 and single values where a column has something unusual.
 
-Functions for columns raise ``Doubtful`` or an error of Arrow for what they do not read, functions for values ValueError
-that says what is wrong. Few values are made one by one: Arrow's functions take as long for one value as for a hundred.
+Functions for columns raise ``Doubtful`` or an error of Arrow for text that they do not read, functions for values
+ValueError that says what is wrong. Few values are made one by one: Arrow's functions take as long for one value as for
+a hundred.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def dates(texts: pa.Array) -> pa.Array:
 
 
 def clocks(texts: pa.Array, precision: int) -> pa.Array:
-    """TIME of so many digits; what is finer is cut off."""
+    """TIME values with ``precision`` digits of a second; further digits are cut off."""
     _all_match(texts, _CLOCK)
     # Arrow reads no bare time of day.
     moments = pc.binary_join_element_wise(_EPOCH_DAY, texts, "")
@@ -211,7 +212,7 @@ def decimal_texts(column: pa.Array, exponents: bool) -> pa.Array:
 
 
 def decimal_text(exponents: bool) -> Callable[[Decimal], str]:
-    """The same of a single value."""
+    """The function from a single DECIMAL to its text; ``exponents``: with an exponent where Java writes one."""
     if exponents:
         return lambda value: str(value.normalize(EXACT))
     return lambda value: format(value.normalize(EXACT), "f")
@@ -335,7 +336,8 @@ _READERS: ByFamily = {
 
 
 def list_column(lengths: pa.Array, elements: pa.Array) -> pa.ListArray:
-    """Lists of so many elements each, one after the other; NULL instead of a length gives a NULL list."""
+    """A column of lists with these lengths, filled with the values one after the other; a NULL length gives a NULL
+    list."""
     ends = pc.cumulative_sum(lengths.fill_null(0).cast(pa.int64())).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     kind = pa.list_(elements.type)

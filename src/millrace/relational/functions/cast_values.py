@@ -1,4 +1,5 @@
-"""CAST of single values: for every pair of types the function that converts, or the reason why there is none."""
+"""CAST of single values: for every pair of types the function that converts, or the reason why the cast does not
+exist."""
 
 from __future__ import annotations
 

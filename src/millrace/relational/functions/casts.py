@@ -245,7 +245,7 @@ def _coarser(source: DataType, target: DataType) -> bool:
 
 
 def _cut(target: DataType, value: str) -> str | None:
-    """Without the digits that a timestamp's type does not have."""
+    """SQL text that cuts a timestamp to the digits of its type; None if Spark has no exact way."""
     precision: int = target.precision  # type: ignore[attr-defined]
     if isinstance(target, t.TimestampType):
         return f"CAST(substring(CAST({value} AS STRING), 1, {20 + precision if precision else 19}) AS TIMESTAMP_NTZ)"

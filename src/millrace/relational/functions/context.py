@@ -1,6 +1,5 @@
-"""Functions without a value of the row: the time (CURRENT_TIMESTAMP, PROCTIME, watermarks), random numbers and UUIDs,
-and the current database.
-"""
+"""Functions whose value does not depend on a row: the time (CURRENT_TIMESTAMP, PROCTIME, watermarks), random numbers
+and UUIDs, and the current database."""
 
 from __future__ import annotations
 
@@ -114,12 +113,12 @@ class _JavaRandom:
         return self._state >> (48 - bits)
 
     def double(self) -> float:
-        """From 0 on, below 1."""
+        """The next random DOUBLE, at least 0 and less than 1."""
         high = self._next(26) << 27
         return (high + self._next(27)) / (1 << 53)
 
     def below(self, bound: int) -> int:
-        """From 0 on, below the bound."""
+        """The next random whole number, at least 0 and less than ``bound``."""
         drawn = self._next(31)
         if bound & (bound - 1) == 0:
             return bound * drawn >> 31
@@ -142,7 +141,7 @@ def _rand(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 
 @scalar("RAND_INTEGER", takes(INT, INT, optional=1, result=INT_TYPE), deterministic=False)
 def _rand_integer(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    """From 0 on, below the last argument.
+    """RAND_INTEGER: a random whole number, at least 0 and less than the last argument.
 
     :raises ValueError: this is not positive.
     """

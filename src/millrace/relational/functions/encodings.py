@@ -1,4 +1,4 @@
-"""Text as something else: ASCII, CHR, ENCODE, DECODE, base 64; digests in hexadecimal digits; URLs and IP addresses."""
+"""Encodings of text: ASCII, CHR, ENCODE, DECODE, base 64; digests in hexadecimal digits; URLs and IP addresses."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ _URL = re.compile(
     re.DOTALL,
 )
 _PROTOCOLS = frozenset(("http", "https", "ftp", "file", "jar", "mailto"))
-"""those that Java knows; other addresses are no URLs to it"""
+"""protocols that Java knows; to Java an address with another protocol is no URL"""
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
@@ -204,7 +204,7 @@ def _url_decode(call: Call, args: Sequence[Column], around: Surroundings) -> Col
 
 
 def url_decode(text: str) -> str | None:
-    """None if a ``%`` is not followed by two hexadecimal digits."""
+    """URL_DECODE; NULL if a ``%`` is not followed by two hexadecimal digits."""
     raw = text.replace("+", " ").encode()
     if raw.count(b"%") != len(_PERCENT.findall(raw)):
         return None

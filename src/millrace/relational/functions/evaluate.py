@@ -1,4 +1,4 @@
-"""Expressions computed on Arrow columns: streaming plans, and what Spark lacks in batch ones."""
+"""Computes expressions on Arrow columns: all of them in streaming plans, those that Spark lacks in batch plans."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _ROW_TEXT = 300
 
 
 class Evaluator:
-    """Expressions over the columns of one batch. Equal parts are computed once: they are known by their function and by
-    the identity of their arguments' columns, which costs less than to compare expressions."""
+    """Computes expressions over the columns of one batch. Equal parts are computed once: their key is the function
+    and the identity of the argument columns, which costs less than comparing expressions."""
 
     def __init__(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> None:
         self._columns = columns
         self._surroundings = surroundings
         self._known: dict[tuple[Any, ...], tuple[Sequence[Column], Column]] = {}
-        """with the arguments, whose ids must not be given to others"""
+        """key of a part -> its argument columns and its value; holding the arguments keeps their ids from being
+        reused"""
 
     def column(self, expression: Rex) -> pa.Array:
         """The values of an expression, one a row."""
@@ -41,7 +42,7 @@ class Evaluator:
         return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def mask(self, condition: Rex) -> Any:
-        """Where the condition is TRUE, as numpy Booleans."""
+        """Whether the condition is TRUE in each row, as numpy Booleans."""
         return self.column(condition).fill_null(False).to_numpy(zero_copy_only=False)
 
     def value(self, expression: Rex) -> Column:
@@ -118,7 +119,7 @@ class Evaluator:
 
 
 def _constant(literal: Literal) -> pa.Scalar:
-    """The same scalar for equal constants."""
+    """The Arrow scalar of a constant; equal constants of one type share the same object."""
     value = literal.value
     try:
         # 0.0 and -0.0 are equal, as are 1 and TRUE.

@@ -179,7 +179,7 @@ class InvalidPath(ValueError):
 
 
 class MissingPath(ValueError):
-    """Nothing is where a definite path leads."""
+    """A definite path leads to nothing."""
 
 
 class Step(Record):
@@ -241,7 +241,7 @@ class Path:
 
 
 def _descend(value: Any, steps: tuple[str | int, ...]) -> Any:
-    """By one key or place a step."""
+    """Follow a path from ``value``: each step is a key of an object or a position in an array."""
     for step in steps:
         kind = type(value)
         if kind is not (dict if type(step) is str else list):

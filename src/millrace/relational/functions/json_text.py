@@ -1,6 +1,5 @@
-"""JSON text read, and written from values of SQL types: JSON_OBJECT, JSON_ARRAY, JSON_STRING and their like. Written
-JSON has no blanks, and its keys are in order.
-"""
+"""Reads JSON text, and writes values of SQL types as JSON: JSON_OBJECT, JSON_ARRAY, JSON_STRING and their like.
+Written JSON has no blanks, and its keys are sorted."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 Write = Callable[[Any], str]
-"""of a value as Arrow gives it, NULL excepted"""
+"""Writes a value in the form that Arrow gives, which is not NULL, as JSON text."""
 
 
 def _refuse(constant: str) -> Any:
@@ -260,7 +259,7 @@ def json_string(call: Call, args: Sequence[Column], around: Surroundings) -> Col
 
 @scalar("JSON", takes(TEXT, result=STRING, nullable=True))
 def json_of_text(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    """Text that is JSON, to be put into JSON_OBJECT or JSON_ARRAY as it is. Blank text counts as NULL."""
+    """JSON(text): marks text as JSON, which JSON_OBJECT and JSON_ARRAY then do not quote. Blank text gives NULL."""
 
     def checked(text: str) -> str | None:
         if not text.strip():
@@ -282,7 +281,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n"
 
 
 def _quote(text: str) -> str:
-    """As a JSON string of ASCII characters only."""
+    """Write text as a JSON string of ASCII characters."""
     return '"' + "".join([_ESCAPES.get(char, char) if ord(char) < 128 else _unicode(char) for char in text]) + '"'
 
 
@@ -297,8 +296,8 @@ def json_unquote(call: Call, args: Sequence[Column], around: Surroundings) -> Co
 
 
 def _unquote(text: str) -> str:
-    """What is between the quotes, also where JSON would end before the last one; what does not begin with JSON, and
-    text with an escape that JSON does not have, stays as it is."""
+    """The text between the first and the last quote, with its escapes resolved. Text without quotes, or with
+    something that JSON does not have, is returned unchanged."""
     if not (len(text) > 1 and text[0] == text[-1] == '"'):
         return text
     try:

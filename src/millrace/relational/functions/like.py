@@ -1,4 +1,4 @@
-"""LIKE and SIMILAR TO, with ESCAPE. Without it no character escapes another one."""
+"""LIKE and SIMILAR TO, with ESCAPE. Without ESCAPE no character escapes another one."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def similar_regex(pattern: str, escape: str) -> re.Pattern[str]:
 
 
 def _end_of_set(pattern: str, start: int) -> int:
-    """Of ``[...]``, which may contain ``[:ALPHA:]``."""
+    """The end of a set ``[...]``, which may contain classes like ``[:ALPHA:]``."""
     place = start + 1
     while place < len(pattern) and pattern[place] != "]":
         place = pattern.index(":]", place + 2) + 2 if pattern.startswith("[:", place) else place + 1

@@ -330,7 +330,7 @@ _TEST = takes(BOOLEAN, result=BOOLEAN_TYPE, nullable=False)
 
 
 def _junction_by_need(call: Call, evaluator: Evaluator) -> Column:
-    """From left to right, only where the arguments before do not decide the result."""
+    """Compute AND or OR from left to right, each argument only for rows that the ones before have not decided."""
     kernel, decided = (pc.and_kleene, False) if call.function == "AND" else (pc.or_kleene, True)
     found = evaluator.column(call.args[0])
     for arg in call.args[1:]:
@@ -478,7 +478,7 @@ scalar("IFNULL", _infer_coalesce(2, 2), spark="coalesce({args})", by_need=_coale
 
 
 def _infer_nullif(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    """The result is the first value as it is, or NULL."""
+    """NULLIF has the type of its first argument, nullable."""
     types = compared([arg.type for arg in args]) if len(args) == 2 else None
     if types is None:
         raise SignatureError("it takes two values of comparable types")

@@ -1,4 +1,4 @@
-"""Maps, rows and objects. Objects of a class are rows here: the name of the class is not looked at."""
+"""Maps, rows and objects. Objects of a class are rows here; the name of the class is ignored."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _quotient(left: Column, right: Column) -> Column:
 
 
 def _infer_remainder(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    """Of whole numbers it has the type of the divisor, also beside a DECIMAL."""
+    """The result type of ``%``: that of the divisor for whole numbers, also if the other argument is a DECIMAL."""
     found = numbers(precision.remainder_type)(args, options)
     if not all(_is_whole(each) for each in found.args):
         return found
@@ -258,7 +258,7 @@ def _sign(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 
 
 def _infer_whole(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    """Of CEIL and FLOOR: a DECIMAL loses its fraction."""
+    """The result type of CEIL and FLOOR: a DECIMAL loses its fraction."""
     found = _SAME(args, options)
     given = found.args[0]
     result: DataType = DecimalType(given.precision) if isinstance(given, DecimalType) else given

@@ -55,7 +55,7 @@ _PROPERTIES = {
 _WITH_UNICODE = frozenset(("IsAlphabetic", "L", "IsDigit", "Nd"))
 _ENDS = {"z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xa0]", "R": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", "e": r"\x1b"}
 _SINCE_3_11 = ("multiple repeat", "unknown extension ?>")
-"""what older Pythons say to a++ and (?>a)"""
+"""the error that Pythons before 3.11 raise for a++ and (?>a)"""
 _GROUP_NAME = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _BACK_REFERENCE = re.compile(r"k<([A-Za-z][A-Za-z0-9]*)>")
 _PROPERTY = re.compile(r"([pP])(?:\{([^}]*)\}|([A-Z]))")
@@ -205,9 +205,10 @@ class LinearTest:
 
 @lru_cache(maxsize=500)
 def linear_test(regex: re.Pattern[str], whole: bool = False) -> LinearTest | None:
-    """None for one that has more in it than both read alike: it goes row by row.
+    """A test that runs in linear time in Arrow's engine; None if the expression has parts that Arrow and ``re`` may
+    read in different ways: then texts are matched one by one.
 
-    :param regex: as ``re`` has it.
+    :param regex: the expression for ``re``.
     """
     is_ascii, every = bool(regex.flags & re.ASCII), bool(regex.flags & re.DOTALL)
     if regex.flags & (re.IGNORECASE | re.MULTILINE | re.VERBOSE):
@@ -253,7 +254,7 @@ class PlainRegex(Record):
     """the groups that are part of each match; 0 is the match itself"""
 
     def naming(self, group: int) -> str:
-        """The expression with one named group; the others only hold together."""
+        """The expression with one named group; all other groups become non-capturing."""
         parts, number = [], 0
         for token in self.tokens:
             if token == "(":
@@ -274,7 +275,8 @@ class PlainRegex(Record):
 
 @lru_cache(maxsize=500)
 def plain_regex(pattern: str) -> PlainRegex | None:
-    """None for a pattern that has more in it, is empty or not well-formed."""
+    """Parse a pattern that Arrow reads as Java does; None if the pattern has other elements, is empty or not
+    well-formed."""
     tokens: list[str] = []
     place = 0
     while place < len(pattern):
@@ -289,9 +291,9 @@ def plain_regex(pattern: str) -> PlainRegex | None:
 
 
 def _certain(tokens: list[str]) -> frozenset[int]:
-    """A group is, unless there are alternatives in anything that it is part of. No group is repeated or left out."""
+    """The groups that take part in every match: those that are in no alternative. Tokens repeat no group."""
     groups: list[tuple[int, ...]] = []
-    """of each group those that it lies in, itself last; negative numbers are groups that only hold together"""
+    """for each capturing group: the groups around it, then itself; negative numbers are non-capturing groups"""
     inside: tuple[int, ...] = (0,)
     alternatives = set()
     for place, token in enumerate(tokens):
@@ -311,7 +313,7 @@ def _certain(tokens: list[str]) -> frozenset[int]:
 
 Regex: TypeAlias = "re.Pattern[str] | None"
 ByColumn: TypeAlias = "Callable[[Sequence[Column], PlainRegex], pa.Array | None]"
-"""computes all rows, or says with None that it cannot"""
+"""Computes all rows at once; None: it cannot, so rows are computed one by one."""
 
 
 def _register(
@@ -435,7 +437,8 @@ def str_to_map(
 
 
 def _split(text: str, delimiter: re.Pattern[str], most: int = -1) -> list[str]:
-    """As Java splits: without the groups of the delimiter, and nothing before a match of no width at the start."""
+    """Split text as Java does: the groups of the delimiter are left out, and a match of no width at the start does
+    not count."""
     parts: list[str] = []
     begin = 0
     for match in delimiter.finditer(text):

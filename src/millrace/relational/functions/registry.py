@@ -58,7 +58,7 @@ Column: TypeAlias = Any
 
 
 class SignatureError(Exception):
-    """Arguments that a function does not take. The message says what it takes; the front ends add the place."""
+    """A function does not take these arguments. The message says what it takes; the front ends add the position."""
 
 
 class Signature(Record):
@@ -107,7 +107,8 @@ class Scalar(Record):
     """other names in SQL"""
     deterministic: bool = True
     dynamic: bool = False
-    """the same for all rows of a batch query, anew for each row in streaming (CURRENT_TIMESTAMP)"""
+    """whether the value is the same for all rows of a batch query, but computed for each row in streaming
+    (CURRENT_TIMESTAMP)"""
     syntax: str = ""
     """how it is called, for error messages, e.g. ``SUBSTRING(string FROM integer [FOR integer])``"""
     by_need: ByNeed | None = None
@@ -174,7 +175,8 @@ def find_scalar(name: str) -> Scalar | None:
 
 
 def scalar_names() -> list[str]:
-    """Names and aliases of all scalar functions that can be called; a ``$`` begins those that only rules call."""
+    """Names and aliases of all scalar functions that queries can call; names that begin with ``$`` are for rules
+    only."""
     import_modules(functions)
     return sorted(name for name in _scalars if not name.startswith("$"))
 
@@ -406,7 +408,8 @@ DEEP = 40
 
 
 def shallow(expression: Rex) -> Rex:
-    """The same value by an expression of few levels. The very same expression if it has few."""
+    """Rewrite a deeply nested expression into a flat list of steps with the same value. An expression of at most
+    ``DEEP`` levels is returned unchanged, as the same object."""
     depths = _depths(expression)
     if depths[id(expression)] <= DEEP:
         return expression
@@ -443,7 +446,8 @@ def _in_steps(innermost: Rex, way: list[tuple[Rex, int]]) -> Rex:
 
 
 def _may_be_step(part: Rex) -> bool:
-    """Whether it may be computed apart from its place; others are seen by rules that look for them."""
+    """Whether a part may become a step of its own: a field access, or a call of a deterministic function. Rules look
+    for the other parts, which have to stay in place."""
     if isinstance(part, FieldAccess):
         return True
     function = find_scalar(part.function) if isinstance(part, Call) and part.function != STEPS else None

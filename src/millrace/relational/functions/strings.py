@@ -1,6 +1,5 @@
-"""Text: length, case, parts, joining, positions, and what a text looks like (IS_ALPHA, IS_DECIMAL, IS_DIGIT).
-Characters are Unicode code points, positions count from 1.
-"""
+"""Functions of text: length, case, parts, joining, positions, and tests (IS_ALPHA, IS_DECIMAL, IS_DIGIT). Characters
+are Unicode code points, positions count from 1."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ _LARGEST = 2**31 - 1
 
 
 def _joined_length(types: Sequence[DataType]) -> DataType:
-    """Of ``a || b``: as long as both together."""
+    """The type of ``a || b``: its length is the sum of both lengths."""
     total = min(t.MAX_LENGTH, sum(each.length for each in types))  # type: ignore[attr-defined]
     if all(isinstance(each, t.CharType) for each in types):
         return t.CharType(total)
@@ -197,7 +196,7 @@ def _right(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 
 
 def _of_both(types: Sequence[DataType]) -> DataType:
-    """As long as two texts together may be."""
+    """A VARCHAR whose length is the sum of the lengths of the first two arguments."""
     return t.VarCharType(min(t.MAX_LENGTH, sum(each.length for each in types[:2])))  # type: ignore[attr-defined]
 
 
@@ -229,7 +228,8 @@ def _split_index(call: Call, args: Sequence[Column], around: Surroundings) -> Co
 
 
 def _part(texts: pa.Array, separator: str, index: int) -> pa.Array:
-    """The same part of each text of a column."""
+    """The part number ``index`` (from 0) of each text, split at ``separator``; NULL for empty texts and where there
+    is no such part."""
     texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
     parts = pc.split_pattern(texts, separator, max_splits=index + 1)
     there = pc.greater(pc.list_value_length(parts), index)
@@ -238,7 +238,7 @@ def _part(texts: pa.Array, separator: str, index: int) -> pa.Array:
 
 @scalar("SPLIT_INDEX CODE", takes(TEXT, WHOLE, WHOLE, result=STRING, nullable=True), overload_of="SPLIT_INDEX")
 def _split_index_code(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    """With the code of the separating character."""
+    """SPLIT_INDEX with the character code of the separator."""
     return by_row(
         call, args, lambda text, code, index: split_index(text, chr(code), index) if 1 <= code <= 255 else None
     )
@@ -284,7 +284,7 @@ def _infer_elt(args: Sequence[Rex]) -> Signature:
 
 
 def _find(text: str, sought: str, start: int = 1) -> int:
-    """Where a text occurs, from 1 on; 0 if it does not."""
+    """The position of a text in another one, from 1; 0 if it does not occur."""
     return text.find(sought, max(0, start - 1)) + 1 if sought else 1
 
 

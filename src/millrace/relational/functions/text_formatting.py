@@ -94,7 +94,7 @@ def _trim(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 _DIRECTIVE = re.compile(r"%(?:(\d+)\$|(<))?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _NULL = "null"
 _EXACT = Context(prec=10_000)
-"""for the digits of the largest DOUBLE, and as many after the point as somebody may ask for"""
+"""Enough digits for the largest DOUBLE, and for as many places after the point as a format may ask for."""
 
 
 class _Invalid(ValueError):
@@ -209,7 +209,7 @@ def _fraction(value: float | Decimal, flags: str, width: str | None, digits: int
 
 
 def _signed(body: str, negative: bool, flags: str, width: str | None) -> str:
-    """With its sign, and zeros up to the width."""
+    """Put the sign before a number, and zeros between them up to the width."""
     before, after = ("(", ")") if negative and "(" in flags else ("-" if negative else "", "")
     if not negative:
         before = "+" if "+" in flags else " " if " " in flags else ""

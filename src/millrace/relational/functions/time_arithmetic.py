@@ -96,7 +96,8 @@ def _both(left: DataType, right: DataType) -> DataType:
 
 def _spark(sign: str) -> Spark:
     def text(call: Call, args: Sequence[str]) -> str | None:
-        """For TIMESTAMP only: to a TIMESTAMP_LTZ Spark adds days of 23 to 25 hours, as the session's zone has them."""
+        """SQL text for TIMESTAMP only: to a TIMESTAMP_LTZ Spark adds days of 23 to 25 hours, as the session's zone
+        has them."""
         if len(args) == 1:
             return None
         left, right = (arg.type for arg in call.args)

@@ -1,4 +1,4 @@
-"""Dates and times as text by Java's patterns, each pattern read once."""
+"""Writes dates and times as text by Java's patterns; each pattern is parsed once."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ def formatter(pattern: str, simple: bool) -> Format:
 
 @lru_cache(512)
 def strftime(pattern: str) -> str | None:
-    """The same pattern for Arrow's strftime on whole seconds; None if it has more than plain numbers."""
+    """Translate Java's pattern for Arrow's strftime on whole seconds; None if the pattern has more than plain
+    numbers and text."""
     found = ""
     for part in read_pattern(pattern, False):
         directive = _STRFTIME.get((part.letter, part.count)) if isinstance(part, Field) else None

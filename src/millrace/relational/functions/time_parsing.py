@@ -1,4 +1,4 @@
-"""Text as dates and times, by patterns of Java."""
+"""Reads dates and times from text by Java's patterns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Parts of times: EXTRACT, YEAR, QUARTER, ..., SECOND, and FLOOR and CEIL to a unit. The first part is shared with all
-functions of times: kinds of arguments, and times as plain numbers in numpy.
+"""Parts of times: EXTRACT, YEAR, QUARTER, ..., SECOND, and FLOOR and CEIL to a unit.
+
+The first half is shared by all functions of times: kinds of arguments, and times as plain numbers in numpy.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _array(values: Any, wanted: pa.DataType) -> pa.Array:
 
 
 def add_months(days: Numbers, months: Any) -> Numbers:
-    """The same day so many months later, or the last day of a month that is too short."""
+    """Add months to days (since 1970): the same day of the later month, or that month's last day if it is too short."""
     month = days.astype("datetime64[D]").astype("datetime64[M]")
     first = month.astype("datetime64[D]").astype(np.int64)
     later = month + np.asarray(months, np.int64).astype("timedelta64[M]")
@@ -117,7 +118,7 @@ def add_months(days: Numbers, months: Any) -> Numbers:
 
 
 def add_months_to_micros(micros: Numbers, months: Any) -> Numbers:
-    """The same for points in time: the time of day stays."""
+    """Add months to points in time (microseconds since 1970), see ``add_months``; the time of day stays."""
     days = micros // DAY
     return np.asarray(add_months(days, months) * DAY + (micros - days * DAY), np.int64)
 
@@ -184,7 +185,7 @@ _OF_SPANS = {"DAY": (DAY, 0), "HOUR": (HOUR, DAY), "MINUTE": (MINUTE, HOUR), "SE
 }
 """unit -> its microseconds, and those of the next longer one"""
 _OF_MONTHS = {"YEAR": (12, 0), "QUARTER": (3, 12), "MONTH": (1, 12)}
-"""as above, in months; quarters of a year count from 1"""
+"""unit -> its months, and the months of the next longer unit (0: none); quarters of a year count from 1"""
 
 
 def _infer_extract(args: Sequence[Rex], options: dict[str, Any]) -> Signature:

@@ -1,4 +1,5 @@
-"""Text and numbers as times and back: TO_TIMESTAMP, TO_DATE, UNIX_TIMESTAMP, DATE_FORMAT and their like."""
+"""Conversion of text and numbers to times and back: TO_TIMESTAMP, TO_DATE, UNIX_TIMESTAMP, DATE_FORMAT and their
+like."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ def _default(text: str) -> datetime | None:
 
 
 def _parser(pattern: str, digits: int = 3) -> Parse:
-    """By the pattern, to so many digits of the second; text that does not fit may still be of the usual form."""
+    """A parser by a pattern, which cuts to ``digits`` digits of a second. Text that does not fit is tried in the
+    default form."""
     strict = strict_parser(pattern)
     unit = 10 ** max(0, 6 - digits)
 
@@ -139,14 +141,16 @@ def _check_zone(args: Sequence[Rex]) -> None:
 
 
 def _ltz_of_format(args: Sequence[Rex]) -> DataType:
-    """As many digits as the format reads, 3 at least, and where it is no constant."""
+    """TIMESTAMP_LTZ with the digits of a second that the format reads; 3 if they are fewer, or the format is no
+    constant."""
     pattern = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else None
     runs = _FRACTION.findall(_QUOTED.sub("", pattern or ""))
     return t.LocalZonedTimestampType(min(max([3, *map(len, runs)]), 9))
 
 
 def _ltz_of_precision(args: Sequence[Rex]) -> DataType:
-    """As many digits as the number has, 3 at least, and where their number is no constant."""
+    """TIMESTAMP_LTZ with the digits of a second of the given precision; 3 if they are fewer, or the precision is no
+    constant."""
     digits = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else None
     if digits is None:
         return _LTZ3
@@ -237,7 +241,7 @@ def to_date(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 
 
 def _default_date(text: str) -> date | None:
-    """Of 2024-05-06, 2024-5 and 2024; what follows a blank is not looked at."""
+    """Read 2024-05-06, 2024-5 or 2024 as a date; text after a blank is ignored."""
     cut = text.find(" ")
     parts = [part.strip() for part in (text[:cut] if cut > 0 else text).split("-", 2)]
     if not all(part.isascii() and part.isdigit() for part in parts):
@@ -344,7 +348,8 @@ _PLACES = {"y": (1, 4), "M": (6, 2), "d": (9, 2), "H": (12, 2), "m": (15, 2), "s
 
 
 def _spark(call: Call, args: Sequence[str]) -> str | None:
-    """For plain patterns. Not with ``date_format``: it would move times that the session's zone skips."""
+    """SQL text for plain patterns. It does not use ``date_format``, which would move times that the session's zone
+    skips."""
     time, pattern = call.args
     if not isinstance(time.type, STAMPS) or not isinstance(pattern, Literal) or pattern.value is None:
         return None
@@ -385,7 +390,8 @@ def date_format(call: Call, args: Sequence[Column], around: Surroundings) -> Col
 
 
 def _written(times: pa.Array, directives: str) -> pa.Array:
-    """Each text is written once: writing one takes longer than finding out which times have the same."""
+    """Format times, each different text once: formatting takes longer than finding out which times have the same
+    text."""
     unit = next((unit for directive, unit in _UNITS if directive in directives), "day")
     rounded = pc.floor_temporal(times, unit=unit).cast(pa.timestamp("s")).dictionary_encode()
     return pc.strftime(rounded.dictionary, format=directives).take(rounded.indices)

@@ -1,6 +1,5 @@
-"""VARIANT: values that bring their own type, held as JSON text without blanks. CAST from and to it, and its
-functions.
-"""
+"""VARIANT: values that carry their own type, stored as JSON text without blanks; CAST from and to VARIANT, and its
+functions."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def _reader(target: DataType) -> Convert | None:
 
 
 def _present(target: DataType) -> Convert | None:
-    """Of what JSON text says, null excepted."""
+    """The function that converts a JSON value other than null to the type; None: VARIANT cannot be cast to it."""
     if is_text(target):
         return lambda value: _text(value, target)
     if isinstance(target, t.BooleanType):
@@ -134,7 +133,7 @@ def _cast_number(value: Any, target: DataType) -> Any:
 
 VARIANT = t.VariantType()
 _DIGITS = 38
-"""of exact numbers; longer ones are DOUBLE"""
+"""The most digits of exact numbers; numbers with more digits become DOUBLE."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -181,7 +180,7 @@ _loose = json.JSONDecoder(parse_float=_number_of_text, parse_constant=_refuse)
 
 
 def canonical(text: str, allow_duplicate_keys: bool | None = False) -> str:
-    """JSON text in the form in which variants are kept.
+    """Normalise JSON text to the form in which variants are stored.
 
     :raises ValueError: it is no JSON, or has a key twice.
     """

@@ -26,7 +26,7 @@ class Aggregate(Single):
     aggregates: tuple[AggCall, ...]
     columns: Schema
     sets: tuple[tuple[int, ...], ...] | None = None
-    """None: all keys"""
+    """the grouping sets, as positions in ``keys``; None: one set of all keys"""
 
     def details(self) -> list[str]:
         source = self.input.schema
@@ -48,18 +48,20 @@ class TableAggregate(Single):
 
 
 class WindowSpec(Record):
-    """TUMBLE, HOP, CUMULATE or SESSION. Times in ms. ROWS for windows of the Table API over so many rows."""
+    """A window: TUMBLE, HOP, CUMULATE or SESSION with times in ms; or ROWS, a window of the Table API over a number
+    of rows."""
 
     kind: str
     size: int
-    """of a tumbling or hopping window; the largest of a cumulating one; the gap of a session"""
+    """ms (rows for ROWS): the length of a tumbling or hopping window; the greatest length of a cumulating one; the
+    gap of a session"""
     slide: int | None = None
-    """of a hopping window; the step of a cumulating one"""
+    """ms: the slide of a hopping window; the step of a cumulating one; None for other kinds"""
     offset: int = 0
 
     @property
     def text(self) -> str:
-        """As EXPLAIN shows it."""
+        """The window in the form that EXPLAIN shows."""
         unit = "" if self.kind == "ROWS" else " ms"
         parts = [f"{self.size}{unit}"]
         if self.slide is not None:
@@ -87,7 +89,7 @@ class WindowTable(Single):
 
 
 class Emission(Record):
-    """When a group window gives its rows, besides its end: ``table.exec.emit.*``. Times in ms.
+    """When a group window emits results before and after its end: ``table.exec.emit.*``. Times in ms.
 
     >>> Emission(early=1000, late=0, lateness=5000).text
     'early every 1000 ms, late with each change until 5000 ms'
@@ -102,7 +104,7 @@ class Emission(Record):
 
     @property
     def text(self) -> str:
-        """As EXPLAIN shows it."""
+        """The settings in the form that EXPLAIN shows."""
         early = [] if self.early is None else [f"early {_waiting(self.early)}"]
         late = [] if self.late is None else [f"late {_waiting(self.late)} until {self.lateness} ms"]
         return ", ".join(early + late)
@@ -131,7 +133,7 @@ class WindowAggregate(Single):
     """the columns of window_start and window_end"""
     sets: tuple[tuple[int, ...], ...] | None = None
     emission: Emission | None = None
-    """None: rows are given at the end of their window, and never change"""
+    """None: results are emitted at the end of their window only, and never change"""
 
     def details(self) -> list[str]:
         source = self.input.schema
@@ -250,13 +252,13 @@ class Match(Single):
     rows: str = ONE_ROW
     """ONE ROW PER MATCH, or ALL ROWS PER MATCH"""
     empty: str = SHOW_EMPTY
-    """of ALL ROWS: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
+    """for ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
     skip: str = "PAST LAST ROW"
     """or TO NEXT ROW, TO FIRST, TO LAST"""
     target: tuple[str, ...] = ()
     """the variables that TO FIRST and TO LAST mean: of a subset all its members"""
     within: int | None = None
-    """ms: rows of a match are less than so much later than its first one"""
+    """ms: each row of a match comes less than this after the first one; None: no limit"""
     subsets: tuple[tuple[str, tuple[str, ...]], ...] = ()
     anchors: str = ""
     """a subset of ``^$``"""
@@ -312,7 +314,7 @@ class _Two(Rel):
         return self._columns()
 
     def _columns(self) -> Schema:
-        """Of an outer join's optional side every column may be NULL."""
+        """The columns of a join; those of an optional side (of an outer join) are nullable."""
         if self.kind in ("SEMI", "ANTI"):
             return self.left.schema
         return nullable(self.left.schema, self.kind in ("RIGHT", "FULL")) + nullable(
@@ -321,7 +323,8 @@ class _Two(Rel):
 
 
 class Join(_Two):
-    """A regular join: both sides are kept, whatever comes later may still match. ``condition`` is over both inputs."""
+    """A regular join: the rows of both sides are retained without limit, since any later row may match.
+    ``condition`` is over both inputs."""
 
     condition: Rex
     null_aware: bool = False
@@ -373,7 +376,7 @@ class TemporalJoin(_Two):
     condition: Rex
     left_time: int
     right_time: int | None
-    """None: processing time, the newest version"""
+    """column with the version's time; None: processing time, the newest version"""
     right_key: tuple[int, ...]
 
     def details(self) -> list[str]:
@@ -390,7 +393,8 @@ class TemporalJoin(_Two):
 
 
 class LookupJoin(Single):
-    """Each row with the rows that an external table has for its key at that moment. ``kind`` is INNER or LEFT."""
+    """Joins each row with the rows that an external table has for its key when the row is processed. ``kind`` is
+    INNER or LEFT."""
 
     source: Any = field(compare=False)
     """a ``LookupTableSource`` (``relational.sources``)"""
@@ -403,7 +407,7 @@ class LookupJoin(Single):
     condition: Rex | None = None
     """what else must hold, over input and table"""
     options: tuple[tuple[str, str], ...] = ()
-    """of the LOOKUP hint"""
+    """(name, value) of the options of the LOOKUP hint"""
 
     @property
     def schema(self) -> Schema:

@@ -1,6 +1,5 @@
-"""Plan nodes that need no key: where rows come from and go to, what is done to one row after the other, set operations,
-sorting, and tables as changelogs.
-"""
+"""Plan nodes that need no key: sources and sinks, steps from one row to the next, set operations, sorting, and
+conversions between tables and changelogs."""
 
 from __future__ import annotations
 
@@ -31,9 +30,9 @@ class Scan(Rel):
     filters: tuple[Rex, ...] = field(default=(), metadata=ASIDE)
     """conditions that the source may use to read less, over all columns of the source; they are checked again above"""
     versions: bool = False
-    """whether every version of a row counts, not only the one that is there at the end of a batch"""
+    """whether all versions of a row count, not only the one at the end of a batch"""
     rows: int | None = field(default=None, compare=False)
-    """about how many rows the table has, by the statistics of its catalog; None: nobody has counted them"""
+    """estimated number of rows, by the statistics of the catalog; None: there are no statistics"""
     key: tuple[str, ...] = field(default=(), compare=False)
     """the columns of its PRIMARY KEY"""
 
@@ -44,7 +43,7 @@ class Scan(Rel):
         return parts if self.rows is None else [*parts, f"rows={self.rows}"]
 
     def _all_columns(self) -> Schema:
-        """Those of the source, also where only some are read. Conditions read others only before these are left out."""
+        """All columns of the source, including those that are not read; ``filters`` may refer to any of them."""
         if self.projected is None:
             return self.columns
         table = getattr(self.source, "table", None)
@@ -160,7 +159,7 @@ class Correlate(Single):
 
 
 class Expand(Single):
-    """Each row gives one row a projection: how streaming plans compute GROUPING SETS."""
+    """Makes one row for each projection out of each input row: how streaming plans compute GROUPING SETS."""
 
     projections: tuple[tuple[Rex, ...], ...]
     columns: Schema
@@ -227,7 +226,7 @@ class Sink(Single):
     partition: tuple[tuple[str, Any], ...] = ()
     """static PARTITION (name = value, ...)"""
     columns: Schema = ()
-    """as the table declares them: what it demands of the input's values; empty if nothing is demanded"""
+    """columns with the constraints that the table declares; empty: the table has none, or they are not enforced"""
 
     on_conflict: str = ""
     """ON CONFLICT DO: ERROR, NOTHING or DEDUPLICATE, where several rows have one primary key; empty: not given"""
@@ -263,7 +262,7 @@ class ToChangelog(Single):
 
 
 class FromChangelog(Single):
-    """FROM_CHANGELOG: rows that say which change they are as the table that they make, without that column."""
+    """FROM_CHANGELOG: turns rows with a column that says which kind of change they are into changes of a table."""
 
     op: int
     """the column with the code"""

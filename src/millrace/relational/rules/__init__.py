@@ -1,0 +1,1 @@
+"""The rules of the optimiser: each is a function from a plan to an equivalent plan."""

@@ -1,4 +1,4 @@
-"""Columns that are not needed are not read and not carried along."""
+"""Column pruning: columns that are not needed are neither read nor passed on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Places = dict[int, int]
 
 
 def prune_columns(plan: n.Rel) -> n.Rel:
-    """The same result with fewer columns below, down to ``Scan.projected``."""
+    """Remove columns that are not needed from all nodes of a plan, down to ``Scan.projected``; the result keeps its
+    columns."""
     pruned, places = _prune(plan, set(range(len(plan.schema))))
     assert places == {index: index for index in range(len(plan.schema))}, "all columns of the result are needed"
     return pruned
@@ -60,7 +61,7 @@ def _scan(node: n.Scan, needed: set[int]) -> tuple[n.Rel, Places]:
         return _whole(node)
     read = range(len(node.columns)) if node.projected is None else node.projected
     if goes_by_key(node.source):
-        # A row is known again by its key, whoever else needs it.
+        # The primary key identifies rows, so it is read even if no node above needs it.
         needed = needed | {place for place, column in enumerate(read) if column in node.source.primary_key}
     needed = needed or {0}
     places = _kept(needed)
@@ -124,7 +125,7 @@ def _window_table(node: n.WindowTable, needed: set[int]) -> tuple[n.Rel, Places]
 
 
 def _window_aggregate(node: n.WindowAggregate, needed: set[int]) -> tuple[n.Rel, Places]:
-    """All columns stay; of the input only what they are made of is read."""
+    """Keep all columns of the aggregation; of its input only the columns that it reads."""
     below, places = _below(node.input, {node.time, *node.keys, *(node.attached or ()), *_read(node.aggregates)})
     pruned = replace(
         node,
@@ -274,7 +275,7 @@ def _lookup_join(node: n.LookupJoin, needed: set[int]) -> tuple[n.Rel, Places]:
 
 
 def _correlate(node: n.Correlate, needed: set[int]) -> tuple[n.Rel, Places]:
-    """All that the function makes stays: it is made anyway."""
+    """Keep all columns of the table function, since it makes them in any case."""
     width = len(node.input.schema)
     read = {index for each in node.args for index in refs(each)}
     if node.condition is not None:
@@ -289,7 +290,7 @@ def _correlate(node: n.Correlate, needed: set[int]) -> tuple[n.Rel, Places]:
 
 
 def _set_op(node: n.SetOp, needed: set[int]) -> tuple[n.Rel, Places]:
-    """Only a UNION ALL does not compare whole rows."""
+    """Only a UNION ALL can lose columns: the others compare whole rows."""
     if node.kind != "UNION" or not node.all:
         return _whole(node)
     needed = needed or {0}

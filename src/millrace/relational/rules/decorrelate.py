@@ -1,9 +1,10 @@
-"""Queries that read columns of the query around them -> queries that do not, and conditions to join them with.
+"""Decorrelation: turns queries that read columns of the query around them into queries that do not, and conditions to
+join them with.
 
-What is correlated is taken upwards through the nodes of the subquery until it can be the condition of a join with the
-query around. An equality goes up through an aggregation by grouping by its inner side as well. Where that is not
-enough, the subquery is joined with the different values of the outer columns that it reads (its *domain*), which turns
-every condition into equalities with these values.
+What is correlated is pulled up through the nodes of the subquery until it can be the condition of a join with the outer
+query. An equality goes up through an aggregation by grouping by its inner side as well. Where that is not enough, the
+subquery is joined with the different values of the outer columns that it reads (its *domain*), which turns every
+condition into equalities with these values.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ NEVER_NULL = frozenset({"COUNT", "$SUM0", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "GR
 
 
 class Pulled(Record):
-    """A plan without references to the query around: its columns, then those that the conditions need."""
+    """A plan without references to the outer query: its own columns, then columns that the pulled-up conditions
+    need."""
 
     plan: n.Rel
     conditions: tuple[Rex, ...] = ()
@@ -103,8 +105,10 @@ class Puller:
         return n.Aggregate(project, tuple(range(len(columns))), (), fields)
 
     def with_domain(self, pulled: Pulled, columns: set[int]) -> tuple[Pulled, Callable[[Rex], Rex]]:
-        """Joined with the domain of these outer columns and of those that the conditions read; and how to replace
-        references to them."""
+        """Join a plan with the domain of these outer columns and of those that its conditions read.
+
+        :returns: the new plan, and the function that replaces references to outer columns by columns of the domain.
+        """
         wanted = sorted(columns | {index for each in pulled.conditions for index in _outer_columns(each)})
         width = len(pulled.plan.schema)
         places = {column: width + at for at, column in enumerate(wanted)}

@@ -1,8 +1,8 @@
-"""Rules about filters and projections. What depends on no row is computed while the query is planned, and two
-projections in a row become one. Filters go below projections, joins, unions and the keys of aggregates into scans;
-LIMIT and aggregates go into sources that can do with less (batch mode only, where nothing changes afterwards).
+"""Rules about filters and projections. Constant expressions are computed at planning time, and two projections in a row
+become one. Filters go below projections, joins, unions and the keys of aggregates into scans; LIMIT and aggregates go
+into sources that can do with less (batch mode only, where nothing changes afterwards).
 
-The functions at the top say which expressions may be computed more or less often than they are written.
+The functions at the top say which expressions may be computed more or less often than the query says.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ _SMALL = 64
 
 
 def merge_projections(plan: n.Rel) -> n.Rel:
-    """Only where nothing is computed more often than before that is expensive or gives another value each time."""
+    """Merge projections in a row, unless that computes something more often that is expensive or gives another value
+    each time."""
     return transform(plan, _merge)
 
 
@@ -93,7 +94,7 @@ def is_all_of(expressions: tuple[Rex, ...], schema: n.Schema) -> bool:
 
 
 def may_merge(upper: tuple[Rex, ...], lower: tuple[Rex, ...]) -> bool:
-    """Whether expressions over the results of others may be computed from what those are computed from."""
+    """Whether the projection ``upper`` over the projection ``lower`` may be merged into one."""
     uses = Counter(part.index for each in upper for part in walk(each) if isinstance(part, Ref))
     return all(
         uses[index] <= 1 or (is_deterministic(each) and not is_expensive(each) and _is_small(each))
@@ -211,7 +212,7 @@ def _with_pushed_inputs(node: n.Rel) -> n.Rel:
 
 
 def _split(conditions: Iterable[Rex], test: Callable[[Rex], bool]) -> tuple[Conditions, Conditions]:
-    """Those that pass the test, and the others."""
+    """Split conditions into those that pass the test, and the others."""
     passed: Conditions = []
     others: Conditions = []
     for each in conditions:
@@ -315,8 +316,8 @@ def _join(node: n.Join, conditions: Conditions) -> tuple[n.Rel, Conditions]:
 def _timed_join(
     node: n.IntervalJoin | n.WindowJoin | n.TemporalJoin, conditions: Conditions
 ) -> tuple[n.Rel, Conditions]:
-    """Only what is above the join moves: its own condition belongs to the operator. Versions of a temporal join's right
-    side are not filtered, since an older one would take the place of what is missing."""
+    """Push filters above a join on times to its sides. The join's own condition stays in its operator. The right
+    side of a temporal join is not filtered, since an older version would take the place of a removed one."""
     width = len(node.left.schema)
     left, right = _only(range(width)), _only(range(width, width + len(node.right.schema)))
     to_left, rest = _split(conditions, left if node.kind in ("INNER", "LEFT", "SEMI", "ANTI") else _never)
@@ -352,7 +353,8 @@ _FUNCTIONS = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG"})
 
 
 def push_into_sources(plan: n.Rel) -> n.Rel:
-    """The same rows (of a LIMIT: as many of them), with less that is read."""
+    """Push LIMIT and aggregates into sources. The rows stay the same (of a LIMIT: their number), but sources read
+    less."""
     return transform(plan, _pushed)
 
 

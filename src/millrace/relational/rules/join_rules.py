@@ -1,7 +1,6 @@
-"""Rules about joins: conditions of WHERE that become conditions of an inner join, joins whose condition bounds the time
-between their rows (``IntervalJoin``), joins on computed values, and the order of inner joins by the statistics of
-their tables.
-"""
+"""Rules about joins: conditions of WHERE that become conditions of an inner join, joins whose condition bounds the
+time between their rows (``IntervalJoin``), joins on computed values, and the order of inner joins by the statistics
+of their tables."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ def interval_join(plan: n.Rel) -> n.Rel:
 
 
 def _bounds(part: Rex, columns: n.Schema, width: int) -> list[tuple[tuple[int, int], int | None, int | None]]:
-    """What a comparison says about right time - left time: a lower and an upper bound in ms."""
+    """The lower and upper bound in ms that a comparison sets to right time - left time."""
     if not isinstance(part, Call) or part.function not in _TURNED:
         return []
     sign = part.function
@@ -143,7 +142,7 @@ def _may_move(part: Rex) -> bool:
 
 
 def _push(plan: n.Rel, parts: list[Rex]) -> tuple[n.Rel, list[Rex]]:
-    """The plan with the parts that join something; the others are given back."""
+    """Push conditions down to the joins that they belong to; returns the plan, and the conditions that join nothing."""
     if not isinstance(plan, (n.Join, n.WindowJoin, n.IntervalJoin)) or plan.kind != "INNER":
         return plan, parts
     width = len(plan.left.schema)
@@ -229,7 +228,8 @@ def sides_of_key(part: Rex, width: int) -> tuple[Rex, Rex] | None:
 
 
 def _place(side: Rex, computed: list[Rex], width: int | None) -> int | Rex:
-    """Where the value of one side will be: itself if it is a column, else its number among the computed ones."""
+    """Where a side of an equality is found: the column itself, or the number of the computed column that is added
+    for it."""
     if isinstance(side, Ref):
         return side
     if side not in computed:
@@ -270,7 +270,7 @@ _SHARES = {"=": 0.1, "IN": 0.2, "IS NULL": 0.1, "IS NOT NULL": 0.9, "<>": 0.9, "
 _SHARES |= dict.fromkeys(("<", "<=", ">", ">="), 0.4)
 _OTHER_SHARE = 0.4
 _GROUPS = 0.2
-"""groups of so many rows"""
+"""Estimated number of groups of an aggregation, as a part of its input's rows."""
 
 
 def most_rows(plan: n.Rel) -> int | None:
@@ -311,7 +311,7 @@ class Estimate(Record):
 
 
 def estimate(plan: n.Rel) -> Estimate | None:
-    """None: it reads a table whose rows were never counted."""
+    """Estimate the rows of a plan; None: it reads a table without statistics."""
     if isinstance(plan, n.Scan):
         rows = plan.rows if plan.rows is not None else _told(plan.source)
         return None if rows is None else Estimate(float(rows), float(rows))
@@ -395,7 +395,7 @@ class _Joined:
 
 
 def _in_text_order(plan: n.Rel, inputs: Iterator[n.Rel]) -> n.Rel:
-    """The same joins over inputs that were changed."""
+    """Put changed inputs into the joins of a plan, in the order of the text."""
     if not isinstance(plan, n.Join) or not _is_inner(plan):
         return next(inputs)
     return plan.with_inputs((_in_text_order(plan.left, inputs), _in_text_order(plan.right, inputs)))
@@ -409,8 +409,12 @@ class _Condition(Record):
 
 
 def _best(inputs: Sequence[n.Rel], conditions: Sequence[Rex]) -> list[int] | None:
-    """The order with the fewest rows between the joins, of those that always take the best next one; None: there is
-    nothing to choose, or nothing to choose by."""
+    """The order of inputs with the fewest rows between the joins, among the orders that always join the best next
+    input.
+
+    None if there is no choice: too few or too many inputs, hints, conditions that are not deterministic, or missing
+    statistics.
+    """
     if not 2 < len(inputs) <= MOST or any(isinstance(each, n.Hinted) for each in inputs):
         return None
     if not all(map(is_deterministic, conditions)):
@@ -462,8 +466,8 @@ def _connected(before: Sequence[int], at: int, conditions: Sequence[_Condition])
 def _rows_with(
     rows: float, before: Sequence[int], at: int, sizes: Sequence[Estimate], conditions: Sequence[_Condition]
 ) -> float:
-    """The rows of what was joined before with one input more. Equal columns are taken for the key of one of the tables
-    and a reference to it in the other one; of several equalities between two tables the first says all."""
+    """Estimate the rows after joining one more input. Equal columns count as the key of one table and a reference to
+    it in the other; of several equalities between two tables only the first counts."""
     found = rows * sizes[at].rows
     keys: set[int] = set()
     for each in conditions:

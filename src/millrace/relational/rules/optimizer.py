@@ -1,6 +1,8 @@
-"""The rules that a plan goes through, in their order: ``streaming`` before it becomes a streaming program, ``batch``
-before Spark runs it. And the two rules about whole plans: GROUPING SETS for engines that know one set of keys, and
-plans that run as one job, whose equal parts become one node.
+"""The optimiser: the rules that a plan goes through, in their order, ``optimise_streaming`` before it becomes a
+streaming program, ``optimise_batch`` before Spark runs it.
+
+Also the two rules about whole plans: GROUPING SETS for engines that know one set of keys, and plans that run as one
+job, whose equal parts become one node.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ def _expanded(node: n.Rel) -> n.Rel:
 def _projection(
     node: n.Aggregate | n.WindowAggregate, number: int, chosen: tuple[int, ...], asked: list[AggCall]
 ) -> tuple[Rex, ...]:
-    """The input for one set: its columns, the keys, the number of the set and what GROUPING and GROUP_ID say of it."""
+    """The projection for one grouping set: the input's columns, the keys, the number of the set, and the values of
+    GROUPING and GROUP_ID."""
     columns = node.input.schema
     expressions: list[Rex] = [Ref(column.type, index) for index, column in enumerate(columns)]
     for position, key in enumerate(node.keys):
@@ -135,8 +138,8 @@ REUSE_SOURCES = "table.optimizer.reuse-source-enabled"
 
 @deep_calls()
 def share(plans: Sequence[n.Rel], scans: bool = True) -> list[n.Rel]:
-    """The same plans, with the same object for subplans that are equal. Those that give other values each time stay
-    apart.
+    """Make equal subplans of several plans one object, so that they are computed once. Subplans that give other values
+    each time stay apart.
 
     :param scans: whether a table is read once although the plans need different columns of it.
     """
@@ -147,7 +150,8 @@ def share(plans: Sequence[n.Rel], scans: bool = True) -> list[n.Rel]:
 
 
 def share_as_set(plans: Sequence[n.Rel], settings: Mapping[str, str]) -> list[n.Rel]:
-    """As ``share``, as far as ``table.optimizer.reuse-sub-plan-enabled`` and ``reuse-source-enabled`` say."""
+    """Share equal subplans as ``share`` does, if ``table.optimizer.reuse-sub-plan-enabled`` and
+    ``reuse-source-enabled`` allow it."""
     if not _is_on(settings, REUSE_PLANS):
         return list(plans)
     return share(plans, _is_on(settings, REUSE_SOURCES))
@@ -167,7 +171,7 @@ class _Pool:
     def shared(self, node: n.Rel) -> n.Rel:
         done = self._done.get(id(node))
         if done is None:
-            # The node is kept besides what stands for it: its id would else be given to another one.
+            # The node is stored together with its replacement: else its id could be reused for another node.
             done = self._done[id(node)] = node, self._first(node)
         return done[1]
 
@@ -222,7 +226,7 @@ def _may_be_one(one: n.Scan, other: n.Scan) -> bool:
 
 
 def _merged(scans: Sequence[n.Scan]) -> list[tuple[n.Scan, n.Rel]]:
-    """Each scan with what takes its place: its columns of the one that has those of all."""
+    """Pairs of a scan and its replacement: the scan's columns out of one scan that reads the columns of all."""
     columns: dict[int, n.Field] = {}
     for scan in scans:
         columns.update(zip(_read_columns(scan), scan.columns))
@@ -252,8 +256,8 @@ def _read_columns(scan: n.Scan) -> tuple[int, ...]:
 
 @deep_calls()
 def optimise_streaming(plan: Rel, surroundings: Surroundings) -> Rel:
-    """The plan as it is run: the same changes of the same table."""
-    # What depends on the clock is computed anew for each row.
+    """Apply all rules for streaming: the plan gives the same changes of the same table."""
+    # Functions of the clock are computed for each row.
     plan = fold_constants(plan, surroundings)
     plan = merge_projections(plan)
     plan = transform(plan, top_n)
@@ -272,7 +276,7 @@ def optimise_streaming(plan: Rel, surroundings: Surroundings) -> Rel:
 
 @deep_calls()
 def optimise_batch(plan: Rel, surroundings: Surroundings) -> Rel:
-    """The plan as it is run: the same rows, columns and names."""
+    """Apply all rules for batch: the plan gives the same rows, columns and names."""
     plan = fold_constants(plan, surroundings, dynamic=True)
     plan = merge_projections(transform(plan, _without_watermark))
     plan = push_filters(plan)
@@ -283,7 +287,8 @@ def optimise_batch(plan: Rel, surroundings: Surroundings) -> Rel:
 
 
 def _without_watermark(node: Rel) -> Rel:
-    """All rows are there before anything is computed, so nothing waits for a watermark; only the type remains."""
+    """Remove a watermark from a batch plan: all rows exist before anything is computed, so nothing waits for it.
+    Types stay."""
     if not isinstance(node, Watermark):
         return node
     below = node.input

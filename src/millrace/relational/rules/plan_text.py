@@ -1,6 +1,5 @@
-"""Plans as text: the tree that EXPLAIN shows, one line a node with its inputs below it, and the meaning of an
-operator's state, by which a restored job finds out whether its state still fits the query.
-"""
+"""Plans as text: the tree that EXPLAIN shows, one line a node with its inputs below it; and the meaning of an
+operator's state, by which a restored job finds out whether its state still fits the query."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def plan_text(plan: Rel, indent: int = 0) -> str:
 
 
 def node_text(node: Rel) -> str:
-    """One node without its inputs. Those that call functions of the user have Flink's names for it, and its form."""
+    """A line for a node without its inputs. Nodes that call functions of the user are shown in Flink's form."""
     if isinstance(node, Project) and any(isinstance(part, UdfCall) for each in node.expressions for part in walk(each)):
         return f"PythonCalc(select=[{', '.join(node.details())}])"
     if isinstance(node, Aggregate) and any(call.udf is not None for call in node.aggregates):
@@ -47,7 +46,7 @@ def _grouped(node: Aggregate) -> str:
 # The meaning of an operator's state
 
 LONGEST = 200
-"""Characters of an origin: what is longer is cut, and told apart by a checksum."""
+"""The most characters of an origin; a longer one is cut, and ends with a checksum."""
 
 Meaning = tuple[str, ...]
 _WITHOUT_STATE = (n.Project, n.Filter, n.Hinted, n.Watermark, n.Expand, n.Correlate)
@@ -60,9 +59,9 @@ class _Named(n.Rel):
 
 
 class Meanings:
-    """Of the nodes of some plans.
+    """Texts that say what the state of the nodes of some plans means.
 
-    :param of_inputs: False: as earlier versions said it.
+    :param of_inputs: whether columns name their input; False: as earlier versions wrote them.
     """
 
     def __init__(self, of_inputs: bool = True) -> None:
@@ -70,7 +69,7 @@ class Meanings:
         self._known: dict[int, tuple[n.Rel, tuple[str, ...]]] = {}
         """id of a node -> the node, since its id must not be given to another one, and its origins"""
         self._joined: dict[int, tuple[n.Rel, int]] = {}
-        """the same with how many tables are joined in it"""
+        """id of a node -> the node, whose id must not be reused, and how many tables are joined in it"""
 
     def of(self, node: n.Rel) -> Meaning:
         """What the state of the operators of a node means, part by part; nothing of nodes whose operators have none, or
@@ -86,9 +85,9 @@ class Meanings:
         return (*parts, *(f"input {place}: {_columns(each.schema)}" for place, each in enumerate(inputs, 1)))
 
     def of_upserts(self, node: n.Rel, key: Sequence[int], unique: Sequence[int] | None) -> Meaning:
-        """The same of what keeps the rows of a node for a sink that knows them by another key.
+        """The meaning of the state that stores a node's rows for a sink with another key.
 
-        :param key: the sink's; ``unique`` what the rows have. Columns of the node.
+        :param key: columns of the node that are the sink's key; ``unique``: the key of the node's rows.
         """
         named = self._named(node).schema
         known = [] if unique is None else [f"unique={[named[each].name for each in unique]}"]
@@ -96,7 +95,7 @@ class Meanings:
         return ("SinkMaterializer", keys, *known, f"input 1: {_columns(named)}")
 
     def calls(self, node: n.Rel) -> tuple[str, ...]:
-        """What each aggregate of a node computes, as ``of`` says it."""
+        """Text for each aggregate of a node, with the columns named as in ``of``."""
         if isinstance(node, n.Over):
             columns = self._named(node.input).schema
             return tuple(f"{agg_text(call, columns)} {frame_text(frame)}" for call, frame in node.calls)
@@ -106,18 +105,19 @@ class Meanings:
         return tuple(agg_text(call, columns) for call in node.aggregates)
 
     def inputs(self, node: n.Rel) -> tuple[tuple[str, ...], ...]:
-        """Where the columns of each input come from."""
+        """For each input, the origins of its columns."""
         return tuple(tuple(column.name for column in each.schema) for each in self._inputs(node))
 
     def origins(self, node: n.Rel) -> tuple[str, ...]:
-        """Where each column of a node's result comes from."""
+        """The origin of each column of a node's result, as text."""
         known = self._known.get(id(node))
         if known is None:
             known = self._known[id(node)] = node, tuple(map(_short, self._origins(node)))
         return known[1]
 
     def _inputs(self, node: n.Rel) -> tuple[n.Rel, ...]:
-        """Those of a node, with columns that no other input has."""
+        """Stand-ins for the inputs of a node, whose columns are named by their origins, different ones for each
+        input."""
         found, number = [], 1
         for each in node.inputs:
             suffix = f" of input {number}" if number > 1 and self._of_inputs else ""

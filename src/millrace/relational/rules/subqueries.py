@@ -1,4 +1,4 @@
-"""Subqueries in expressions -> joins."""
+"""Turns subqueries in expressions into joins."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def _filter(node: n.Filter) -> n.Rel:
 
 
 def _times(columns: n.Schema, expressions: Sequence[Rex], source: n.Schema) -> n.Schema:
-    """The columns of a projection: those that a join has come below are time attributes no more."""
+    """The columns of a projection above a new join: columns that the join has made ordinary are no time attributes
+    any more."""
     return tuple(
         n.Field(column.name, column.type, source[each.index].time if isinstance(each, Ref) else column.time)
         for column, each in zip(columns, expressions)
@@ -173,8 +174,8 @@ def _exactly_one(plan: n.Rel) -> bool:
 
 
 def _null_without_rows(plan: n.Rel) -> n.Rel | None:
-    """The aggregation of a scalar subquery whose value is NULL wherever there are no rows, as with MAX and SUM: then a
-    missing row of an outer join says the same. None: it is not like that."""
+    """The aggregation of a scalar subquery whose value is NULL without rows, as MAX and SUM are: then the missing
+    row of an outer join means the same. None: the subquery has another value without rows."""
     while isinstance(plan, (n.Project, n.Hinted)):
         if isinstance(plan, n.Project) and not all(map(_is_strict, plan.expressions)):
             return None

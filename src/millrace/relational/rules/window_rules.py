@@ -1,7 +1,6 @@
 """Rules that recognise windows and ranks: aggregates and joins on the bounds of a windowing table function become
 ``WindowAggregate`` and ``WindowJoin``, filters over ROW_NUMBER, RANK and DENSE_RANK become ``Rank`` or
-``Deduplicate``. And the columns that identify a row of a plan, which follow from these nodes.
-"""
+``Deduplicate``. Also finds the columns that identify a row of a plan, which follow from these nodes."""
 
 from __future__ import annotations
 
@@ -242,7 +241,7 @@ def _below(plan: n.Rel) -> tuple[list[n.Project], n.Over | None]:
 
 
 def _trace_up(projects: list[n.Project], column: int) -> int | None:
-    """Where a column of the lowest input is after the projections."""
+    """The position of a column of the lowest input after the projections; None: one of them drops it."""
     for project in reversed(projects):
         places = [at for at, each in enumerate(project.expressions) if isinstance(each, Ref) and each.index == column]
         if not places:

@@ -1,1 +1,1 @@
-"""Running jobs on Spark: submitting, one epoch after the other, and what others ask of them."""
+"""Runs jobs on Spark: submits them, drives their epochs, and answers requests to a running job."""

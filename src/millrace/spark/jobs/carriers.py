@@ -1,8 +1,8 @@
-"""Carriers bring an epoch to the tasks of a job and their acknowledgements back; here is chosen which one a job has.
+"""Carriers bring the orders of an epoch to the tasks of a job, and the tasks' acknowledgements back to the driver.
 
-``SparkJobs`` runs each epoch as a job of Spark: one linear query with a stage for each of the job's stages, joined by
-packed exchanges. Some settings of Spark let tasks leave the executor that has their state; only a new SparkContext
-takes them, so a job warns of them.
+``make_carrier`` chooses the carrier of a job. ``SparkJobs`` runs each epoch as a job of Spark: one linear query with a
+stage for each of the job's stages, joined by packed exchanges. Some settings of Spark let tasks leave the executor that
+has their state; only a new SparkContext can change these settings, so ``warning_about`` words a warning.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from millrace.spark.workers.stage import EPOCH_PROPERTY, ORDER_PROPERTY, Owners,
 
 
 class Carrier(Protocol):
-    """One job's, from its first epoch to its last; used by one thread but for what is said to be for others."""
+    """Runs the epochs of one job. Only the driver's thread calls it, except for the methods that say "from another
+    thread"."""
 
     def prepared(self, plan: EpochPlan) -> EpochPlan:
-        """The plan of the next epoch as its tasks get it."""
+        """Return the plan of the next epoch in the form that the carrier's tasks get."""
 
     def run(self, text: str, epoch: int) -> list[TaskAck]:
         """Run all tasks for an epoch.
@@ -47,19 +48,19 @@ class Carrier(Protocol):
         """
 
     def waits_for(self) -> str:
-        """What the epoch waits for that runs, in words; from another thread."""
+        """Say in words what the running epoch waits for; called from another thread."""
 
     def finish(self) -> None:
-        """Let the epoch that runs end soon, from another thread, if the carrier has a way of its own to say so."""
+        """Let the running epoch end soon, if the carrier can tell its tasks to; called from another thread."""
 
     def break_off(self) -> None:
-        """Let ``run`` raise, from another thread."""
+        """Make ``run`` raise; called from another thread."""
 
     def cancel(self) -> None:
-        """Break the epoch off that runs, from another thread; no other one will run."""
+        """Break off the running epoch and let no other one run; called from another thread."""
 
     def end(self) -> None:
-        """The job is over."""
+        """Release what the carrier holds: the job is over."""
 
 
 # Where tasks run
@@ -70,7 +71,7 @@ WAIT_PROCESS = "spark.locality.wait.process"
 
 
 def warning_about(setting: Callable[[str], str | None], exchanges: bool) -> str | None:
-    """What is to be said about a cluster's settings, if anything.
+    """Return a warning about a cluster's settings that let tasks lose their state; None: the settings are fine.
 
     :param setting: gives the value of a setting; None: it is not set.
     :param exchanges: whether a job has tasks that read what others have sent.
@@ -103,14 +104,15 @@ SLOT = "slot"
 
 
 def plain_input(session: SparkSession, job: JobGraph) -> DataFrame:
-    """One row for every task of stage 0."""
+    """A frame with one row, in a partition of its own, for every task of stage 0."""
     width = job.partitions[0]
     return session.range(0, width, 1, width)
 
 
 def anchor(session: SparkSession, width: int) -> DataFrame:
-    """A frame to be cached, with a row in each partition: Spark runs what is joined with it where its blocks lie, so a
-    task comes back to the executor that it was on. If the executor is lost, the block is made again on another one."""
+    """A frame to be cached, with one row in each of ``width`` partitions. Spark runs what is joined with the frame
+    where the frame's blocks lie, so a task comes back to the executor that it was on. If the executor is lost, Spark
+    makes the block again on another one."""
     return session.range(0, width, 1, width).select(f.col("id").cast("int").alias(SLOT)).repartitionById(width, SLOT)
 
 
@@ -121,7 +123,7 @@ def job_plan(
     owners: Owners | None,
     anchors: Mapping[int, DataFrame] | None = None,
 ) -> DataFrame:
-    """All stages over ``source``; its rows are the acknowledgements.
+    """Build the query that runs all stages over ``source``; its rows are the acknowledgements.
 
     :param anchors: number of partitions -> what holds its tasks on their executors.
     """
@@ -150,7 +152,7 @@ def run_plan(frame: DataFrame) -> list[TaskAck]:
 
 
 class SparkJobs:
-    """A ``Carrier``.
+    """The ``Carrier`` that runs each epoch as one job of Spark.
 
     :param owners: None: tasks run in Spark's workers themselves.
     :param python: the interpreter of the workers, None for that of the session.
@@ -209,7 +211,7 @@ class SparkJobs:
 
     @contextlib.contextmanager
     def _tagged(self, tag: str) -> Iterator[None]:
-        """What Spark runs inside can be cancelled."""
+        """Tag the jobs that Spark runs inside the block, so that ``break_off`` and ``cancel`` can cancel them."""
         self._context.addJobTag(tag)
         with self._lock:
             self._running = tag
@@ -226,7 +228,7 @@ class SparkJobs:
         return _running_tasks(self._context)
 
     def finish(self) -> None:
-        """Tasks look for a file."""
+        """Does nothing: the tasks look for the file of ``FinishMarks`` themselves."""
 
     def break_off(self) -> None:
         with self._lock:
@@ -248,7 +250,7 @@ class SparkJobs:
 
 
 def _running_tasks(context: SparkContext) -> str:
-    """Which tasks of Spark have not ended."""
+    """Say in words how many tasks of Spark's active stages are running and completed."""
     found = []
     tracker = context.statusTracker()
     for number in tracker.getActiveStageIds():
@@ -266,7 +268,7 @@ def _running_tasks(context: SparkContext) -> str:
 logger = logging.getLogger("millrace")
 
 IDLE_SECONDS = 1_800.0
-"""How long owners stay that nobody asks for: those of a job whose driver was lost on another machine."""
+"""Seconds after which owners end that have had no request: those of a job whose driver was lost on another machine."""
 
 
 def make_carrier(
@@ -281,8 +283,8 @@ def make_carrier(
     bounded: bool,
     given: LiveOutput,
 ) -> Carrier:
-    """The carrier that ``millrace.epoch.execution`` names. A job of which nothing lasts beyond its only epoch, in batch
-    mode, is a job of Spark in any case.
+    """Make the carrier that ``millrace.epoch.execution`` names. A batch job that needs nothing of its tasks after its
+    only epoch runs as a job of Spark in any case.
 
     :param lasting: whether tasks live in owners.
     :param cancel_ms: how long a run may go on when a newer one of its task has begun; 0: no limit.
@@ -302,7 +304,8 @@ def make_carrier(
 
 
 def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
-    """What carries the epochs of a job for which ``execution`` is wanted: ``resident`` is flow where that can be."""
+    """Return the execution mode that a job really gets: both ``flow`` and ``resident`` become ``flow`` where that is
+    possible; where it is not, ``resident`` stays and ``flow`` becomes ``spark-jobs`` with a warning."""
     if execution == settings.SPARK_JOBS:
         return execution
     why = _why_no_flow(place, job)
@@ -316,7 +319,7 @@ def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
 
 
 def _why_no_flow(place: Workplace, job: JobGraph) -> str | None:
-    """Why a job can't be in flow; None: it can."""
+    """Say why a job cannot run in flow; None: it can."""
     if not place.local:
         return f"{place.session.sparkContext.master} is more than one process"
     loop = next((info for info in job.operators if isinstance(info.spec, Iterate)), None)
@@ -324,7 +327,7 @@ def _why_no_flow(place: Workplace, job: JobGraph) -> str | None:
 
 
 def _cores_of_executors(place: Workplace) -> int:
-    """0: as many as their machines have."""
+    """The number of cores of an executor; 0: as many as its machine has."""
     context = place.session.sparkContext
     if place.local:
         return int(context.defaultParallelism)

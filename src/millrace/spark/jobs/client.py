@@ -25,12 +25,13 @@ logger = logging.getLogger("millrace")
 
 
 class JobWatcher(Protocol):
-    """Hears of jobs: on the thread that starts them, and at their end on their own, so answers must be quick."""
+    """Is notified when jobs begin and end: on the thread that starts a job, and on the job's own thread at its end.
+    Both wait for the calls, so these must be quick."""
 
     def begun(self, client: LocalJobClient) -> None: ...
 
     def ended(self, client: LocalJobClient) -> None:
-        """All about it is settled, but its client still waits."""
+        """The job's outcome is settled; threads that wait for its result have not been released yet."""
 
 
 _lock = threading.Lock()
@@ -39,7 +40,7 @@ _watchers: list[JobWatcher] = []
 
 
 def watch(watcher: JobWatcher) -> None:
-    """Let it hear of all jobs: those that run already, and those that will."""
+    """Notify this watcher of all jobs: those that run already, and those that start later."""
     with _lock:
         _watchers.append(watcher)
         running = list(_running.values())
@@ -48,7 +49,7 @@ def watch(watcher: JobWatcher) -> None:
 
 
 def begun(client: LocalJobClient) -> None:
-    """A job is about to start."""
+    """List a job that is about to start, and notify the watchers."""
     with _lock:
         _running[str(client.get_job_id())] = client
         watchers = list(_watchers)
@@ -57,7 +58,7 @@ def begun(client: LocalJobClient) -> None:
 
 
 def ended(client: LocalJobClient) -> None:
-    """A job is over."""
+    """Take a job that is over off the list, and notify the watchers."""
     with _lock:
         _running.pop(str(client.get_job_id()), None)
         watchers = list(_watchers)
@@ -66,7 +67,7 @@ def ended(client: LocalJobClient) -> None:
 
 
 def _tell(watcher: JobWatcher, client: LocalJobClient, over: bool) -> None:
-    """Whatever goes wrong there is nothing to fail a job for."""
+    """Notify one watcher. An error that it raises is logged and does not fail the job."""
     try:
         (watcher.ended if over else watcher.begun)(client)
     except Exception:
@@ -74,7 +75,7 @@ def _tell(watcher: JobWatcher, client: LocalJobClient, over: bool) -> None:
 
 
 AHEAD = 256
-"""Parts that wait for a slow reader before the job waits too."""
+"""Parts that may wait in the queue for a slow reader before the job has to wait, too."""
 _LOOK_SECONDS = 0.1
 
 
@@ -94,13 +95,13 @@ class CollectedParts:
         return len(self._parts) < AHEAD
 
     def add(self, part: bytes) -> None:
-        """At once, room or not."""
+        """Append a part at once, even if the queue is full."""
         with self._changed:
             self._parts.append(part)
             self._changed.notify_all()
 
     def wait_for_room(self, given_up: Callable[[], bool]) -> None:
-        """Until the reader keeps up, or there is nothing to wait for any more."""
+        """Wait until the queue has room, or ``given_up`` says that waiting is of no use any more."""
         with self._changed:
             while not self.has_room and not given_up():
                 self._changed.wait(_LOOK_SECONDS)
@@ -123,14 +124,14 @@ class JobCancelledError(Exception):
 
 
 class LocalJobClient(JobClient):
-    """The result is there when the thread has ended."""
+    """The client of a job that a thread of this process runs; the result is available when that thread has ended."""
 
     def __init__(self, job_id: str) -> None:
         self._id = JobID(job_id)
         self._started = time.monotonic()
         self._result: Future[JobExecutionResult] = Future()
         self.when_waited: Callable[[JobExecutionResult], None] = lambda _: None
-        """told the result when somebody has waited for it"""
+        """is called with the result each time that ``wait`` returns"""
         self._thread = InheritableThread(target=self._run, name=f"millrace-{job_id[:8]}", daemon=True)
 
     def start(self) -> None:
@@ -152,7 +153,7 @@ class LocalJobClient(JobClient):
 
     @abstractmethod
     def _drive(self) -> None:
-        """Run the job to its end, on the thread.
+        """Run the job to its end, on the job's own thread.
 
         :raises JobCancelledError: somebody has ended it.
         """
@@ -171,7 +172,7 @@ class LocalJobClient(JobClient):
         return CompletableFuture.of(self._status())
 
     def cancel(self) -> CompletableFuture[Any]:
-        """Stop at once; what the running epoch did does not count."""
+        """Stop the job at once; the work of the running epoch is discarded."""
         self._stop()
         return CompletableFuture(self._ended())
 
@@ -184,7 +185,8 @@ class LocalJobClient(JobClient):
         return CompletableFuture(self._result)
 
     def wait(self) -> JobExecutionResult:
-        """The result. Ctrl-C cancels the job, waits for its end and goes on as KeyboardInterrupt."""
+        """Wait for the result and return it. Ctrl-C cancels the job, waits for its end, and raises
+        KeyboardInterrupt."""
         with self.ended_by_ctrl_c():
             while self._thread.is_alive():
                 self._thread.join(POLL_SECONDS)
@@ -194,7 +196,7 @@ class LocalJobClient(JobClient):
 
     @contextmanager
     def ended_by_ctrl_c(self) -> Iterator[None]:
-        """While the user waits for the job, Ctrl-C, or an interrupted cell of a notebook, is the end of it."""
+        """Stop the job and wait for its end if Ctrl-C, or an interrupted cell of a notebook, interrupts the block."""
         try:
             yield
         except KeyboardInterrupt:
@@ -203,7 +205,8 @@ class LocalJobClient(JobClient):
             raise
 
     def discard(self) -> None:
-        """The rest is not wanted: cancel if the job still runs, and wait for its end."""
+        """Drop the remaining results: cancel the job if it still runs, and wait for its end. Raises the job's error, if
+        any."""
         if not self._result.done():
             self._stop()
             self._thread.join()

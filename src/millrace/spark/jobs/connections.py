@@ -26,7 +26,7 @@ SECRET_BYTES = 32
 
 
 class ConnectionServer:
-    """Listens until all tasks are there, or it is closed.
+    """Accepts the connections of a job's tasks until all tasks have connected, or until it is closed.
 
     :param host: the driver's machine, as the tasks reach it.
     :param bind: the address of it to listen at.
@@ -45,19 +45,19 @@ class ConnectionServer:
 
     @staticmethod
     def of(context: SparkContext, tasks: Collection[TaskId]) -> ConnectionServer:
-        """At the addresses that this Spark has for its driver."""
+        """Make a server that listens at the address that Spark's settings give for its driver."""
         settings = context.getConf()
         host = settings.get("spark.driver.host") or "127.0.0.1"
         return ConnectionServer(tasks, host, settings.get("spark.driver.bindAddress") or host)
 
     @property
     def missing(self) -> list[TaskId]:
-        """Tasks that have not come yet."""
+        """The tasks that have not connected yet."""
         with self._changed:
             return sorted(self._missing)
 
     def wait(self) -> dict[TaskId, socket.socket] | None:
-        """The connections of all tasks; None: it was closed before."""
+        """Wait for all tasks and return their connections; None: the server was closed before."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or not self._missing)
             if self._missing:
@@ -67,7 +67,7 @@ class ConnectionServer:
         return links
 
     def close(self) -> None:
-        """No other task is let in, and those that have not been taken over are sent away."""
+        """Stop listening, and close the accepted connections that ``wait`` has not returned."""
         with self._changed:
             self._closed = True
             links, self._links = self._links, {}
@@ -84,7 +84,7 @@ class ConnectionServer:
                 link, _ = self._listener.accept()
             except OSError:
                 return
-            # Each on a thread of its own: one that says nothing lets nobody wait.
+            # A thread for each connection: one that sends nothing does not hold up the others.
             threading.Thread(target=self._admit, args=(link,), name="millrace-admitting", daemon=True).start()
 
     def _admit(self, link: socket.socket) -> None:
@@ -103,7 +103,7 @@ class ConnectionServer:
 
 
 class EpochExchange:
-    """Runs epochs. A packet goes right to the stage that it is for.
+    """Runs epochs over the connections of the tasks. Packets go right to the stage that they are for.
 
     :param links: the connection of each task.
     """
@@ -114,15 +114,15 @@ class EpochExchange:
         self._links = links
         self._tasks = {link.fileno(): task for task, link in links.items()}
         self.pending: set[TaskId] = set()
-        """tasks that have not answered"""
+        """tasks of the current stage that have not answered"""
 
     def intact(self) -> bool:
-        """Whether all connections are open. Between epochs no task has anything to say, so what can be read there is an
-        end."""
+        """Whether all connections are open. Tasks send nothing between epochs, so a connection that is readable has
+        ended."""
         return not _poller(self._links.values()).poll(0)
 
     def run(self, run: int, text: str) -> list[TaskAck]:
-        """One epoch: what all tasks acknowledge.
+        """Run one epoch, stage by stage, and return the acknowledgements of all tasks.
 
         :param run: a number that no other run of its tasks has.
         :param text: what the driver has published for it.
@@ -148,7 +148,7 @@ class EpochExchange:
             raise lost([task]) from None
 
     def _answers(self) -> Iterator[Packet]:
-        """What the pending tasks send until they have ended."""
+        """Yield the packets that the pending tasks send, until all of these tasks have ended their run."""
         poller = _poller(self._links[task] for task in self.pending)
         while self.pending:
             for file, _ in poller.poll():
@@ -179,13 +179,13 @@ def _poller(links: Iterable[socket.socket]) -> select.poll:
 
 
 def described(tasks: Collection[TaskId]) -> str:
-    """Tasks in words."""
+    """Name the tasks in words: at most four, then how many more there are."""
     words = [f"task {partition} of stage {stage}" for stage, partition in sorted(tasks)]
     return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
 def lost(tasks: Collection[TaskId]) -> OwnerLostError:
-    """The process of these tasks has ended."""
+    """Make the error for tasks whose process has ended."""
     return OwnerLostError(
         f"the process that {described(tasks)} lives in has ended: it was killed, ran out of memory, or crashed in "
         f"native code",

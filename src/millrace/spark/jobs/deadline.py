@@ -1,7 +1,7 @@
-"""The deadline of an epoch: without it a function, a sink or a disk that hangs would stop a job without a word.
+"""The deadline of an epoch: without it a function, a sink or a disk that hangs would stop a job without any message.
 
-Owners say again and again how far their tasks have come: a task that is slow is no failure and has time, one that makes
-no progress is a failure, and the error says what it is doing.
+Owners report again and again how far their tasks have come. A task that is slow is no failure and has time; a task that
+makes no progress is a failure, and the error says what it is doing.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from millrace.spark.workers.frames import OwnerReport, Positions, TaskId, TaskPo
 
 
 class TaskProgress(NamedTuple):
-    """A task that runs, as it was seen last."""
+    """A running task, as the last report of its owner showed it."""
 
     host: str
     pid: int
     position: TaskPosition
     since: float
-    """when it was seen first where it is"""
+    """when the task was first seen at this position (seconds of a monotonic clock)"""
 
     def task(self) -> str:
-        """Which one it is, for a sentence."""
+        """Name the task, with its operator if one is at work, for a sentence."""
         stage, partition = self.position.task
         where = f"task {partition} of stage {stage}"
         at = self.position
         return f"{at.operator} ({at.subtask + 1}/{at.parallelism}), {where}" if at.operator else where
 
     def piece(self) -> str:
-        """What it is at."""
+        """Say in words what the task is working on."""
         at = self.position
         if not at.operator:
             return "what lies between its operators"
@@ -44,18 +44,18 @@ class TaskProgress(NamedTuple):
         return "something else than elements (reading, a watermark, a timer, the end of the epoch)"
 
     def before(self) -> str:
-        """What waits to be handed to it."""
+        """Say in words how many elements and packets wait to be handed to the task."""
         at = self.position
         waiting = [_plural(number, what) for number, what in ((at.before, "element"), (at.packets, "packet")) if number]
         return f"{' and '.join(waiting) or 'nothing'} before it"
 
     def line(self) -> str:
-        """All of that."""
+        """One line with the task, what it works on and for how long, and what waits for it."""
         return f"{self.task()}, has been at {self.piece()} for {self.position.millis / 1000:.1f} s, {self.before()}"
 
 
 class Progress:
-    """Of the tasks of one epoch. Times are seconds of a monotonic clock.
+    """The progress of the tasks of one epoch. Times are seconds of a monotonic clock.
 
     :param lives: whether a process that does not answer lives, as far as that can be known.
     """
@@ -67,7 +67,7 @@ class Progress:
         self._moved = now
 
     def see(self, told: Sequence[OwnerReport], waits_for: str, now: float) -> None:
-        """Owners have told where their tasks are.
+        """Take in new reports of the owners on the positions of their tasks.
 
         :param waits_for: what the epoch waits for as far as Spark or the connections to the tasks tell.
         """
@@ -89,21 +89,21 @@ class Progress:
         self._known, self._waits_for = found, waits_for
 
     def hangs(self, now: float, seconds: float) -> Iterator[TaskProgress]:
-        """The tasks that have stood still for so long, the longest first."""
+        """Yield the tasks that have not moved for at least this many seconds, the longest first."""
         for seen in sorted(self._known.values(), key=lambda seen: seen.since):
             if now - seen.since >= seconds:
                 yield seen
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether nothing at all has been heard to move for so long, of tasks and of Spark."""
+        """Whether neither a task nor Spark has shown any progress for at least this many seconds."""
         return now - self._moved >= seconds
 
     def slowest(self) -> TaskProgress | None:
-        """The task that is at its piece for the longest time."""
+        """The task that has worked for the longest time on its current piece; None: no task is known."""
         return max(self._known.values(), key=lambda seen: seen.position.millis, default=None)
 
     def line(self) -> str:
-        """What the epoch is at."""
+        """One line that says what the epoch is doing: its slowest task, or what it waits for."""
         slowest = self.slowest()
         if slowest is None:
             return f"it waits for {self._waits_for}"
@@ -122,13 +122,13 @@ def _plural(count: int, thing: str) -> str:
 logger = logging.getLogger("millrace")
 
 LOOK_SECONDS = 5.0
-"""How often somebody looks at a late epoch."""
+"""Seconds between two looks at a late epoch."""
 LINE_SECONDS = 10.0
-"""How often a late epoch says what it is at."""
+"""Seconds between two messages about a late epoch."""
 ANSWER_SECONDS = 2.0
-"""How long an owner has to tell where its tasks are."""
+"""Seconds that an owner has to report the positions of its tasks."""
 LOOKS = 4
-"""looks within ``millrace.epoch.timeout`` at least"""
+"""The least number of looks within ``millrace.epoch.timeout``."""
 
 
 class EpochTimeoutError(Exception):

@@ -1,6 +1,5 @@
-"""Epochs as marks in a stream that never stops (``millrace.epoch.execution: flow``), over connections to the job's
-owners.
-"""
+"""Runs epochs as marks in a stream that never stops (``millrace.epoch.execution: flow``), over connections to the job's
+owners."""
 
 from __future__ import annotations
 
@@ -43,29 +42,30 @@ from millrace.spark.workers.stage import OwnerPlacement, Owners
 
 _SECRET_BYTES = 32
 AHEAD_OF_TASK = 64
-"""So many parts of collected elements that the program has not taken a task gives before it takes no more elements."""
+"""The most parts of collected elements that a task sends before the program has taken any; then it processes no more
+elements."""
 LOOK_SECONDS = 0.02
-"""How often the driver looks whether the program has taken what is there."""
+"""Seconds between two looks at whether the program has room for more collected elements."""
 LOST_SECONDS = 1.0
-"""How long the driver waits for the cause when an owner can't go on."""
+"""Seconds that the driver waits for the cause when an owner reports that it cannot go on."""
 
 
 @dataclass(frozen=True)
 class LiveOutput:
-    """Who takes what tasks have to show while their epoch goes on. None of it waits."""
+    """Callbacks for the output and progress of tasks while their epoch goes on. None of them blocks."""
 
     printed: Callable[[tuple[str, ...]], None]
-    """lines of ``DataStream.print``"""
+    """takes lines of ``DataStream.print``"""
     collected: Callable[[tuple[Result, ...]], None] | None
-    """elements for the program; None: it gets them when their epoch is complete, since that may be tried again"""
+    """takes elements for the program; None: elements wait for the end of their epoch, since that may be retried"""
     has_room: Callable[[], bool]
-    """whether the program takes its elements as fast as they come"""
+    """says whether the program takes its elements as fast as they come"""
     so_far: Callable[[Sequence[TaskSoFar]], dict[int, int]]
-    """what tasks have done; gives the new limits of sources, see ``Coordinator.so_far``"""
+    """takes what tasks have done so far, and returns new limits for sources, see ``Coordinator.so_far``"""
 
 
 class OwnerConnections:
-    """From the start of the owners until one of them is lost, or all are ended.
+    """The driver's connections to the owners of a job, from their start until one is lost, or all are ended.
 
     :param links: to each owner, by its number.
     :param tasks: all of the job.
@@ -78,7 +78,7 @@ class OwnerConnections:
         self._tasks = frozenset(tasks)
         self._given = given
         self._untaken: list[tuple[socket.socket, Taken]] = []
-        """credit that those get who have collected, as soon as the program has taken what is there"""
+        """(connection, credit) that is sent back to a task once the program has room for more collected elements"""
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
         self._poller = select.poll()
@@ -86,7 +86,7 @@ class OwnerConnections:
             self._poller.register(link, select.POLLIN)
         self._finish = False
         self.pending: frozenset[TaskId] | set[TaskId] = frozenset()
-        """tasks that have not acknowledged"""
+        """tasks that have not acknowledged the running epoch"""
         paths = []
         for link in links:
             listening = self._heard(link)
@@ -96,12 +96,12 @@ class OwnerConnections:
         self._say(Peers(tuple(paths), secrets.token_bytes(_SECRET_BYTES), ahead))
 
     def run(self, run: int, text: str, at_once: bool, seconds: float, idle_seconds: float) -> list[TaskAck]:
-        """One epoch: what the tasks acknowledge, all of them if none has failed.
+        """Run one epoch and return the acknowledgements: those of all tasks, or fewer if one has failed.
 
         :param run: a number that no other run has.
-        :param at_once: whether somebody waits for its end.
-        :param seconds: how long it takes from its first record on.
-        :param idle_seconds: how long it takes if nothing comes.
+        :param at_once: whether a caller waits for the end of the epoch.
+        :param seconds: how long the epoch takes from its first record on.
+        :param idle_seconds: how long the epoch takes if no record comes.
         :raises OwnerLostError: an owner has ended.
         """
         self.pending = set(self._tasks)
@@ -146,7 +146,7 @@ class OwnerConnections:
                 self._tell(link, taken)
 
     def finish(self) -> None:
-        """Let the epoch that runs end, from any thread."""
+        """Let the running epoch end soon; may be called from any thread."""
         self._finish = True
         with contextlib.suppress(OSError):
             self._waker.send(b"x")
@@ -182,8 +182,9 @@ class OwnerConnections:
         return message
 
     def _raise_if_lost(self, link: socket.socket) -> None:
-        """The owner behind a connection could not go on: perhaps since another one has ended, which may be heard of a
-        moment later. One that has ended itself because it could not go on has said so before."""
+        """Raise ``OwnerLostError`` if an owner has died while this one could not go on: the death may be the cause, and
+        may be noticed a moment later. An owner that has ended itself has sent ``Broken`` before and is not the cause.
+        """
         at_end = {link}
         until = time.monotonic() + LOST_SECONDS
         while (left := until - time.monotonic()) > 0 and len(at_end) < len(self._links):
@@ -210,20 +211,20 @@ class OwnerConnections:
         return lost([task for task in self._tasks if task[1] % len(self._links) == number])
 
     def break_off(self) -> None:
-        """Let ``run`` raise, from any thread."""
+        """Make ``run`` raise, by closing the connections; may be called from any thread."""
         for link in self._links:
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Let the owners stop."""
+        """Close all connections, which lets the owners stop."""
         self.break_off()
         for link in (*self._links, self._woken, self._waker):
             link.close()
 
 
 def _says_why(link: socket.socket) -> bool:
-    """Whether an owner that has closed its connection has told before that it can't go on."""
+    """Whether an owner had sent ``Broken``, which says that it cannot go on, before it closed its connection."""
     with contextlib.suppress(EOFError, OSError):
         while True:
             message, _ = receive(link)
@@ -233,11 +234,11 @@ def _says_why(link: socket.socket) -> bool:
 
 
 IDLE_SECONDS = 2.0
-"""How long an epoch takes in which nothing comes."""
+"""Seconds that an epoch takes if no record comes."""
 
 
 class FlowCarrier:
-    """A carrier whose tasks all work at the same time, and are connected with each other.
+    """The carrier of a job in flow: all tasks work at the same time, and are connected with each other.
 
     :param seconds: how long an epoch takes from its first record on.
     :param bounded: whether the job comes to an end by itself: then its first epoch is aligned.
@@ -296,7 +297,8 @@ class FlowCarrier:
         return acks
 
     def _joined(self, epoch: int) -> OwnerConnections:
-        """The connections. Whatever has died since the last epoch is no failure: its state is in files."""
+        """Return the connections to the owners; place the owners again if any was lost. A process that has died since
+        the last epoch is no failure, since its state is in files."""
         if self._links is not None and not self._links.intact():
             self._leave()
         return self._links or self._join(epoch)

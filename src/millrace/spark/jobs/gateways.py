@@ -48,7 +48,8 @@ class Executor:
 
 
 def executors(context: SparkContext) -> list[Executor]:
-    """Those that live. In local mode the driver is the only one; on a cluster it runs no tasks."""
+    """The live executors of a Spark application. In local mode that is the driver; on a cluster the driver, which runs
+    no tasks, is left out."""
     java: Any = context._jsc.sc()
     found = java.statusStore().executorList(True)
     listed = [_executor(found.apply(at)) for at in range(found.size())]
@@ -80,11 +81,12 @@ _SYSTEM = {
     "Status.JVM.FileDescriptor.Open": ("UnixOperatingSystemMXBean", "getOpenFileDescriptorCount"),
     "Status.JVM.FileDescriptor.Max": ("UnixOperatingSystemMXBean", "getMaxFileDescriptorCount"),
 }
-"""Figures of the process -> the interface of the bean that has them, in ``com.sun.management``, and its method."""
+"""metric of the JVM's process -> the interface in ``com.sun.management`` that has it, and the method to call"""
 
 
 def jvm_figures(context: SparkContext) -> dict[str, float]:
-    """Its processors' time, memory, threads, classes, files and garbage collectors, from its management beans."""
+    """Metrics of the driver's JVM, read from its management beans: CPU, memory, threads, classes, open files and
+    garbage collectors."""
     beans: Any = context._jvm.java.lang.management.ManagementFactory
     classes = beans.getClassLoadingMXBean()
     found: dict[str, float] = {
@@ -104,8 +106,8 @@ def jvm_figures(context: SparkContext) -> dict[str, float]:
 
 
 def _of_process(jvm: Any, bean: Any) -> dict[str, float]:
-    """Asked through the public interfaces: py4j finds no method of the bean's own class, whose module keeps it to
-    itself."""
+    """Read the metrics of ``_SYSTEM`` through the public interfaces: the bean's own class is private to its module, so
+    py4j cannot call its methods."""
     found = {}
     for figure, (interface, method) in _SYSTEM.items():
         declared = jvm.java.lang.Class.forName(f"com.sun.management.{interface}")
@@ -163,10 +165,8 @@ class OpenGateway:
         )
 
     def close(self, jobs: Iterable[str]) -> None:
-        """The process has ended: end what runs for its jobs, so that its successor finds nothing of them.
-
-        Waits until the owners of the jobs have closed.
-        """
+        """End what runs for the jobs of a process that has ended, so that its successor finds none of it. Waits until
+        the owners of these jobs have closed."""
         with contextlib.suppress(Exception):
             self._server.shutdown()  # first: nothing more begins
         for job in jobs:
@@ -176,7 +176,7 @@ class OpenGateway:
                 pipe.forget(job)
 
     def _cancel(self, job: str) -> None:
-        """Let what runs for a job end; not what its next driver begins, whose group is the same."""
+        """Cancel what runs for a job, but not the work that the job's next driver begins under the same group."""
         until = time.monotonic() + CANCEL_SECONDS
         while True:
             self._context.cancelJobGroup(job)
@@ -247,7 +247,8 @@ def run_in_pool(context: SparkContext, pool: str) -> None:
 
 
 def _never_stops(context: SparkContext) -> None:
-    """Programs that stop their session, as many do at their end, would end the jobs of all others."""
+    """Make ``stop`` do nothing: many programs stop their session at the end, which would end the jobs of all other
+    processes."""
     anything: Any = context
     anything.stop = _leave
     session_class: Any = pyspark.sql.SparkSession
@@ -255,4 +256,4 @@ def _never_stops(context: SparkContext) -> None:
 
 
 def _leave(*_: object) -> None:
-    """The session ends with its process."""
+    """Let the session end together with its process."""

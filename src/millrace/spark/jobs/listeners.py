@@ -1,4 +1,7 @@
-"""Who is told what a running job does: the terminal of ``millrace run``, and anybody else who registers."""
+"""Listeners to running jobs: the protocol, its events, the plain listener, and the register of the listeners in use.
+
+The terminal of ``millrace run`` is one listener; programs can register others.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class Late:
 
     name: str
     line: str
-    """which it is, since when, which task it waits for"""
+    """a line with the epoch, when it began, and the task that it waits for"""
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,11 @@ class Restored:
     name: str
     path: str
     comparison: str
-    """what of the state is restored, new, dropped"""
+    """a table of the state that is restored, new and dropped"""
 
 
 class JobListener(Protocol):
-    """Called on the thread that drives the job, so answers must be quick."""
+    """Is called on the thread that drives the job, which waits for each call, so calls must be quick."""
 
     def started(self, job: JobStarted) -> None: ...
 
@@ -88,7 +91,7 @@ class JobListener(Protocol):
         """A line that a function prints or logs: at once, on a thread of its own. ``who``: as "map (1/2)", or empty."""
 
     def late(self, late: Late) -> None:
-        """On a thread of its own, every ten seconds while an epoch takes longer than that."""
+        """Report that an epoch is late: on a thread of its own, every ten seconds."""
 
     def restarting(self, restarting: Restarting) -> None: ...
 

@@ -54,7 +54,7 @@ class Taken:
     """The requests that one epoch answers."""
 
     trigger: Trigger | None
-    """None: there are none"""
+    """the trigger of the checkpoint that the epoch takes; None: no checkpoint was asked for"""
     answers: tuple[Future[int], ...]
 
     def answer(self, result: EpochResult) -> None:

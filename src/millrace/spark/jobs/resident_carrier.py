@@ -1,7 +1,7 @@
-"""Epochs over connections that stay (``millrace.epoch.execution: resident``).
+"""Runs epochs over connections that stay open (``millrace.epoch.execution: resident``).
 
-One job of Spark stays: it holds the places, and the driver has connections to its tasks, from the start to the first
-failure.
+One job of Spark runs from the start to the first failure: its tasks hold the cores, and the driver has a connection to
+each subtask.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from millrace.spark.workers.shipping import ShippedJob, digest
 from millrace.spark.workers.stage import Owners, ResidentTask
 
 END_SECONDS = 2.0
-"""How long Spark's tasks have to leave by themselves: one may hang in a function."""
+"""Seconds that Spark's tasks have to end by themselves; a task may hang in a function."""
 
 
 class ResidentJob:
-    """From the start of its tasks until one of them fails, or it is ended.
+    """The Spark job whose tasks hold the cores, from the start of its tasks until one of them fails or the job is
+    ended.
 
     :param posts: the plan whose tasks connect to ``reception``.
     :param tag: by which Spark's job is cancelled.
@@ -51,12 +52,12 @@ class ResidentJob:
         self._rounds: EpochExchange | None = None
         self._over = False
         self._error: BaseException | None = None
-        """what Spark's job has failed with"""
+        """the error that Spark's job has failed with"""
         self._thread = InheritableThread(target=self._stay, args=(posts,), name="millrace-residency", daemon=True)
         self._thread.start()
 
     def _stay(self, posts: DataFrame) -> None:
-        """On a thread of its own: Spark's job, from its first task to its last."""
+        """Run Spark's job from its first task to its last; the body of a thread of its own."""
         self._context.addJobTag(self._tag)
         try:
             posts.collect()
@@ -68,7 +69,7 @@ class ResidentJob:
             self.break_off()
 
     def holds(self) -> bool:
-        """Whether all tasks are there, or on their way."""
+        """Whether all tasks are connected, or are still connecting for the first time."""
         with self._lock:
             over = self._over
         return not over and (self._rounds is None or self._rounds.intact())
@@ -183,7 +184,8 @@ class ResidentCarrier:
             raise
 
     def _staying(self, epoch: int) -> ResidentJob:
-        """The tasks that stay. Whatever has died since the last epoch is no failure: they find their state in files."""
+        """Return the job whose tasks hold the cores; begin a new one if a task was lost. What has died since the last
+        epoch is no failure, since new tasks find the state in files."""
         if self._residency is not None and not self._residency.holds():
             self._leave()
         return self._residency or self._begin(epoch)
@@ -230,7 +232,7 @@ class ResidentCarrier:
         return residency.waits_for()
 
     def finish(self) -> None:
-        """Tasks look for a file."""
+        """Does nothing: the tasks look for the file of ``FinishMarks`` themselves."""
 
     def break_off(self) -> None:
         self._broken_off.set()
@@ -254,7 +256,7 @@ class ResidentCarrier:
 
 
 def _cores(context: SparkContext) -> int:
-    """How many tasks of Spark can run at the same time, be the cores free now or not."""
+    """How many tasks of Spark can run at the same time, whether the cores are free now or not."""
     spark: Any = context._jsc.sc()
     with contextlib.suppress(Exception):  # no public method; what is there has been the same since 3.1
         return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))

@@ -1,4 +1,4 @@
-"""Drives a job: epoch after epoch, and when the next one begins.
+"""Drives a job: runs one epoch after the other, decides when the next one begins, and restarts the job after failures.
 
 A job that fails goes on from its last complete epoch, as often as its restart policy says.
 """
@@ -52,25 +52,28 @@ if TYPE_CHECKING:
 
 
 IDLE_SECONDS = 1.0
-"""After so long without a record a job counts as idle."""
+"""Seconds without a record after which a job counts as idle."""
 
 
 IDLE_INTERVALS = (0.1, 0.2)
-"""Seconds between the epochs of an idle job whose tasks stay: at first, and at most."""
+"""The least and the greatest interval in seconds between the epochs of an idle job whose tasks stay between epochs."""
 IDLE_INTERVALS_OF_SPARK = (0.6, 2.4)
-"""The same where each epoch is a job of Spark, which takes some 150 ms of a processor."""
+"""The least and the greatest interval in seconds between the epochs of an idle job that runs each epoch as a job of
+Spark, which takes some 150 ms of CPU time."""
 QUIET_PART = 0.2
-"""The interval of an idle job as a part of the time for which nothing has come: what comes then waits no longer."""
+"""The interval of an idle job, as a fraction of the time since its last record: a record waits at most this part of the
+pause before it."""
 
 
 class Pace:
-    """The beginnings of two epochs lie an interval apart at least; if epochs take longer, one follows the other.
+    """Decides when the next epoch begins: an interval after the beginning of the last one, or at once if that took
+    longer.
 
-    :param interval: in seconds.
-    :param idle: the interval of an idle job: whoever has epochs every few ms would use a processor for nothing.
-    :param longest: to which that grows, the longer nothing comes.
-    :param behind: the interval of a job that has more to do than one epoch takes; None: the same.
-    :param clock: in seconds.
+    :param interval: seconds between the beginnings of two epochs.
+    :param idle: seconds between the epochs of a job that has just become idle: epochs every few ms would waste a CPU.
+    :param longest: seconds that the idle interval grows to, the longer no record comes.
+    :param behind: seconds between the epochs of a job that has more to do than one epoch takes; None: ``interval``.
+    :param clock: gives seconds.
     """
 
     def __init__(
@@ -93,17 +96,18 @@ class Pace:
         return max(0.0, self._due - self._clock())
 
     def begun(self) -> None:
-        """It begins now."""
+        """Note that an epoch begins now, and plan when the next one is due."""
         now = self._began = self._clock()
         quiet = now - self._busy
         idle = min(max(self._idle, quiet * QUIET_PART), self._longest)
         self._due = max(self._due + (self._interval if quiet < IDLE_SECONDS else idle), now)
 
     def ended(self, records: int, more: bool = False, due_in: float | None = None) -> None:
-        """The epoch is complete; its sources have read so many records.
+        """Note that the epoch is complete, and move the next one forward if the job is busy.
 
-        :param more: whether there is more to do than it took.
-        :param due_in: seconds until something is to be done by the clock; None: never.
+        :param records: how many records the sources have read in the epoch.
+        :param more: whether there is more to do than the epoch took.
+        :param due_in: seconds until a timer of the job is due; None: there is none.
         """
         if due_in is not None:
             self._due = min(self._due, self._clock() + max(due_in, self._interval))
@@ -115,13 +119,13 @@ class Pace:
 logger = logging.getLogger("millrace")
 
 _NOT_SHARED = NotSharedError.__name__ + ":"
-"""In the text of an error that a task has raised."""
+"""How a ``NotSharedError`` begins in the text of an error that a task has raised."""
 
 EXCEPTIONS = "web.exception-history-size"
 
 
 class JobRunner:
-    """One job from its first epoch to its last."""
+    """Runs one job from its first epoch to its last."""
 
     def __init__(
         self,
@@ -132,7 +136,7 @@ class JobRunner:
         home: JobHome,
         restore: Restore | None = None,
     ) -> None:
-        """:param restore: what the job begins with, if that is not nothing."""
+        """:param restore: the checkpoint or savepoint that the job begins with; None: the job begins empty."""
         self.job = job
         self.coordinator = coordinator
         self.history = coordinator.history
@@ -149,11 +153,12 @@ class JobRunner:
         self._results = JobResults(home.state, coordinator.cleaner)
         self._cancelled = threading.Event()
         self._wanted = threading.Event()
-        """whether somebody waits for an epoch"""
+        """set when the next epoch shall begin at once, or the running one end soon: a savepoint or a query waits for it
+        """
         self._began = False
-        """whether it has a session"""
+        """whether the job has a session of Spark"""
         self._execution = settings.epoch_execution
-        """what carries its epochs"""
+        """the execution mode of the epochs (``millrace.epoch.execution``)"""
         self._web_page: str | None = None
         self._log_file: str | None = None
         self._records = 0
@@ -199,7 +204,7 @@ class JobRunner:
             )
         if self._output.lines and one_machine(context.master):
             self._hearing.begin(self._log_file)
-        # What somebody collects may be too much for acknowledgements; where there is a directory it goes through that.
+        # Collected elements may be too many for acknowledgements; if workers share a directory, they go through that.
         meets = keeps is not None or (shared and self._collects)
         shipped = ShippedJob(
             self.job.job_id,
@@ -254,7 +259,7 @@ class JobRunner:
         self._reporters.open()
 
     def _keeps_in_files(self) -> str | None:
-        """What of the job outlasts a task."""
+        """Say why the job needs files that all workers reach; None: it does not."""
         if any(isinstance(info.spec, specs.FillCache) for info in self.job.operators):
             return "a job with cache() keeps the elements"
         return self._several_epochs()
@@ -264,7 +269,7 @@ class JobRunner:
         return any(isinstance(info.spec, specs.Collect) for info in self.job.operators)
 
     def _several_epochs(self) -> str | None:
-        """Why something of a task is needed after the epoch that it runs in; None: it is not."""
+        """Say why the job's tasks are needed after their first epoch; None: they are not."""
         if not self.settings.batch or has_loops(self.job):
             return "a job that runs in several epochs keeps its state"
         for info in self.coordinator.open_ended:
@@ -398,23 +403,23 @@ class JobRunner:
         return answer
 
     def _hurry(self) -> None:
-        """The end of an epoch is waited for: the one that runs shall not take all its time."""
+        """Let the running epoch end soon, since a request waits for its end."""
         self._wanted.set()
         if self._began:
             self._tasks.finish()
 
     def at_work(self) -> str | None:
-        """What the epoch is at that runs; None: none runs."""
+        """Say in words what the running epoch is doing; None: no epoch runs."""
         running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
         return self._tasks.at_work() if running else None
 
     def look(self, request: Request) -> list[OwnerReport]:
-        """What the processes of its tasks tell of their threads; nothing before it runs and after its end."""
+        """Ask the processes of the job's tasks about their threads; empty before the job runs and after its end."""
         running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
         return self._tasks.look(request) if running else []
 
     def accumulators(self) -> dict[str, Any]:
-        """Those of the user, and how many records the sources have read."""
+        """The user's accumulators by name, and ``millrace.records-read``: how many records the sources have read."""
         return {"millrace.records-read": self._records, **self.coordinator.metrics.accumulators()}
 
     # -- the beginning --------------------------------------------------------------------------------------------
@@ -430,7 +435,7 @@ class JobRunner:
     # -- epochs ---------------------------------------------------------------------------------------------------
 
     def _run_epochs(self) -> None:
-        """One epoch after the other, those of an unbounded job no sooner than its interval says."""
+        """Run one epoch after the other until the job is finished; epochs of an unbounded job keep its interval."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         flows = self._execution == options.FLOW  # its epochs take their time by themselves
         interval = 0.0 if self.settings.bounded or flows else self.settings.epoch_interval_ms / 1000
@@ -453,14 +458,15 @@ class JobRunner:
         return idle if checkpoints is None else min(idle, checkpoints.settings.interval / 1000), longest
 
     def _wait(self, pace: Pace) -> None:
-        """Until the next epoch is due, or one is waited for."""
+        """Wait until the next epoch is due, or a request wants it now. Raises ``JobCancelledError`` if the job is
+        cancelled."""
         self._wanted.wait(pace.left())
         self._wanted.clear()
         if self._cancelled.is_set():
             raise JobCancelledError
 
     def _epoch(self, keep_state: bool) -> EpochResult:
-        """The next epoch."""
+        """Run the next epoch, deliver its results, and tell the listener."""
         began = time.monotonic()
         request = self.savepoints.next()
         if request is None:
@@ -488,7 +494,7 @@ class JobRunner:
         return result
 
     def _run_epoch_with(self, request: SavepointRequest, keep_state: bool) -> EpochResult:
-        """An epoch with a savepoint at its end."""
+        """Run an epoch with a savepoint at its end, and answer the request for it."""
         if request.drain:
             self.coordinator.stop()
         try:
@@ -500,7 +506,8 @@ class JobRunner:
         return result
 
     def _first_checkpoint(self) -> None:
-        """From here on the job needs nothing of what it began with."""
+        """Release the checkpoint or savepoint that the job began with: from its first own checkpoint on the job does
+        not need it."""
         self._recorded = True
         if self._restore is not None:
             self._restore.release()
@@ -513,12 +520,12 @@ class JobRunner:
             self.collected.add(part)
 
     def _collect_early(self, results: tuple[Result, ...]) -> None:
-        """What is collected of an epoch that goes on."""
+        """Hand collected elements to the program before their epoch has ended."""
         for part in self._results.parts(results):
             self.collected.add(part)
 
     def _named(self, error: BaseException) -> BaseException:
-        """The error that the user sees; the pages behind it go to the log file."""
+        """Turn an error into the short one that the user sees, and write its details into the log file."""
         if isinstance(error, JobFailedError):
             self._log(error.failure.detail)
             return error
@@ -541,7 +548,7 @@ class JobRunner:
 
 
 def _why(error: BaseException) -> str:
-    """The text of an error, for a reader who has just been told that the job failed."""
+    """The text of an error without the job's name, for a sentence that says already that the job failed."""
     if isinstance(error, JobFailedError) and not (error.failure.origin or error.failure.during):
         return error.failure.cause
     return str(error)

@@ -1,4 +1,7 @@
-"""From a job description to a running job and its client; ``PortableJob`` is a job that another process can run."""
+"""Submits jobs: ``submit`` makes a running job and its client from a job graph and its settings.
+
+``PortableJob`` is a job that another process can run.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,13 @@ logger = logging.getLogger("millrace")
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What the environment says about a job beyond its graph."""
+    """The settings of a job: what its environment knows beyond the job graph."""
 
     spark: SparkSession | None
     configuration: Mapping[str, str] = field(repr=False)
     parallelism: int
     bounded: bool
-    """one epoch follows the other until the sources end; else one comes every interval"""
+    """whether all sources end: then the epochs follow each other at once, else there is one every interval"""
     batch: bool
     epoch_interval_ms: int
     """least time between the beginnings of two epochs of an unbounded job"""
@@ -62,9 +65,9 @@ class JobSettings:
     regional: bool = True
     """whether in batch mode a task that fails runs again by itself"""
     checkpoints: CheckpointPlan | None = None
+    """None: nothing durable is written"""
     busy_interval_ms: int = 100
     """least time between epochs (ms) of a job that has more to do than one takes, if that of all epochs is longer"""
-    """None: nothing durable is written"""
     savepoint_directory: str | None = None
     epoch_timeout_ms: int | None = None
     """longest time of an epoch; None: no limit"""
@@ -77,7 +80,7 @@ class JobSettings:
     dependencies: Dependencies = field(default_factory=Dependencies)
     jars: tuple[str, ...] = ()
     described: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """the configuration with what the program has set otherwise, for who looks at the job"""
+    """the configuration with the values that the program has set, as the dashboard and the REST API show it"""
     object_reuse: bool = False
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
 
@@ -97,8 +100,8 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     trust = _trusts_directories(settings)
     home = JobHome(job.job_id, checkpoints, state_directory, job_records.scratch(), trust)
     if home.durable:
-        # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
-        # anew.
+        # Before the first checkpoint: sinks may have committed when the driver dies. Without a checkpoint the job
+        # starts from its beginning.
         job_records.record_job(index, job.job_id, home.folder.uri)
     try:
         home.announce()
@@ -123,14 +126,14 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
 
 
 def _is_read_here(job: JobGraph) -> bool:
-    """Whether this process reads the results: they end with it in any case."""
+    """Whether this process reads the job's results; these end with the process, so such a job is not recovered."""
     return any(isinstance(info.spec, Collect) for info in job.operators)
 
 
 def with_splits(
     job: JobGraph, settings: JobSettings, home: JobHome, index: int, lost: bool
 ) -> tuple[Coordinator, Restore | None]:
-    """A coordinator whose sources have found their splits, and what the job begins with.
+    """Make a coordinator whose sources have found their splits, and what the job restores its state from.
 
     :param lost: whether a driver of the job has died. Then it is not being submitted, but runs: a source that can't be
         asked now, since its server is away, is asked again as the restart strategy says.
@@ -155,7 +158,8 @@ def with_splits(
 
 
 def _restore(coordinator: Coordinator, home: JobHome, settings: JobSettings, index: int, lost: bool) -> Restore | None:
-    """What the job begins with: its own last checkpoint if its driver died, else what the settings name."""
+    """Find the state that the job begins with: its own last checkpoint if its driver died, else what the settings
+    name."""
     if lost and (restore := go_on(home.checkpoints, coordinator)) is not None:
         return restore
     wanted = restore_settings(settings.configuration, index)
@@ -168,12 +172,12 @@ def _restore(coordinator: Coordinator, home: JobHome, settings: JobSettings, ind
 
 
 def _trusts_directories(settings: JobSettings) -> bool:
-    """Whether the user says that all who can write to the directories of state may be trusted."""
+    """Whether the configuration says that everyone who can write to the state directories may be trusted."""
     return to_boolean(settings.configuration.get(options.STATE_TRUST_DIRECTORY.key, "false"))
 
 
 class SparkJobClient(LocalJobClient):
-    """A streaming program, with its tasks on Spark."""
+    """The client of a streaming program whose tasks run on Spark."""
 
     def __init__(self, runner: JobRunner) -> None:
         super().__init__(runner.job.job_id)
@@ -236,7 +240,7 @@ class SparkJobClient(LocalJobClient):
         return self.runner.coordinator.report()
 
     def collected(self) -> Iterator[Any]:
-        """The values of the job's collect sink: as they come where a failure would end the job, else as epochs
+        """Yield the values of the job's collect sink: at once if a failure would end the job, else when their epoch is
         complete. Raises the job's error at its end."""
         parts = self.runner.collected
         while True:
@@ -253,14 +257,14 @@ class SparkJobClient(LocalJobClient):
 
 @dataclass(frozen=True)
 class PortableJob:
-    """A ``Portable``."""
+    """The ``Portable`` of a streaming job: its graph and settings, without the session of Spark."""
 
     job: JobGraph
     settings: JobSettings
 
     @staticmethod
     def of(job: JobGraph, settings: JobSettings) -> PortableJob:
-        """A session of Spark stays where it is."""
+        """Make the portable form of a job; the session of Spark stays in this process."""
         return PortableJob(job, replace(settings, spark=None))
 
     @property

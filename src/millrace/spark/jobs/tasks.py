@@ -1,4 +1,4 @@
-"""The tasks of a job on Spark: running all of them for an epoch, looking at them, and their end."""
+"""The tasks of a job on Spark: runs all of them for an epoch, watches them, and ends them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Waiting:
         return {VARIABLE: str(self.process.pid)}
 
     def end(self) -> None:
-        """Spark will not ask for it."""
+        """End the daemon: Spark will not ask for it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 

@@ -54,7 +54,8 @@ def _private(path: str, flags: int) -> int:
 
 @contextlib.contextmanager
 def stderr_to(log_file: str) -> Iterator[None]:
-    """Processes started inside get the log file as their standard error, for life; this one keeps its own."""
+    """Give processes that are started inside the block the log file as their standard error; this process keeps its
+    own."""
     sys.stderr.flush()
     saved = os.dup(2)
     with open(log_file, "ab") as file:
@@ -83,20 +84,21 @@ def quiet_about_lost_jvm(accumulator_server: Any) -> None:
 
 
 def _not_from_py4j(record: logging.LogRecord) -> bool:
-    """Py4j raises what it logs, and logs it as if it were the program."""
+    """Whether a log record is not py4j's own: py4j also raises what it logs, so its records on the terminal are
+    noise."""
     return not record.pathname.endswith(("py4j/java_gateway.py", "py4j/clientserver.py"))
 
 
 KEPT_SECONDS = 2 * 24 * 3_600.0
-"""How long the log of a process that is gone stays, if something is in it."""
+"""Seconds that the log of a process that has ended stays, if the log is not empty."""
 _LOOK_SECONDS = 30.0
 _OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+(?:\.log(?:\.\d+)?|(\.log4j2\.properties|-package\.zip))$")
 _kept: set[str] = set()
-"""logs that an error or a message has named"""
+"""paths of logs that an error or a message has named"""
 
 
 def log_file_path(configuration: Mapping[str, str]) -> str:
-    """A fresh log file in ``env.log.dir``, or in the temporary directory. What others have left goes after a while.
+    """Make a fresh log file in ``env.log.dir``, or in the temporary directory. Old logs of ended processes are removed.
 
     :raises ValueError: the configuration says nonsense about logs.
     """
@@ -113,15 +115,15 @@ def log_file_path(configuration: Mapping[str, str]) -> str:
 
 
 def look_after(path: str, configuration: Mapping[str, str]) -> None:
-    """Keep a log file short while this process lives. In the temporary directory it goes with the process unless
-    something has gone wrong (``keep``), elsewhere if nothing is in it."""
+    """Limit the size of a log file while this process lives. A log in the temporary directory is deleted when the
+    process ends, unless ``keep`` was called for it; a log elsewhere is deleted if it is empty."""
     limits = log_limits(configuration)
     threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
     atexit.register(_remove_needless, path, os.getpid(), DIRECTORY not in configuration)
 
 
 def keep(path: str) -> None:
-    """Users have been told of this log: it must outlast the process."""
+    """Do not delete this log at the end of the process: an error or a message has named it to the user."""
     _kept.add(path)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 BOOT_SECONDS = 120.0
 """How long a JVM may take until it answers."""
 MEMORY, JAVA_OPTIONS = "spark.driver.memory", "spark.driver.extraJavaOptions"
-"""Settings that its command line is made of."""
+"""The settings that the JVM's command line is made of."""
 _LOOK_SECONDS = 0.005
 _CONNECTION, _FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH", "connection"
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
@@ -56,7 +56,7 @@ _OF_LAUNCHER = (
     "spark.jars",
     "spark.submit.",
 )
-"""Settings that begin so are read before the JVM runs, or change its class path."""
+"""Prefixes of settings that are read before the JVM runs, or change its class path."""
 
 
 def needs_launcher(settings: Mapping[str, str]) -> bool:
@@ -65,9 +65,10 @@ def needs_launcher(settings: Mapping[str, str]) -> bool:
 
 
 def known_command(environment: Mapping[str, str]) -> JavaCommand | None:
-    """How a JVM is started here; None: only Spark's launcher can do that.
+    """The command that starts a JVM on this machine; None: only Spark's launcher can start one.
 
-    Its parent is the thread that starts it, which has to last as long as this process.
+    The JVM's parent is the thread that starts it, so that has to be the main thread, which lasts as long as the
+    process.
     """
     lasting = threading.current_thread() is threading.main_thread()
     return remembered(environment) if lasting and parent_death.has_parent_death_signal() else None
@@ -79,14 +80,14 @@ class OwnJvm:
 
     process: subprocess.Popen[bytes]
     folder: str
-    """for what it needs until then"""
+    """the folder for the connection file and the log of the JVM; it is removed when a session has the JVM"""
     daemon: daemon_ahead.Waiting
 
     @staticmethod
     def begin(
         command: JavaCommand, settings: Mapping[str, str], log_file: str, folder: str, environment: Mapping[str, str]
     ) -> OwnJvm:
-        """Start it, with its daemon.
+        """Start the JVM, together with a worker daemon.
 
         :param folder: this process alone can enter it; it is removed when the JVM has its session, or is not wanted.
         :raises OSError, subprocess.SubprocessError: that is not possible.
@@ -116,7 +117,8 @@ class OwnJvm:
         return OwnJvm(process, folder, daemon)
 
     def connect(self, settings: Mapping[str, str]) -> JavaGateway | None:
-        """The way to it for a session with these settings, when it answers; None: it has ended."""
+        """Wait for the JVM and return the py4j gateway to it, for a session with these settings; None: the JVM has
+        ended."""
         if not self.answers():
             self.end()
             return None
@@ -132,7 +134,7 @@ class OwnJvm:
         shutil.rmtree(self.folder, ignore_errors=True)
         gateway.proc = self.process
         _in_use.append(self.daemon)
-        # What reads these here is told by the launcher elsewhere.
+        # Elsewhere Spark's launcher passes these to the JVM as its system properties.
         properties = {**settings, "SPARK_SUBMIT": "true", "spark.submit.deployMode": "client"}
         system = gateway.jvm.java.lang.System
         for key, value in properties.items():
@@ -140,7 +142,7 @@ class OwnJvm:
         return gateway
 
     def answers(self) -> bool:
-        """Wait until it does; False: it has ended, or takes too long."""
+        """Wait until the JVM says how to reach it; False: it has ended, or takes longer than ``BOOT_SECONDS``."""
         until = time.monotonic() + BOOT_SECONDS
         while not os.path.exists(self._connection):
             if self.process.poll() is not None or time.monotonic() > until:
@@ -150,11 +152,11 @@ class OwnJvm:
 
     @property
     def _connection(self) -> str:
-        """The file where it says how to reach it."""
+        """The file in which the JVM writes its port and secret."""
         return os.path.join(self.folder, _FILE)
 
     def end(self) -> None:
-        """End it: no session wants it."""
+        """End the JVM and its daemon, since no session wants them."""
         self.daemon.end()
         self.process.kill()
         self.process.wait()
@@ -164,7 +166,7 @@ class OwnJvm:
 
 
 _in_use: list[daemon_ahead.Waiting] = []
-"""They end when their standard input does."""
+"""Daemons of JVMs in use. The list keeps their standard input open: a daemon ends when that is closed."""
 
 
 def _as_child(driver: int) -> None:
@@ -174,21 +176,21 @@ def _as_child(driver: int) -> None:
 
 
 SWITCH = "MILLRACE_START_AHEAD"
-"""The variable that switches it off with ``0``."""
+"""The environment variable that switches the early start of the JVM off with ``0``."""
 
 
 @dataclass
 class JvmAhead:
-    """A JVM that waits for its session."""
+    """A JVM that was begun early, with what a session must want to be able to use it."""
 
     jvm: OwnJvm
     java: JavaInfo
     log_file: str
-    """until a session has it"""
+    """the path of the JVM's log until a session has the JVM"""
     memory: str
     options: str
     environment: Mapping[str, str]
-    """that of this process when the JVM was begun"""
+    """the environment of this process when the JVM was begun, without the variables that Millrace sets"""
 
     def fits(self, settings: Mapping[str, str]) -> bool:
         """Whether a session with these settings would get a JVM like this one."""
@@ -201,9 +203,9 @@ class JvmAhead:
         )
 
     def connect(self, settings: Mapping[str, str], log_file: str) -> JavaGateway | None:
-        """The way to it for a session with these settings, when it answers; None: it is of no use, and gone.
+        """Return the gateway to the JVM for a session with these settings; None: the JVM did not fit and was ended.
 
-        :param log_file: where its log is to be from now on.
+        :param log_file: where the JVM's log is to be from now on.
         """
         if not self.fits(settings) or not self.jvm.answers() or not self._move_log(log_file):
             self.jvm.end()
@@ -211,7 +213,8 @@ class JvmAhead:
         return self.jvm.connect(settings)
 
     def _move_log(self, log_file: str) -> bool:
-        """What writes to it has it open, and goes on."""
+        """Move the JVM's log to another path; the JVM has the file open and goes on writing. False: that is
+        impossible."""
         try:
             os.replace(self.log_file, log_file)
         except OSError:
@@ -224,8 +227,9 @@ _ahead: JvmAhead | None = None
 
 @contextlib.contextmanager
 def begun_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
-    """The JVM of the session that this configuration will want boots inside, if it can be told. No call has to ask for
-    it. Inside another one, and where this process has a JVM, nothing happens."""
+    """Start the JVM for a session with this configuration early, while the block runs. The JVM is ended after the block
+    if no session has taken it. Does nothing inside another such block, if this process has a JVM, or if the
+    configuration needs Spark's launcher."""
     global _ahead
     if os.environ.get(SWITCH) == "0" or _ahead is not None or _has_spark():
         yield
@@ -240,13 +244,14 @@ def begun_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
 
 
 def _has_spark() -> bool:
-    """PySpark is not imported for it: that is what takes its time meanwhile."""
+    """Whether this process has a JVM of Spark. Does not import PySpark, which takes seconds."""
     module = sys.modules.get("pyspark.core.context")
     return module is not None and module.SparkContext._gateway is not None
 
 
 def ahead() -> JvmAhead | None:
-    """The JVM that was begun, once: it is the caller's."""
+    """Take the JVM that was begun early, which belongs to the caller from now on; None: there is none, or it was
+    taken."""
     global _ahead
     found, _ahead = _ahead, None
     return found
@@ -273,12 +278,13 @@ def _begin(configuration: Mapping[str, str]) -> JvmAhead | None:
 
 
 def _can_move(folder: str, target: str | None) -> bool:
-    """Whether a file can be moved there while it is open; None: the temporary directory."""
+    """Whether an open file can be moved from ``folder`` to ``target`` (None: the temporary directory): one file
+    system."""
     if target is None:
         target = tempfile.gettempdir()
     return os.path.isdir(target) and os.stat(target).st_dev == os.stat(folder).st_dev
 
 
 def _told(environment: Mapping[str, str]) -> dict[str, str]:
-    """What an environment says beside what Millrace puts there when it makes a session."""
+    """An environment without the variables that Millrace sets when it makes a session."""
     return {name: value for name, value in environment.items() if name not in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}

@@ -137,8 +137,9 @@ def session_settings(
 
 
 def _doors(master: str) -> dict[str, str]:
-    """What keeps the other users of a machine out. On clusters of others their own settings say who may come in."""
-    # Spark's page asks nobody who he is: it shows plans and settings, and ends jobs for whoever wants that.
+    """Settings that keep other users of the machine out of Spark's ports and pages. On clusters of others the settings
+    of these clusters decide."""
+    # Spark's page has no login: it shows plans and settings, and lets every visitor end jobs.
     settings = {"spark.ui.enabled": "false", "spark.ui.killEnabled": "false"}
     if one_machine(master):
         # Else every process of the machine can put blocks into Spark that tasks unpickle.
@@ -148,7 +149,7 @@ def _doors(master: str) -> dict[str, str]:
 
 
 def _lean(given: str) -> str:
-    """Options for a small JVM, beside those that the user has given."""
+    """Options for a JVM that takes little memory, besides the options ``given`` by the user."""
     # With one compiler alone Java reserves 48 MB for compiled code. A hundred queries fill that, and then nothing is
     # compiled any more.
     compiler = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"

@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers: their daemon, and the function of a stage."""
+"""Code that runs in the processes of Spark's Python workers: daemon, keeper, owners, and the tasks in them."""

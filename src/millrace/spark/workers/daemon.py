@@ -125,7 +125,7 @@ def hand_over(waiting: int) -> bool:
         for number in _SIGNALS:
             signal.signal(number, lambda number, _: _tell(daemon, number))
     except (OSError, EOFError):
-        return False  # nobody waits: this process becomes the daemon
+        return False  # no daemon waits: this process becomes the daemon
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     with contextlib.suppress(OSError):

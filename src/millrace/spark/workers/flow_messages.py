@@ -1,8 +1,8 @@
-"""What owners of a job in flow send to its driver and to each other.
+"""The messages that owners of a job in flow send to its driver and to each other.
 
-Messages of the driver are pickles, over a connection of which both ends have proved that they know the job's secret.
-Frames between owners have a head of fixed size and, if they are packets, the packet's bytes: nothing is unpickled
-before the task that a packet is for does so.
+Messages from and to the driver are pickles, over a connection of which both ends have proved that they know the job's
+secret. Frames between owners have a head of fixed size and, if they are packets, the packet's bytes: nothing is
+unpickled before the task that a packet is for does so.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class Peers:
 
     paths: tuple[str, ...]
     secret: bytes
-    """of this life of the connections: who connects shows it"""
+    """secret of this set of connections: an owner that connects to another one has to show it"""
     ahead: int
-    """parts of collected elements that a task gives, before those are taken, while an epoch goes on; 0: none"""
+    """parts of collected elements that a task may send before the program has taken any, while an epoch goes on; 0:
+    none"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class End:
-    """It ends: sources read no more."""
+    """The epoch ends: sources read no more."""
 
     run: int
 
@@ -52,12 +53,12 @@ class Limits:
 
     run: int
     limits: dict[int, int]
-    """id of the operator -> the watermark (ms) above which it waits for the others of its alignment group"""
+    """id of the operator -> the watermark (ms) above which its source waits for the others of its alignment group"""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """So many parts of what a task has collected are on their way to the program."""
+    """Credit: the program has room again for this many parts of what a task collects."""
 
     task: TaskId
     parts: int
@@ -68,7 +69,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Listening:
-    """The first message: where this owner listens for the others."""
+    """The first message of an owner: where it listens for other owners."""
 
     path: str
 
@@ -82,14 +83,14 @@ class Acked:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a task has printed so far, of an epoch that goes on."""
+    """The lines that a task has printed since the last such message, in an epoch that goes on."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a task has collected so far, of an epoch that goes on."""
+    """What a task has collected since the last such message, in an epoch that goes on."""
 
     task: TaskId
     results: tuple[Result, ...]
@@ -97,7 +98,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """What tasks have done of an epoch that goes on: those of which there is something new."""
+    """The progress of tasks in an epoch that goes on: only tasks for which something has changed."""
 
     run: int
     tasks: tuple[TaskSoFar, ...]
@@ -131,11 +132,11 @@ _PACKET, _MARKS, _CREDIT = range(3)
 
 
 Sent = Packet | SenderMarks | Credit
-"""What goes over a connection."""
+"""A message that an owner sends to another one."""
 
 
 def encoded(frames: Iterable[Sent]) -> bytes:
-    """Frames as they travel."""
+    """Encode frames for the connection to another owner."""
     parts = []
     for frame in frames:
         if isinstance(frame, Packet):
@@ -153,13 +154,13 @@ def encoded(frames: Iterable[Sent]) -> bytes:
 
 
 class Decoder:
-    """Frames out of the bytes of one connection."""
+    """Cuts the bytes of one connection into frames."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def add(self, content: bytes) -> Iterator[Sent]:
-        """More bytes; the frames that are whole now."""
+        """Add bytes, and return the frames that are complete now."""
         self._bytes += content
         held, at = memoryview(self._bytes), 0
         try:

@@ -55,12 +55,13 @@ from millrace.spark.workers.inspection import recent_report
 from millrace.spark.workers.running_tasks import Running
 
 FIRST_SECONDS = 1.5
-"""An epoch that is over by then is told of by its acknowledgements."""
+"""Seconds from the beginning of an epoch to its first report; shorter epochs report by their acknowledgements only."""
 SECONDS = 1.0
 
 
 class Reports:
-    """Used by the thread that reads the owner's connections, so that a task that is at work is told of, too.
+    """Reports the progress of an owner's tasks to the driver. The thread that reads the owner's connections calls it,
+    so tasks that are busy are reported, too.
 
     :param tasks: those of the owner.
     :param say: tells the driver.
@@ -77,7 +78,7 @@ class Reports:
         self._clock = clock
         self._run = 0
         self._at: float | None = None
-        """when it tells something again; None: no epoch runs"""
+        """when the next report is due (seconds of ``clock``); None: no epoch runs"""
         self._known: dict[TaskId, tuple[tuple[OperatorSoFar, ...], int | None]] = {}
 
     def begin(self, run: int) -> None:
@@ -87,11 +88,11 @@ class Reports:
         self._known.clear()
 
     def left(self) -> float | None:
-        """Seconds until there is something to tell; None: there will be nothing."""
+        """Seconds until the next report is due; None: no more reports in this epoch."""
         return None if self._at is None else max(0.0, self._at - self._clock())
 
     def look(self) -> None:
-        """Tell what is new, if it is time for that."""
+        """Report what has changed, if a report is due."""
         if self._at is None or self._clock() < self._at:
             return
         found = [(name, task.so_far()) for name, task in self._tasks.items()]
@@ -108,11 +109,12 @@ class Reports:
 
 
 SWITCH_SECONDS = 0.0005
-"""How long a thread that computes keeps the interpreter while others want it: packets for other tasks wait for that."""
+"""Seconds that a busy thread keeps the interpreter (``sys.setswitchinterval``): packets for other tasks wait that long.
+"""
 HELLO_SECONDS = 10.0
 _READ = 1 << 18
 _lives = itertools.count()
-"""of this process"""
+"""numbers the ``FlowOwner`` objects of this process, for the names of their sockets"""
 
 
 def flow(call: Join, file: int, running: Running) -> None:
@@ -126,17 +128,17 @@ def flow(call: Join, file: int, running: Running) -> None:
 
 
 class CutError(RuntimeError):
-    """A connection to another owner was cut: that has ended, or something between them has gone wrong."""
+    """The connection to another owner was cut: that owner has ended, or the network has failed."""
 
 
 class FlowOwner:
-    """One life of the connections of an owner."""
+    """The owner's side of one set of connections: to the driver and to the other owners."""
 
     def __init__(self, call: Join, driver: socket.socket, running: Running) -> None:
         self._number = call.owner
         self._driver = driver
         self._writing = threading.Lock()
-        """of the connection to the driver"""
+        """lock for writing to the driver's connection"""
         self._shipped = running.prepared(call.job)
         self._process = running.process
         # Few characters, since the path of a socket may not be long. The keeper deletes what a killed owner leaves.
@@ -155,7 +157,7 @@ class FlowOwner:
         self._error: BaseException | None = None
 
     def serve(self) -> None:
-        """Until the driver has gone."""
+        """Serve until the driver closes the connection."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
                 with contextlib.suppress(FileNotFoundError):

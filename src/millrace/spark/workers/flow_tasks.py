@@ -1,8 +1,7 @@
-"""The thread of a task in flow, which lets the task do what there is to do and waits for input, and the marks of
-epochs.
+"""Threads of tasks in flow, each of which runs its task and waits for input, and the marks at the ends of epochs.
 
-The marks at the end of an epoch: those of a sender travel together, and a task gets one mark of an edge when all its
-senders have ended. Otherwise a thousand tasks would wake each other a thousand times.
+All marks of one sender travel together, and a task gets one mark for an edge when all senders of the edge have ended
+the epoch. Otherwise a thousand tasks would wake each other a thousand times.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ _Sender = tuple[int, int, int]
 
 
 def divided(marks: Iterable[EpochMark], owners: int) -> Iterator[tuple[int, SenderMarks]]:
-    """(number of an owner, what it gets of these marks). Its partitions are its number, modulo ``owners``."""
+    """Yield (number of an owner, its share of these marks). Owner ``partition % owners`` has the task of a
+    partition."""
     found: dict[tuple[int, _Sender], tuple[list[int], list[int]]] = {}
     for target, edge, channel, run, packets in marks:
         targets, numbers = found.setdefault((target % owners, (edge, channel, run)), ([], []))
@@ -39,7 +39,7 @@ def divided(marks: Iterable[EpochMark], owners: int) -> Iterator[tuple[int, Send
 
 
 class Marks:
-    """Those for the tasks of an owner, of all edges of a job. Any thread may add some."""
+    """Gathers the marks for the tasks of one owner, over all edges of the job. Any thread may call ``add``."""
 
     def __init__(self, job: JobGraph) -> None:
         self._job = job
@@ -52,7 +52,7 @@ class Marks:
         """edge -> receiver -> the run of which it has all marks"""
 
     def add(self, marks: SenderMarks) -> list[EdgeMarks]:
-        """Some that have come; those of the receivers that have all of an epoch now.
+        """Add marks of a sender; return one mark for each receiver that has the marks of all its senders now.
 
         :raises FlowError: they are of an epoch that has ended.
         """
@@ -84,9 +84,9 @@ class Marks:
 
 
 SHOW_NANOSECONDS = 20_000_000
-"""How often a task that has always something to do tells what it has printed."""
+"""Nanoseconds after which a busy task shows what it has printed and collected."""
 LONGEST_WAIT = 30.0
-"""Seconds after which a task that waits shows that it does not hang."""
+"""Seconds after which a waiting task shows that it does not hang."""
 
 
 class FlowTaskThread:
@@ -122,19 +122,19 @@ class FlowTaskThread:
         self._collected = collected
         self._ahead = ahead
         self._untaken = 0
-        """parts of what it has collected that were given and not taken"""
+        """parts of collected elements that were sent, and for which no credit has come back"""
         self._first = first
         self._wants_end = wants_end
         self._broken = broken
         self._came: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._credits: deque[Credit] = deque()
-        """what came beside that: it wakes the task only if that waits for it"""
+        """credits from receivers; they wake the task only if it waits for them"""
         self._pressed = False
-        """whether it does"""
+        """whether the task waits for credit"""
         self._stopped = False
         self._has_read = self._has_asked = False
         self._show_at = 0
-        """when it tells what it has printed and collected (ns)"""
+        """when the task shows next what it has printed and collected (ns)"""
         stage, partition = worker.task_id
         self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
 
@@ -178,11 +178,11 @@ class FlowTaskThread:
         self._put(lambda: self.worker.deliver_marks(marks))
 
     def taken(self, parts: int) -> None:
-        """So many parts of what was collected are taken."""
+        """Take credit from any thread: the program has room for this many more parts of collected elements."""
         self._put(lambda: self._taken(parts))
 
     def stop(self) -> None:
-        """At the next piece."""
+        """Stop the task before its next piece of work."""
         self._stopped = True
         self._put(_nothing)
 
@@ -225,7 +225,7 @@ class FlowTaskThread:
                 self._wait(done.until)
 
     def _show(self, now: int) -> bool:
-        """What has been printed and collected; whether there is room for more of it now."""
+        """Send printed lines and, if there is credit, collected elements; returns whether elements were sent."""
         self._show_at = now + SHOW_NANOSECONDS
         if lines := self.worker.take_printed():
             self._printed(lines)
@@ -239,9 +239,9 @@ class FlowTaskThread:
         self._untaken -= parts
 
     def _wait(self, until: int | None) -> None:
-        """For what comes.
+        """Wait for the next call from another thread.
 
-        :param until: ns; None: it need not come soon.
+        :param until: ns; None: the call need not come soon.
         """
         seconds = LONGEST_WAIT
         if until is not None:
@@ -276,4 +276,4 @@ class FlowTaskThread:
 
 
 def _nothing() -> None:
-    """What comes to a task only so that it looks around."""
+    """A call that does nothing; it only wakes the task."""

@@ -31,9 +31,9 @@ class Greeting:
     owners: int
     """most owner processes of this job here; 0: as many as there are cores"""
     idle_seconds: float
-    """how long owners of this job stay when nobody asks for them"""
+    """seconds without a request after which owners of this job end"""
     cancel_seconds: float
-    """how long a run may go on after a newer one of its task has begun; 0: as long as it likes"""
+    """seconds that a run may go on after a newer one of its task has begun; 0: no limit"""
     stays: bool = False
     """whether the task stays: then not in a process in which a run hangs, since that is ended only when nothing else
     is at work there"""
@@ -105,7 +105,7 @@ Request = Stacks | Sampling | Positions
 
 @dataclass(frozen=True)
 class TaskPosition:
-    """Where a task is that runs. It has come further if any of the two numbers is another one."""
+    """The position of a running task. It has made progress if ``steps`` or ``place`` has changed."""
 
     task: TaskId
     steps: int
@@ -113,17 +113,17 @@ class TaskPosition:
     place: int
     """changes within a piece, where there is a loop over its elements"""
     operator: str
-    """name; empty: none is at work"""
+    """name of the operator at work; empty: none is"""
     subtask: int
     parallelism: int
     millis: int
-    """since it began with its piece"""
+    """ms since the operator began its current piece"""
     elements: int
-    """of the piece; 0: it is at something else than elements"""
+    """elements of the current piece; 0: the task is doing something else than processing elements"""
     before: int
     """elements that wait to be handed to it"""
     packets: int
-    """packets that wait, too: nobody knows how many elements they have"""
+    """packets that wait, too; how many elements they hold is unknown"""
     stack: str = ""
     """a line a frame, the last call first; empty unless it was asked for"""
 
@@ -141,13 +141,13 @@ class Sampled:
 
 @dataclass(frozen=True)
 class OwnerReport:
-    """What an owner answers."""
+    """The answer of an owner to a request."""
 
     host: str
     executor: str
     pid: int
     stacks: tuple[tuple[str, str], ...] = ()
-    """name and text of each thread"""
+    """name and stack of each thread"""
     samples: tuple[Sampled, ...] = ()
     positions: tuple[TaskPosition, ...] = ()
 
@@ -175,13 +175,13 @@ class Call:
     """One run of a task. The open file beside it is where its data comes from and goes to."""
 
     job: str
-    """which shipped job: a digest of its bytes"""
+    """digest of the bytes of the shipped job"""
     run: Run
     order: str
     spark_files: str
-    """the folder that Spark downloads into"""
+    """the folder that Spark downloads files into"""
     prefix: bytes
-    """what was read of the data already"""
+    """bytes of the data that were read ahead"""
     wrapped: bool
     """whether batches hold one column with all fields, as Spark's JVM wants them"""
 
@@ -191,7 +191,7 @@ class Stay:
     """A task that waits for its orders: the open file beside it is a connection to the driver, over which they come."""
 
     job: str
-    """which shipped job: a digest of its bytes"""
+    """digest of the bytes of the shipped job"""
     task: TaskId
     spark_files: str
     """the folder that Spark downloads into"""
@@ -202,9 +202,9 @@ class Join:
     """An owner of a job in flow: the open file beside it is its connection to the driver."""
 
     job: str
-    """which shipped job: a digest of its bytes"""
+    """digest of the bytes of the shipped job"""
     owner: int
-    """its number"""
+    """number of the owner, from 0"""
     spark_files: str
     """the folder that Spark downloads into"""
 
@@ -218,7 +218,7 @@ class Order:
     text: str
     """what the driver has published for the epoch"""
     packets: Sequence[Any]
-    """those for this task"""
+    """packets for this task"""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Part:
 
 @dataclass(frozen=True)
 class NeedJob:
-    """The owner does not have the job: send its bytes."""
+    """The owner asks for the bytes of a job that it does not have."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Shipped:
 
 @dataclass(frozen=True)
 class Done:
-    """The run is over; so much of the prefix belonged to its data."""
+    """The run is over; ``consumed`` bytes of the prefix belonged to its data."""
 
     consumed: int = 0
 
@@ -259,7 +259,7 @@ class Failed:
 
     text: str
     begun: bool
-    """whether a part of its data has been written already"""
+    """whether a part of the run's data has been written already"""
 
 
 def send(connection: socket.socket, message: Any, files: Sequence[int] = ()) -> None:
@@ -284,7 +284,7 @@ def receive(connection: socket.socket) -> tuple[Any, list[int]]:
 
 
 def exactly(connection: socket.socket, length: int) -> bytes:
-    """So many bytes. Raises ``EOFError`` if the other end is gone before."""
+    """Read exactly ``length`` bytes. Raises ``EOFError`` if the other end closes the connection before."""
     parts = []
     while length:
         part = connection.recv(min(length, 1 << 20))

@@ -1,4 +1,4 @@
-"""Where tasks run, what their processes use, and what their threads do at this moment.
+"""Looks at tasks: where they run, what their processes use, and what their threads do at this moment.
 
 ``worker_report`` and ``at_work`` answer for their own process. ``look`` asks the owners on this machine; ``Looking``
 does so on an executor, as a function of a Spark job whose rows bring the answers to the driver.
@@ -42,16 +42,16 @@ from millrace.spark.workers.frames import (
 from millrace.util.tracebacks import Thread, place_in, sample, stack, stacks
 
 DRIVER = "driver"
-"""What Spark calls the executor of a local master."""
+"""The id that Spark gives to the executor of a local master."""
 RECENT_SECONDS = 0.1
 _EXECUTOR = re.compile(rb"--executor-id\x00([^\x00]+)\x00")
 _GENERATIONS = 6
-"""How far above a task's process its executor is looked for: worker or owner, keeper, daemon, JVM."""
+"""How many parents of a task's process are searched for its executor: worker or owner, keeper, daemon, JVM."""
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def worker_report() -> WorkerReport:
-    """This process, now."""
+    """Measure this process now: its host, executor, process id, memory (bytes) and CPU time (ms)."""
     host, executor = _place()
     return WorkerReport(host, executor, os.getpid(), memory(os.getpid()), int(time.process_time() * 1000))
 
@@ -109,7 +109,7 @@ _threads: dict[int, Thread[TaskId]] = {}
 
 @contextmanager
 def at_work(task: TaskId) -> Iterator[None]:
-    """This thread runs the task meanwhile."""
+    """Mark this thread as the one that runs the task, while the block runs."""
     ident = threading.get_ident()
     waiting.rests()
     _threads[ident] = Thread(task, threading.get_native_id())
@@ -160,7 +160,7 @@ PATIENCE_SECONDS = 10.0
 
 
 def look(job_id: str, request: Request, patience: float = PATIENCE_SECONDS) -> list[OwnerReport]:
-    """What each of them tells; all look at the same time. Those that do not answer in time are left out."""
+    """Ask owners for a report, all at the same time. Owners that do not answer in time are left out."""
     found = []
     with ExitStack() as connections:
         asked = [
@@ -212,7 +212,7 @@ class Looking:
 
 
 def parse(text: str) -> OwnerReport:
-    """An answer out of its row."""
+    """Decode an answer from its row."""
     told = json.loads(text)
     samples = tuple(
         Sampled((each["task"][0], each["task"][1]), each["on_cpu"], tuple(each["frames"]), each["count"])

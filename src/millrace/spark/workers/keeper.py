@@ -46,17 +46,17 @@ from millrace.util.system import is_alive, started_at
 
 @dataclass
 class ActiveRun:
-    """A run that has not ended."""
+    """A run of a task that has not ended."""
 
     task: TaskId
     epoch: int
     outdated: float | None = None
-    """since when nobody waits for it (seconds of the monotonic clock)"""
+    """when a newer run replaced this one (seconds of the monotonic clock); None: the run is still wanted"""
 
 
 @dataclass(eq=False)
 class Child:
-    """An owner process."""
+    """An owner process, with the runs of tasks in it."""
 
     pid: int
     control: socket.socket
@@ -65,45 +65,45 @@ class Child:
 
     @property
     def wanted(self) -> bool:
-        """Whether one of its runs is waited for."""
+        """Whether a worker or the driver still waits for one of the runs in this process."""
         return any(run.outdated is None for run in self.runs.values())
 
     def runs_task(self, task: TaskId) -> bool:
         return any(run.task == task for run in self.runs.values())
 
     def suits(self, greeting: Greeting) -> bool:
-        """Whether a run can begin here. Not where its task is at work: that may hang, and keep the interpreter for
-        itself."""
+        """Whether a run can begin in this process. It cannot where an earlier run of its task goes on: that may hang,
+        and hold the interpreter."""
         hangs = greeting.stays and self.hangs_since is not None
         return not hangs and not self.runs_task(greeting.task)
 
     @property
     def hangs_since(self) -> float | None:
-        """Since when a run goes on that is not waited for; None: there is none."""
+        """Since when (seconds of the monotonic clock) a replaced run goes on in this process; None: there is none."""
         return min((run.outdated for run in self.runs.values() if run.outdated is not None), default=None)
 
 
 @dataclass
 class JobOwners:
-    """The owners of one job here."""
+    """The owners of one job on this executor."""
 
     children: list[Child] = field(default_factory=list)
     leaving: list[Child] = field(default_factory=list)
-    """those with a run that hangs: they take no more tasks"""
+    """owners in which a run hangs: they get no more tasks, and are ended"""
     places: dict[TaskId, Child] = field(default_factory=dict)
     epoch: int = 0
-    """the latest one that was heard of"""
+    """the latest epoch for which a run has begun"""
     asked: float = 0.0
     idle_seconds: float = 600.0
     cancel_seconds: float = 0.0
-    """how long a run may go on after a newer one has begun; 0: as long as it likes"""
+    """seconds that a run may go on after a newer one of its task has begun; 0: no limit"""
 
     @property
     def wanted(self) -> bool:
         return any(child.wanted for child in (*self.children, *self.leaving))
 
     def greet(self, greeting: Greeting, now: float) -> None:
-        """A run begins: others of its task are not waited for any more, or of earlier epochs."""
+        """Note that a run begins: earlier runs of its task, and runs of earlier epochs, are not wanted any more."""
         self.asked, self.idle_seconds, self.cancel_seconds = now, greeting.idle_seconds, greeting.cancel_seconds
         self.epoch = max(self.epoch, greeting.epoch)
         for child in (*self.children, *self.leaving):
@@ -112,7 +112,8 @@ class JobOwners:
                     run.outdated = now
 
     def least_loaded(self, greeting: Greeting) -> tuple[Child | None, bool]:
-        """The one that a task should join, and whether it has something else to do."""
+        """The owner with the least load that a task could join (None: there is none), and whether it already has
+        work."""
         task = greeting.task
         tasks = Counter(id(child) for child in self.places.values())
         of_stage = Counter(id(child) for other, child in self.places.items() if other[0] == task[0])
@@ -125,23 +126,23 @@ class JobOwners:
         return child, child is None or bool(child.runs) or of_stage[id(child)] > 0
 
     def overdue(self, now: float) -> list[Child]:
-        """Owners with a run that should have ended long ago."""
+        """Owners with a run that was replaced more than ``cancel_seconds`` ago."""
         return [child for since, child in self._hanging() if now - since > self.cancel_seconds]
 
     def too_many(self, most: int) -> list[Child]:
-        """Owners that have to go before their time, so that there is room for one more: a task that hangs in every
-        attempt must not fill the machine."""
+        """Owners with a hanging run that must end early, so that with one more owner there are at most ``most``: a task
+        that hangs in every attempt must not fill the machine."""
         return [child for _, child in self._hanging()[: max(len(self.children) - most + 1, 0)]]
 
     def _hanging(self) -> list[tuple[float, Child]]:
-        """Owners that may be ended since a run hangs in them, and since when; the longest first."""
+        """(since when a replaced run goes on, its owner), the longest first; empty if such runs have no time limit."""
         if not self.cancel_seconds:
             return []
         found = ((child.hangs_since, child) for child in self.children)
         return sorted(((since, child) for since, child in found if since is not None), key=itemgetter(0))
 
     def retire(self, child: Child) -> None:
-        """Its tasks find another owner."""
+        """Give this owner no more tasks: its tasks find another owner."""
         self.forget(child)
         self.leaving.append(child)
 
@@ -153,26 +154,26 @@ class JobOwners:
 
 
 LOOK_MS = 500
-"""How often the keeper looks whether its executor is still there."""
+"""Milliseconds between two looks at whether the executor is still alive."""
 GREETING_SECONDS = 5.0
 ENDING_SECONDS = 10.0
-"""How long an owner may take to end its runs and close its functions when its job is over, if
-``task.cancellation.timeout`` is not less: the sinks wait for it with taking back what nobody has committed."""
+"""The most seconds that an owner has to end its runs and close its functions when its job is over (less if
+``task.cancellation.timeout`` is less). Sinks wait for that before they take back what was not committed."""
 
 
 @dataclass
 class Ending:
-    """Owners whose job is over: they close their functions."""
+    """Owners whose job is over, while they close their functions."""
 
     children: list[Child]
     until: float
-    """when the keeper's patience has an end (monotonic)"""
+    """when the keeper kills the owners that are left (seconds of the monotonic clock)"""
     asker: socket.socket | None
-    """who waits for it"""
+    """the connection that is answered when the owners have ended; None: nothing waits for them"""
 
 
 class Keeper:
-    """Serves the workers of one process.
+    """The keeper of one executor: serves the workers that one process has started.
 
     :param process: the one that starts the workers.
     """
@@ -189,7 +190,7 @@ class Keeper:
         self._to_learn: set[str] = set()
 
     def listen(self) -> bool:
-        """Take the place; False if there is a keeper already."""
+        """Begin to listen on the keeper's socket; False: another keeper listens there already."""
         processes.remove_stale()
         make_private(self._folder)
         address = os.path.join(self._folder, processes.SOCKET)
@@ -208,7 +209,7 @@ class Keeper:
         return True
 
     def run(self) -> None:
-        """Until the executor is gone."""
+        """Serve until the executor has ended."""
         try:
             looked = 0.0
             while True:
@@ -278,7 +279,8 @@ class Keeper:
         child.runs[self._runs] = ActiveRun(greeting.task, greeting.epoch)
 
     def _show(self, look: Look, connection: socket.socket) -> None:
-        """Pass a connection on that wants to know what an owner does; that is no work of the job."""
+        """Pass on to an owner a connection that asks what the owner does. This does not count as a request of the
+        job."""
         job = self._jobs.get(look.job_id) or JobOwners()
         owners = [child for child in (*job.children, *job.leaving) if not child.gone]
         if look.number < len(owners):
@@ -286,7 +288,7 @@ class Keeper:
                 send(owners[look.number].control, Watched(), [connection.fileno()])
 
     def _place(self, greeting: Greeting, job: JobOwners) -> Child:
-        """The owner of a task that has none: an idle one with few tasks, or a new one while all are busy."""
+        """Choose an owner for a task that has none: one with little load, or a new one while all are busy."""
         most = greeting.owners or os.cpu_count() or 1
         child, crowded = job.least_loaded(greeting)
         if child is None or (crowded and len(job.children) < most):
@@ -297,7 +299,8 @@ class Keeper:
         return child
 
     def _hear(self, job_id: str, child: Child) -> None:
-        """An owner may say that runs have ended; or nothing more."""
+        """Read from an owner the numbers of the runs that have ended; the end of the connection means that the owner
+        has ended."""
         try:
             ended = child.control.recv(1024 * ENDED.size, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -325,7 +328,7 @@ class Keeper:
         return child
 
     def _become_owner(self, control: socket.socket, job_id: str) -> None:
-        """In the new process; does not return."""
+        """Become an owner; runs in the forked process and does not return."""
         code = 1
         try:
             self._listener.close()
@@ -346,7 +349,7 @@ class Keeper:
             os._exit(code)
 
     def _lost(self, job_id: str, child: Child) -> None:
-        """An owner has ended, whatever it was doing: its tasks find another one."""
+        """Forget an owner that has ended for whatever reason: its tasks find another one."""
         if child.gone:
             return
         child.gone = True
@@ -359,7 +362,7 @@ class Keeper:
             job.forget(child)
 
     def _forget(self, job_id: str, asker: socket.socket | None = None) -> None:
-        """Let the owners of a job close their functions, and end; others are served meanwhile."""
+        """Let the owners of a job close their functions and end; the keeper serves other jobs meanwhile."""
         job = self._jobs.pop(job_id, None) or JobOwners()
         children = [*job.children, *job.leaving]
         for child in children:
@@ -388,7 +391,7 @@ class Keeper:
                 self._forget(job_id)
 
     def _end_hanging(self, now: float) -> None:
-        """End processes with a run that goes on though a newer one has begun long ago."""
+        """End processes with a run that goes on although a newer one began more than ``cancel_seconds`` ago."""
         for job_id, job in self._jobs.items():
             for child in job.overdue(now):
                 _retire(job_id, job, child)
@@ -416,7 +419,7 @@ def _kill(pid: int) -> None:
 
 
 def keep(process: int) -> None:
-    """Be the keeper of a process's workers until that process is gone."""
+    """Run the keeper of a process's workers until that process has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the driver decides what it means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

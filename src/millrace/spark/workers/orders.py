@@ -1,10 +1,8 @@
-"""How an epoch's orders get to its tasks, and how the driver lets the running epoch end.
+"""Brings the orders of an epoch to its tasks, and the driver's wish to end the running epoch.
 
 Orders are in a property of Spark's job, or in one file that the property names: the property travels with every task,
-so there is little in it. The file's name has epoch and attempt: a task that is late finds its own order, or none, never
-that of another epoch. The file is: a slot of fixed size for each task | the pieces that are too long for a slot. So a
-task reads one slot, and as a rule nothing else, whatever the number of tasks. A mark beside the orders ends the epoch:
-tasks look for it between two pieces of work.
+so it must be short. The file's name has epoch and attempt: a task that is late finds its own order, or none, never that
+of another epoch. The file is: a slot of fixed size for each task | the pieces that are larger than a slot.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ from millrace.runtime.tasks.worker import StaleOrderError
 INLINE = 8 * 1024
 """Bytes of all tasks' orders together that travel with every task; more go through a file."""
 KEPT = 8
-"""Epochs whose files stay, for tasks that are late."""
+"""How many epochs' order files stay, for tasks that are late."""
 SLOT = 256
-"""Enough for a task that has nothing new to read."""
+"""Bytes of a slot: enough for a task that has nothing new to read."""
 _HEAD = struct.Struct("<QII")
-"""Of a slot: where the piece begins (0: here), its length, its CRC-32."""
+"""The head of a slot: where the piece begins (0: in the slot itself), its length in bytes, its CRC-32."""
 
 
 class Orders:

@@ -1,7 +1,7 @@
-"""What functions print, log and warn of: written to the log of their process, and sent line by line to the driver.
+"""Forwards what functions print, log and warn of: into the log of their process, and line by line to the driver.
 
-A line is sent with its operator and subtask: those are found on the stack, so functions pay nothing as long as they are
-silent. ``OutputListener`` is the driver's end: it shows lines of owners on this machine as they are printed.
+A line is sent with its operator and subtask; these are found on the stack, so functions pay nothing as long as they
+print nothing. ``OutputListener`` is the driver's end: it shows lines of owners on this machine as they are printed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from millrace.spark.workers.shipping import Output
 from millrace.util.folders import make_private
 
 LONGEST = 4_000
-"""Characters of a line that the driver is told."""
+"""The most characters of a line that are sent to the driver."""
 SECONDS = 5.0
-"""How long a line waits for a driver that does not read."""
+"""Seconds that a line waits for a driver that does not read, and that the end of a job waits for lines sent before it.
+"""
 PAUSE = 30.0
-"""How long (s) such a driver is told nothing."""
+"""Seconds for which nothing is sent to a driver after it could not be reached."""
 SEPARATOR = "\0"
-"""between the one who speaks and the text, in a message; twice: instead of a text, a number of lines is left out"""
+"""separates the speaker from the text in a message; twice: a number of lines that were left out follows"""
 _RUNTIME = "millrace.runtime."
 
 
@@ -51,7 +52,8 @@ def speaker() -> str:
 
 
 class LineSender:
-    """Tells the driver lines, so many a second of each speaker; of the others it tells how many there were.
+    """Sends lines to the driver, at most ``lines`` a second of each speaker; of further lines it sends only their
+    number.
 
     :param send: takes a message; False: it did not get there.
     """
@@ -62,7 +64,7 @@ class LineSender:
         self._clock = clock
         self._lock = threading.Lock()
         self._told: dict[str, tuple[float, int, int]] = {}
-        """speaker -> (when its second began, lines told since, lines left out)"""
+        """speaker -> (when its current second began, lines sent since, lines left out since)"""
 
     def tell(self, who: str, text: str) -> None:
         if not self._lines:
@@ -80,7 +82,8 @@ class LineSender:
             self._told[who] = (began, told, left_out)
 
     def finish(self, at_once: bool = True) -> None:
-        """Tell what was left out so far; if not at once, then of those whose second is over."""
+        """Send the numbers of lines left out so far; if not ``at_once``, only for speakers whose current second is
+        over."""
         now = self._clock()
         with self._lock:
             for who, (began, told, left_out) in list(self._told.items()):
@@ -118,11 +121,11 @@ class DriverSocket:
 
 
 _LONGEST = 1 << 16
-"""characters of a line that has not ended; more of them are one by themselves"""
+"""The most characters of an unfinished line; a longer one is sent as a line."""
 
 
 class ForwardedStream:
-    """A text stream that also tells its lines.
+    """A text stream that writes to the original stream and also sends its lines to the driver.
 
     :param stream: what it was; all is written there.
     """
@@ -131,7 +134,7 @@ class ForwardedStream:
         self._stream = stream
         self._tell = tell
         self._begun: dict[int, str] = {}
-        """thread -> a line that it has not ended"""
+        """thread -> the line that it has begun"""
 
     def write(self, text: str) -> int:
         written = self._stream.write(text)
@@ -151,7 +154,7 @@ class ForwardedStream:
             self.write(line)
 
     def end_line(self) -> None:
-        """What this thread has begun is a line."""
+        """Send the line that this thread has begun as if it had ended."""
         if rest := self._begun.pop(threading.get_ident(), ""):
             self._tell("", rest)
 
@@ -172,7 +175,7 @@ class _Log(logging.StreamHandler[Any]):
 
     @stream.setter
     def stream(self, value: Any) -> None:
-        """It is looked for each time."""
+        """Ignore the assignment: ``sys.stderr`` is looked up for each record."""
 
 
 QUIET = ("millrace", "py4j", "httpx", "httpcore")
@@ -182,7 +185,7 @@ _teller: LineSender | None = None
 
 
 def follow(output: Output) -> None:
-    """From now on this process's functions speak as a job wants it."""
+    """From now on, forward this process's output as a job's settings say."""
     global _teller
     _teller = LineSender(output.lines, DriverSocket(output.driver)) if output.driver is not None else None
     if not isinstance(sys.stdout, ForwardedStream):
@@ -197,8 +200,8 @@ def follow(output: Output) -> None:
 
 
 def end_run(last: bool) -> None:
-    """A run of a task has ended on this thread: the line that it has begun is told. If it is the last one, nothing may
-    wait for another."""
+    """A run of a task has ended on this thread: send the line that it has begun. After the ``last`` run, send the
+    numbers of left-out lines at once."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, ForwardedStream):
             stream.end_line()
@@ -214,15 +217,12 @@ def _tell(who: str, text: str) -> None:
 
 
 LARGEST = 1 << 16
-"""Bytes of a message."""
-
-
-"""How long the end of a job waits for what was said before it."""
+"""The most bytes of a message."""
 _numbers = itertools.count()
 
 
 class OutputListener:
-    """Listens on a socket in a folder of this user's alone, on a thread of its own.
+    """The driver's end: receives lines on a socket in a folder of this user, on a thread of its own.
 
     :param said: told who speaks ("map (1/2)", or nothing) and a line.
     """
@@ -233,10 +233,10 @@ class OutputListener:
         self._thread: threading.Thread | None = None
         self._log_file: str | None = None
         self.address: str | None = None
-        """None: it hears nothing"""
+        """address of the socket; None: the listener does not listen"""
 
     def begin(self, log_file: str | None = None) -> None:
-        """Listen; where that is not possible functions are heard in the log only."""
+        """Begin to listen; where that is not possible, functions' output is in the log only."""
         self._log_file = log_file
         try:
             folder = processes.folder_of(os.getpid())
@@ -261,7 +261,7 @@ class OutputListener:
             who, _, line = message.partition(SEPARATOR)
             if line.startswith(SEPARATOR):
                 line = self._left_out(int(line[1:]))
-            with contextlib.suppress(Exception):  # nobody may be there to be told
+            with contextlib.suppress(Exception):  # a listener may fail
                 self._said(who, line)
 
     def _left_out(self, lines: int) -> str:
@@ -272,7 +272,7 @@ class OutputListener:
         return f"{text} in {self._log_file}"
 
     def end(self) -> None:
-        """Hear what was said so far, and no more."""
+        """Receive what was sent so far, then stop."""
         if self._socket is None or self._thread is None or self.address is None:
             return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:

@@ -70,7 +70,7 @@ def watch_interpreter(seconds: float = HELD_SECONDS, beat: float = _BEAT_SECONDS
 
 
 REQUEST_SECONDS = 10.0
-"""How long an owner waits for what somebody wants to know."""
+"""Seconds that an owner waits for a request on an inspection connection, and for sending its answer."""
 
 
 def serve(control: socket.socket, job_id: str, keeper: str) -> None:
@@ -123,7 +123,7 @@ def _run(connection: socket.socket, control: socket.socket, number: int, running
 
 
 def _show(connection: socket.socket) -> None:
-    """Answer who wants to know what the threads of this process do."""
+    """Answer a request about the threads of this process."""
     with connection, contextlib.suppress(OSError, EOFError):
         connection.settimeout(REQUEST_SECONDS)
         request, _ = receive(connection)
@@ -133,7 +133,7 @@ def _show(connection: socket.socket) -> None:
 
 
 def _tell_imports(keeper: str, modules: set[str]) -> None:
-    """The owners of the next job need not import them again."""
+    """Tell the keeper which modules were imported, so that it imports them before it forks owners of the next job."""
     if modules:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(keeper)
@@ -148,7 +148,8 @@ def _tell_end(control: socket.socket, number: int) -> None:
 
 
 def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
-    """The answer to the worker; None if that was killed, so that this run is not heard of."""
+    """Serve one run and return the answer to the worker; None if the worker was killed, so that the answer has no
+    reader."""
     file = -1
     try:
         call, files = receive(connection)

@@ -43,13 +43,13 @@ _files: WorkerFiles | None = None
 
 
 def note(infile: BufferedReader, outfile: BinaryIO) -> None:
-    """A worker begins a task with these files."""
+    """Note the files that the worker begins a task with."""
     global _files
     _files = (infile, outfile)
 
 
 def worker_files() -> WorkerFiles | None:
-    """Those of the task that runs in this worker."""
+    """The files of the connection between this worker and Spark's JVM, for the running task; None: they are unknown."""
     if os.environ.get("SPARK_PIPELINED_UDF") == "1":
         return None  # another thread reads ahead
     return _files
@@ -91,7 +91,7 @@ SPARK_SCHEMA = "target int, edge int, channel int, number int, payload binary, r
 # Packets between a socket and the runtime
 
 START = struct.pack(">i", -6)
-"""What Spark's JVM reads before the first batch of a stream (``SpecialLengths.START_ARROW_STREAM``)."""
+"""The number that Spark's JVM expects before the first batch of a stream (``SpecialLengths.START_ARROW_STREAM``)."""
 WRITE_BUFFER = 1 << 16
 
 
@@ -103,7 +103,7 @@ class ExactReader(io.RawIOBase):
         self._file = file
         self._prefix = memoryview(prefix)
         self.consumed = 0
-        """bytes of the prefix"""
+        """bytes of the prefix that were read"""
         self._ahead = b""
 
     def readable(self) -> bool:
@@ -234,15 +234,15 @@ def begin_stay(greeting: Greeting, stay: Stay | Join, payload: bytes, link: sock
 
 
 def end_stay(connection: socket.socket) -> None:
-    """Wait until the task has no more orders to expect.
+    """Wait until the task has ended, and so will take no more orders.
 
-    :raises OwnerLostError: its process has ended.
+    :raises OwnerLostError: the task's process has ended.
     """
     _answer(connection)
 
 
 def _handed_over(connection: socket.socket, call: Call, payload: bytes, files: WorkerFiles) -> None:
-    """The owner reads and writes the worker's own connection; this process waits."""
+    """Let the owner read and write the worker's own connection to Spark; this process waits."""
     infile, outfile = files
     outfile.flush()
     prefix = infile.peek()
@@ -304,7 +304,7 @@ def _begin(connection: socket.socket, call: Call | Stay | Join, payload: bytes, 
 
 
 def _answer(connection: socket.socket) -> Any:
-    """What the owner says next, if it is not that it has failed."""
+    """Receive the owner's next answer; raises ``OwnerLostError`` if the run has failed."""
     try:
         message, _ = receive(connection)
     except (EOFError, ConnectionError):
@@ -318,13 +318,13 @@ def _answer(connection: socket.socket) -> Any:
 
 
 def executor() -> int:
-    """The process that starts the workers of this executor: the parent of each."""
+    """Process id of the process that has started this executor's workers: their parent."""
     return os.getppid()
 
 
 @lru_cache(maxsize=1)
 def _address(process: int) -> str:
-    """Every task of a worker asks for the same."""
+    """Ask once for the keeper's address: all tasks of a worker use the same."""
     return os.path.join(processes.folder_of(process), processes.SOCKET)
 
 
@@ -364,7 +364,7 @@ def prepare() -> None:
 
 
 def _start_keeper(process: int) -> None:
-    """Several workers may do so at once: one keeper stays."""
+    """Start a keeper. Several workers may do so at once: one keeper stays."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     subprocess.Popen(
         [sys.executable, "-m", "millrace.spark.workers.keeper", str(process)],
@@ -375,7 +375,7 @@ def _start_keeper(process: int) -> None:
 
 
 def forget(job_id: str) -> None:
-    """Let the owners of a job end, those of all executors on this machine."""
+    """End the owners of a job, for all executors on this machine."""
     for folder in processes.keepers():
         with contextlib.suppress(OSError, EOFError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(FORGET_SECONDS)

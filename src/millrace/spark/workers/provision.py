@@ -53,7 +53,7 @@ def install(requirements: Requirements, python: str | None = None) -> str:
         try:
             os.rename(temporary, folder)
         except OSError:
-            if not os.path.isdir(folder):  # somebody else was faster
+            if not os.path.isdir(folder):  # another process was faster
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -65,7 +65,7 @@ def _pip(requirements: Requirements, interpreter: str, target: str) -> None:
     command += ["--target", target, "--requirement", requirements.path]
     if requirements.packages is not None:
         command += ["--no-index", "--find-links", requirements.packages]
-    # Paths in a requirements file are relative to where pip runs, for everybody who runs it beside the file.
+    # Paths in a requirements file are relative to the folder where pip runs, so pip runs beside the file.
     folder = os.path.dirname(requirements.path)
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:

@@ -36,12 +36,12 @@ from millrace.spark.workers.pipe import SCHEMA
 from millrace.spark.workers.shipping import ShippedJob
 
 LONGEST_SECONDS = 10.0
-"""How long it sleeps at a time: somebody may set the clock."""
+"""The most seconds that the thread sleeps at a time, since the system's clock may be set."""
 
 
 class Alarm:
-    """One thread, which there is from the first time that a task has something to fire. One after the other they fire;
-    for one whose function hangs, the others wait until their next epoch.
+    """A thread that fires timers between epochs, one task after the other; it starts when a task first has a timer.
+    While a function hangs, the timers of other tasks wait until their next epoch.
 
     :param clock: gives ms.
     """
@@ -73,11 +73,11 @@ class Alarm:
 
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Payload that is gathered for one Arrow batch to the JVM, or for one message to the driver."""
+"""Bytes of payload that are gathered for one Arrow batch to the JVM, or for one message to the driver."""
 
 
 class Running:
-    """Runs tasks, of one job after the other or of one alone.
+    """Runs the tasks of this process, which may belong to several jobs, one job after the other.
 
     :param process: a name for this process, if tasks live on in it.
     """
@@ -85,22 +85,22 @@ class Running:
     def __init__(self, process: str | None = None) -> None:
         self.process = process
         self.folder = ""
-        """of the keeper, which deletes it; empty: there is none"""
+        """the folder of the keeper, which deletes it; empty: this process has no keeper"""
         self._lasting = process is not None
         self._cache = TaskCache(process)
         Alarm(self._cache, now_millis)
         self._jobs: dict[str, ShippedJob] = {}
         self._introduced: set[str] = set()
-        """jobs whose drivers know this process"""
+        """digests of the shipped jobs whose drivers know this process"""
         self._prepared = ""
         self._lock = threading.Lock()
 
     def knows(self, job: str) -> bool:
-        """``job``: the digest of a shipped job."""
+        """Whether this process has the shipped job with the digest ``job``."""
         return job in self._jobs
 
     def take(self, job: str, payload: bytes) -> None:
-        """Get to know a job, and forget those of long ago: a worker runs one after the other."""
+        """Store a shipped job, and drop the oldest ones beyond ``JOBS``: a worker runs one job after the other."""
         # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
         gc.set_threshold(200_000, 50, 1_000)
         self._jobs[job] = ShippedJob.decode(payload)
@@ -110,7 +110,7 @@ class Running:
             self._introduced.discard(old)
 
     def prepared(self, job: str) -> ShippedJob:
-        """A job that this process can run from here on."""
+        """Return the shipped job with the digest ``job``, after making this process able to run it."""
         shipped = self._jobs[job]
         with self._lock:
             if self._prepared != job:
@@ -120,12 +120,12 @@ class Running:
         return shipped
 
     def forget(self, job_id: str) -> None:
-        """Close what belongs to a job."""
+        """Close the tasks of a job."""
         self._cache.forget(job_id)
         output.end_run(last=True)
 
     def moved(self, job_id: str, task: TaskId) -> None:
-        """A task lives in another process now."""
+        """Let go of a task that lives in another process from now on."""
         self._cache.let_go(job_id, task)
 
     def run(self, job: str, run: Run, text: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -138,7 +138,8 @@ class Running:
         yield from map(_batch, self.run_packets(job, run, text, packets))
 
     def run_packets(self, job: str, run: Run, text: str, packets: Iterable[Packet]) -> Iterator[list[Packet]]:
-        """The same on packets: those that the task sends, in groups of ``BATCH_BYTES``."""
+        """Run a task for one epoch on packets, and yield the packets that the task sends, in groups of
+        ``BATCH_BYTES``."""
         shipped = self.prepared(job)
         folder = open_folder(shipped.state)
         storage, snapshots = FolderStorage(folder, shipped.key_groups, shipped.job_id), FolderSnapshots(run.number)
@@ -171,7 +172,8 @@ class Running:
                 output.end_run(last=not self._lasting)
 
     def _introduce(self, job: str, task: TaskId, written: FirstWrite, sent: Iterable[Packet]) -> Iterator[Packet]:
-        """Let the acknowledgement tell what this process has written first: the driver looks for it."""
+        """Add to the acknowledgement what this process has written first, so that the driver can check that it sees the
+        file."""
         for packet in sent:
             if packet.edge == ACK and (packet.number, packet.channel) == task:
                 ack = replace(TaskAck.decode(packet.payload), first_write=written)
@@ -214,7 +216,8 @@ def stay(call: Stay, file: int, running: Running) -> None:
 
 
 def _run(call: Stay, order: Order, link: socket.socket, running: Running) -> None:
-    """One run. What it raises is an answer; ``OSError`` comes from the connection alone."""
+    """Serve one order. Errors of the run become an answer; only an error of the connection is raised, as
+    ``OSError``."""
     groups = running.run_packets(call.job, Run(call.task, order.run, 0), order.text, order.packets)
     begun = False
     while True:

@@ -1,10 +1,9 @@
-"""The job as it travels to the workers, with the files, import path, working directory and classes that its functions
-need.
+"""Ships a job to the workers, with the files, import path, working directory and classes that its functions need.
 
 Workers on this machine find files where they are, others get them through Spark. A *location* is a path, or
 ``spark:NAME`` for a file in the folder that Spark downloads into; ``locate`` makes a path of it on the worker. A
-worker's ``__main__`` is PySpark's daemon, so the classes of the program's main module travel once and land where pickle
-looks for them; otherwise every packet would hold them.
+worker's ``__main__`` is PySpark's daemon, so the classes of the program's main module travel once and are put where
+pickle looks for them; otherwise every packet would hold them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ SPARK = "spark:"
 def _current_directory() -> str:
     try:
         return os.getcwd()
-    except FileNotFoundError:  # somebody has deleted it
+    except FileNotFoundError:  # another process has deleted it
         return os.sep
 
 
@@ -54,11 +53,11 @@ _spark_directory: str | None = None
 """The folder that Spark downloads into, if Spark does not say so itself in this process."""
 
 _added: set[tuple[str, str]] = set()
-"""(Spark application, name) of what was added: Spark keeps it until the session ends."""
+"""(Spark application, name) of the files that were added to Spark, which keeps them until the application ends"""
 
 
 def locate(location: str) -> str:
-    """The path on this worker."""
+    """Return the path of a location on this worker."""
     if not location.startswith(SPARK):
         return location
     return os.path.join(spark_directory(), location.removeprefix(SPARK))
@@ -80,7 +79,7 @@ def use_spark_directory(path: str) -> None:
 
 
 class Shipping:
-    """What one job ships."""
+    """Makes locations of the files of one job."""
 
     def __init__(self, context: SparkContext, local: bool) -> None:
         """``local``: whether the workers run on this machine."""
@@ -184,10 +183,11 @@ def _pack(folder: str, target: str) -> None:
 
 @dataclass(frozen=True)
 class WorkerSurroundings:
-    """Travels with a job. Paths are locations (see ``shipping``)."""
+    """The surroundings that a job's functions need in a worker; travels with the job. Paths are locations (see the
+    module)."""
 
     first: tuple[str, ...] = ()
-    """to be imported from before anything else"""
+    """locations that are searched for imports before anything else"""
     last: tuple[str, ...] = ()
     """the driver's import path, for workers on the same machine"""
     archives: tuple[tuple[str, str], ...] = ()
@@ -198,14 +198,14 @@ class WorkerSurroundings:
     zone: str = ""
     """the session's time zone"""
     stores: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """what the driver knows of object stores and HDFS, with credentials"""
+    """the driver's settings for object stores and HDFS, with credentials"""
 
     def files(self) -> dict[str, str]:
         """The cached files' paths on this worker, by their names."""
         return {name: locate(location) for name, location in self.cached_files.items()}
 
     def enter(self, job_id: str) -> None:
-        """Make this process one of the job's, until another job takes its turn in it."""
+        """Give this process the job's surroundings, until another job's are entered."""
         global _first, _directory
         if self.stores:
             store_settings.take(self.stores)
@@ -220,7 +220,7 @@ class WorkerSurroundings:
             _directory = wanted
 
     def _set_variables(self) -> None:
-        """What PyFlink's workers have in their environment."""
+        """Set the environment variables that PyFlink's workers have."""
         variables = {
             "python": sys.executable,
             "_PYTHON_WORKER_MEMORY_LIMIT": str(_memory()),
@@ -258,9 +258,9 @@ def _memory() -> int:
 
 
 _first: frozenset[str] = frozenset()
-"""What the job at hand imports from before anything else."""
+"""Locations that the current job's imports are searched in first."""
 _directory = HOME
-"""Where this process is."""
+"""The current directory of this process."""
 
 
 LEVEL = "millrace.output.level"
@@ -270,20 +270,20 @@ DEFAULT_LINES = 100
 
 @dataclass(frozen=True)
 class Output:
-    """Travels with a job."""
+    """What a job wants to be done with its functions' output; travels with the job."""
 
     level: int = logging.INFO
-    """what functions log below this level is dropped"""
+    """functions' log records below this level are dropped"""
     lines: int = DEFAULT_LINES
-    """so many lines a second of each subtask of an operator reach the driver"""
+    """the most lines a second that reach the driver from each subtask of an operator"""
     driver: str | None = None
     """the socket on which the driver listens, if it runs on the same machine"""
 
 
 def output_wanted(configuration: Mapping[str, str]) -> Output:
-    """What the configuration says.
+    """Read the output settings from the configuration.
 
-    :raises ValueError: one of its values is nonsense.
+    :raises ValueError: a value is not valid.
     """
     name, lines = configuration.get(LEVEL, "INFO").upper(), configuration.get(LINES)
     return Output(logging.getLevelName(name), DEFAULT_LINES if lines is None else max(to_int(lines), 0))
@@ -305,7 +305,7 @@ def install_main_classes(payload: bytes) -> None:
 
 @dataclass(frozen=True)
 class ShippedJob:
-    """What the processes in which a job's tasks run have to know of it."""
+    """A job, with all that the processes of its tasks need to run it."""
 
     job_id: str
     payload: bytes
@@ -318,9 +318,10 @@ class ShippedJob:
     pyflink: bool = False
     """whether the program's modules import ``pyflink`` and mean Millrace"""
     token: str | None = None
-    """what the driver has written into the folder of state; None: nobody has to look whether it is shared"""
+    """a token that the driver has written into the state folder; None: tasks need not check that the folder is shared
+    """
     result_files: bool = False
-    """whether the driver sees what tasks write into that folder beside their state: results that are many go there"""
+    """whether the driver can read files that tasks write into the state folder: then large results go there"""
     retries: int = 0
     """how often a task that fails in the job's first attempt runs again by itself, see ``failover``"""
     output: Output = field(default_factory=Output)
@@ -342,7 +343,7 @@ class ShippedJob:
 
     @staticmethod
     def decode(content: bytes) -> ShippedJob:
-        """Only for what ``encode`` made in this job's driver."""
+        """Unpickle a shipped job; only for bytes that ``encode`` made in this job's driver."""
         job: ShippedJob = pickle.loads(content)
         return job
 

@@ -1,8 +1,9 @@
-"""Functions that Spark's tasks run: a stage of an epoch, a task that stays, and the placing of owners of a job in flow.
+"""Functions that Spark's tasks run: a stage of an epoch, a task that stays, and the start of the owners of a job in
+flow.
 
 ``StageFunction`` (of ``mapInArrow``) finds the process that the task lives in. ``ResidentTask`` belongs to the job of
-Spark that stays: each of its tasks holds a core and the place of a subtask. ``OwnerPlacement`` starts the owners of a
-job in flow and ends at once. The tasks of the last two connect to the driver; ``connect`` and ``admit`` prove to both
+Spark that stays: each of its tasks holds a core for one subtask of every stage. ``OwnerPlacement`` starts the owners of
+a job in flow and ends at once. The tasks of the last two connect to the driver; ``connect`` and ``admit`` prove to both
 ends that they belong to one job. The secret for that travels with the function, as all of the job does, and never over
 the connection itself.
 
@@ -30,11 +31,11 @@ _TASK = struct.Struct(">II")
 _NONCE = 16
 _PROOF = 32
 SECONDS = 10.0
-"""How long one end waits for the other."""
+"""Seconds that each end of a new connection waits for the other."""
 
 
 class NotProvedError(ConnectionError):
-    """The other end does not know the secret."""
+    """The other end of a connection has not proved that it knows the job's secret."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,9 @@ class Owners:
     most: int
     """owner processes of a job on one executor: as many as it has cores; 0: as its machine has"""
     idle_seconds: float
-    """how long they stay when nobody asks for them"""
+    """seconds without a request after which owners end"""
     cancel_seconds: float
-    """how long a run may go on after a newer one has begun (``task.cancellation.timeout``); 0: as long as it likes"""
+    """seconds that a run may go on after a newer one has begun (``task.cancellation.timeout``); 0: no limit"""
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class StageFunction:
     payload: bytes
     """the encoded ``ShippedJob``"""
     digest: str
-    """its name"""
+    """digest of ``payload``"""
     owners: Owners | None
     """None: tasks run in Spark's workers themselves, since nothing of them is needed later"""
 
@@ -170,14 +171,14 @@ class ResidentTask:
 
     job_id: str
     partitions: tuple[int, ...]
-    """of each stage"""
+    """number of partitions of each stage"""
     epoch: int
-    """the first one"""
+    """the first epoch that the tasks run"""
     address: Address
     payload: bytes = field(repr=False)
     """the encoded ``ShippedJob``"""
     digest: str
-    """its name"""
+    """digest of ``payload``"""
     owners: Owners
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -216,17 +217,18 @@ STAGE = 2**31 - 1
 
 @dataclass(frozen=True)
 class OwnerPlacement:
-    """A function for ``mapInArrow``, of one task: connects so many owners on its machine with the driver."""
+    """A function for ``mapInArrow``, of one task: starts ``owners`` owners on its machine, and connects them with the
+    driver."""
 
     job_id: str
     owners: int
     epoch: int
-    """the first one"""
+    """the first epoch that the owners run"""
     address: Address
     payload: bytes = field(repr=False)
     """the encoded ``ShippedJob``"""
     digest: str
-    """its name"""
+    """digest of ``payload``"""
     staying: Owners
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -248,7 +250,7 @@ class OwnerPlacement:
                 link = connections.enter_context(connect(self.address, (0, number)))
                 times = self.staying.idle_seconds, self.staying.cancel_seconds
                 greeting = Greeting(self.job_id, (STAGE, number), self.epoch, self.owners, *times, stays=True)
-                # It goes on when nobody listens to it here.
+                # The owner goes on after this task has closed its connection.
                 connections.enter_context(
                     begin_stay(greeting, Join(self.digest, number, spark_files), self.payload, link)
                 )

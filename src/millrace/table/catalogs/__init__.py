@@ -1,1 +1,2 @@
-"""Catalogs: where tables, views, functions and databases are kept. ``millrace.table.catalog`` has the public names."""
+"""Catalogs, which store tables, views, functions, models and databases. ``millrace.table.catalog`` has the public
+names."""

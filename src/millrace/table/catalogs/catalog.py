@@ -1,4 +1,4 @@
-"""``Catalog``: what a catalog can be asked."""
+"""``Catalog``: the base class of all catalogs, with the operations that a catalog may offer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millrace.util.fallback import Adopting
 
 
 class Catalog(Adopting):
-    """A place where databases, tables, views, functions and models are kept.
+    """A catalog: stores databases, tables, views, functions and models.
 
     Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. Lists are empty
     by default, and nothing exists. Errors are those of ``millrace.util.exceptions``: DatabaseNotExistException, ...
@@ -93,7 +93,7 @@ class Catalog(Adopting):
         self._cannot("create tables")
 
     def drop_table(self, table_path: ObjectPath, ignore_if_not_exists: bool) -> None:
-        """Also a view."""
+        """Remove a table or view."""
         self._cannot("drop tables")
 
     def rename_table(self, table_path: ObjectPath, new_table_name: str, ignore_if_not_exists: bool) -> None:
@@ -109,11 +109,11 @@ class Catalog(Adopting):
     def list_partitions(
         self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec | None = None
     ) -> list[CatalogPartitionSpec]:
-        """All partitions, or those that have these values."""
+        """The specs of all partitions of a table, or of those whose columns have the values of ``partition_spec``."""
         self._cannot("list partitions")
 
     def get_partition(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> CatalogPartition:
-        """What is said of a partition."""
+        """The catalog's description of a partition: its properties and comment."""
         self._cannot("get partitions")
 
     def create_partition(

@@ -1,4 +1,5 @@
-"""``JdbcCatalog``: the tables of a database server, as they are at the moment, read, written, made and changed."""
+"""``JdbcCatalog``: the tables of a database server, in their current form; they can be read, written, created and
+altered."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""PyFlink's older forms of a schema: ``TableSchema`` (names and types of columns), and descriptors as properties of a
-schema (deprecated there; ``Schema.new_builder()`` is newer).
-"""
+"""PyFlink's older forms of a schema: ``TableSchema`` (names and types of columns), and descriptors that give a
+schema as properties (deprecated in PyFlink in favour of ``Schema.new_builder()``)."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class TableSchema:
         return list(self._types)
 
     def get_field_data_type(self, field: int | str) -> DataType | None:
-        """By name or position; None if there is no such column."""
+        """The type of the column with this name or position; None if there is no such column."""
         if not isinstance(field, (int, str)):
             raise TypeError(f"a column is given by name or position, not by {field!r}")
         if isinstance(field, str):

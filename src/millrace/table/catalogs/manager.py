@@ -1,5 +1,6 @@
-"""``CatalogManager``: the catalogs of a session, what is current, and objects that only the session has. And CREATE
-CATALOG: a catalog made by its options.
+"""``CatalogManager``: the catalogs of a session, the current catalog and database, and the session's temporary objects.
+
+Also runs CREATE CATALOG: makes a catalog by its options.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Catalogs that hold their objects themselves: an object store by kind, database and name, the rules of all such
-catalogs, and the procedures of a catalog (Python objects of this session).
-"""
+"""Catalogs that hold their objects in memory: a store of objects by kind, database and name, the rules that all such
+catalogs keep, and the procedures of a catalog (Python objects of this session)."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ class MemoryShelf(Shelf):
 
 
 class KeptProcedures:
-    """By their paths; with capital letters or without, as names of functions."""
+    """Procedures by their paths; upper and lower case are the same, as in names of functions."""
 
     def __init__(self) -> None:
         self._procedures: dict[tuple[str, str], tuple[str, Procedure]] = {}

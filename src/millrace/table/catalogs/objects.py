@@ -1,6 +1,5 @@
-"""What catalogs hold: databases, tables and views, partitions, functions, models, statistics, and the paths by which
-they are found (``database.table``, ``catalog.database.table``, with backticks where needed).
-"""
+"""The objects that catalogs hold: databases, tables and views, partitions, functions, models and statistics, and the
+paths that name them (``database.table``, ``catalog.database.table``, with backticks where needed)."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ class ObjectPath:
         return self._object
 
     def get_full_name(self) -> str:
-        """Both names, with a dot between."""
+        """The name of the database and the name of the object, with a dot between them."""
         return f"{self._database}.{self._object}"
 
     def compare_to(self, other: ObjectPath) -> int:
@@ -164,7 +163,7 @@ _O = TypeVar("_O", bound="_Kept")
 
 
 class _Kept:
-    """An object of a catalog. Two are equal when they say the same."""
+    """An object of a catalog, with a comment. Two objects are equal if all their attributes are."""
 
     def __init__(self, comment: str | None) -> None:
         self._comment = comment
@@ -238,7 +237,7 @@ class CatalogBaseTable(_Kept):
         self._original_query = original_query
         self._expanded_query = expanded_query
         self._plan: Rel | None = None
-        """of a temporary view of a ``Table``"""
+        """the plan of a ``Table`` that was registered as a temporary view; None for all other tables and views"""
 
     @staticmethod
     def create_table(
@@ -357,7 +356,8 @@ class CatalogFunction(_Kept, HasOlderNames):
         self._language = function_language
         self._options: dict[str, str] = {}
         self._function: Any = None
-        """of a function that the program made: it lives as long as the session"""
+        """the wrapper of a function that the program made, which lasts as long as the session; None: it is named by
+        ``class_name``"""
 
     @staticmethod
     def create_instance(class_name: str, function_language: str = "Python") -> CatalogFunction:

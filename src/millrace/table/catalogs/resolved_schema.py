@@ -39,7 +39,7 @@ class Column(ABC):
 
     @staticmethod
     def computed(name: str, resolved_expression: ResolvedExpression) -> ComputedColumn:
-        """A column that is computed of others."""
+        """A column whose values are computed from other columns."""
         return ComputedColumn(name, resolved_expression)
 
     @staticmethod
@@ -56,15 +56,15 @@ class Column(ABC):
         return self._type
 
     def get_comment(self) -> str | None:
-        """What is said about the column."""
+        """The column's comment, or None."""
         return self._comment
 
     def with_comment(self: _C, comment: str | None) -> _C:
-        """The same column with a comment."""
+        """A copy of this column with another comment, or without one."""
         return self._changed(_comment=comment)
 
     def rename(self: _C, new_name: str) -> _C:
-        """The same column under another name."""
+        """A copy of this column with another name."""
         return self._changed(_name=new_name)
 
     def copy(self: _C, new_type: DataType) -> _C:
@@ -127,7 +127,7 @@ class PhysicalColumn(Column):
 
 
 class ComputedColumn(Column):
-    """A column computed of others.
+    """A column whose values are computed from other columns.
 
     >>> issubclass(ComputedColumn, Column)
     True
@@ -177,7 +177,7 @@ class MetadataColumn(Column):
         return self._virtual
 
     def get_metadata_key(self) -> str | None:
-        """None: the name is the key."""
+        """The connector's name for the metadata of this column; None: it is the column's name."""
         return self._key
 
     def explain_extras(self) -> str | None:

@@ -1,6 +1,8 @@
-"""``Expression``: what a column of a table is computed by. With the methods about arrays, maps, rows, bitmaps, JSON and
-aggregates, expressions whose type is known, the variables of a pattern in ``Table.match_recognize``, and names of
-Flink's function definitions that SQL has not (``call("equals", a, b)`` is ``a == b``).
+"""``Expression``: an expression of the Table API, from which columns of a table are computed.
+
+Here are its methods for arrays, maps, rows, bitmaps, JSON and aggregates, expressions with a known type, the variables
+of a pattern in ``Table.match_recognize``, and Flink's names of function definitions that differ from SQL's
+(``call("equals", a, b)`` is ``a == b``).
 """
 
 from __future__ import annotations
@@ -357,7 +359,7 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
         return Expression(nodes.Alias(self._node, nodes.Identifier(name), tuple(map(nodes.Identifier, extra_names))))
 
     def as_argument(self, name: str) -> Expression[Any]:
-        """As the argument of that name."""
+        """Pass this expression as the argument with this name."""
         return Expression(nodes.Kwarg(nodes.Identifier(name), self._node))
 
     def cast(self, data_type: DataType) -> Expression[Any]:
@@ -371,7 +373,7 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
         return Expression(nodes.Cast(self._node, _type_name("cast", data_type)))
 
     def try_cast(self, data_type: DataType) -> Expression[Any]:
-        """As ``cast``, with NULL for what cannot be cast."""
+        """Cast to another type, as ``cast`` does, but give NULL for values that cannot be cast."""
         return Expression(nodes.TryCast(self._node, _type_name("try_cast", data_type)))
 
     @property
@@ -482,19 +484,21 @@ class MatchVariable:
         return Expression(nodes.Column(nodes.Identifier(column), nodes.Identifier(self._name)))
 
     def first(self, column: str, offset: int = 0) -> Expression[Any]:
-        """FIRST: of the first row, or so many rows of the variable after it."""
+        """FIRST: the column's value in the first row of the variable, or in the row ``offset`` rows of the variable
+        after it."""
         return self._call("FIRST", column, offset)
 
     def last(self, column: str, offset: int = 0) -> Expression[Any]:
-        """LAST: of the last row, or so many rows of the variable before it."""
+        """LAST: the column's value in the last row of the variable, or in the row ``offset`` rows of the variable
+        before it."""
         return self._call("LAST", column, offset)
 
     def prev(self, column: str, rows: int = 1) -> Expression[Any]:
-        """PREV: of the row so many rows of the partition before the last one of the variable."""
+        """PREV: the column's value ``rows`` rows of the partition before the last row of the variable."""
         return self._call("PREV", column, rows)
 
     def next(self, column: str, rows: int = 1) -> Expression[Any]:
-        """NEXT: of the row so many rows of the partition after the last one of the variable."""
+        """NEXT: the column's value ``rows`` rows of the partition after the last row of the variable."""
         return self._call("NEXT", column, rows)
 
     def _call(self, function: str, column: str, number: int) -> Expression[Any]:
@@ -536,7 +540,7 @@ _METHODS = {
     "floor": "floor",
     "ceil": "ceil",
 }
-"""of which the first argument is that which the method is called on"""
+"""definition's name -> method of ``Expression`` that is called on the first argument"""
 _AS_WRITTEN = {
     "stddevpop": "stddev_pop",
     "stddevsamp": "stddev_samp",
@@ -554,11 +558,12 @@ _AS_WRITTEN = {
     "cast": "cast",
     "try_cast": "try_cast",
 }
-"""the same, whose arguments are no expressions, or which is none by itself"""
+"""definition's name -> method that is called on the first argument, and gets the other arguments as they were
+written: because they need not be expressions, or the method's result is not an expression on its own"""
 
 
 class Definitions:
-    """Finds what a name of a definition stands for.
+    """Finds the method or function that a name of a definition stands for.
 
     :param functions: those of ``table.expressions`` by their definition's name in lower case.
     """

@@ -12,7 +12,7 @@ from millrace.table.sql import nodes
 __all__ = ["Tumble", "Session", "Slide", "Over", "GroupWindow", "OverWindow"]
 
 UNBOUNDED_ROW: Expression[Any] = Expression(nodes.Var("UNBOUNDED_ROW"))
-"""All rows before, for ``Over.preceding``."""
+"""Frame bound of ``Over.preceding``: all rows before the current one."""
 UNBOUNDED_RANGE: Expression[Any] = Expression(nodes.Var("UNBOUNDED_RANGE"))
 CURRENT_ROW: Expression[Any] = Expression(nodes.Var("CURRENT_ROW"))
 CURRENT_RANGE: Expression[Any] = Expression(nodes.Var("CURRENT_RANGE"))

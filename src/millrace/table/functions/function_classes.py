@@ -316,15 +316,15 @@ class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
         self.func = func
 
     def create_accumulator(self) -> list[Any]:
-        """Nothing yet."""
+        """An empty accumulator; ``accumulate`` puts the function's result into it."""
         return []
 
     def accumulate(self, accumulator: list[Any], *args: Any) -> None:
-        """Keep what the function gives for the columns of a group."""
+        """Put the function's result for the columns of a group into the accumulator."""
         accumulator.append(self.func(*args))
 
     def get_value(self, accumulator: list[Any]) -> Any:
-        """What was kept."""
+        """The result that ``accumulate`` has put into the accumulator."""
         return accumulator[0]
 
 

@@ -1,1 +1,1 @@
-"""From a relational plan to a streaming program: which changes flow where, and which operators make them."""
+"""Turns a relational plan into a streaming program: which changes each node gives, and which operators compute it."""

@@ -1,4 +1,4 @@
-"""PLAN_ADVICE of EXPLAIN: what a streaming plan will suffer from, and what to do about it."""
+"""PLAN_ADVICE of EXPLAIN: problems that a streaming plan will run into, and what to do about them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from millrace.table.planner.plan import changes_of
 from millrace.table.sessions.table_settings import STATE_TTL
 
 NONE = "No available advice..."
-"""as Flink says it"""
+"""The line that EXPLAIN prints if there is no advice, in Flink's words."""
 
 Settings = Mapping[str, str]
 
 
 def optimised_section(plan: str, advice: str | None) -> dict[str, str]:
-    """What EXPLAIN says of the optimised plan: title -> text; with advice below it, if that is asked for."""
+    """The part of EXPLAIN with the optimised plan: title -> text; advice follows below if it was asked for."""
     if advice is None:
         return {"Optimized Physical Plan": plan}
     return {"Optimized Physical Plan With Advice": f"{plan}\n\n{advice}"}
 
 
 def advice_on(plans: Sequence[n.Rel], settings: Settings) -> list[str]:
-    """One line for everything that is worth a thought; one that says so if nothing is.
+    """Return one line for each piece of advice, or the line ``NONE``.
 
     :param plans: optimised.
     """

@@ -1,6 +1,5 @@
-"""``CompiledPlan``: INSERTs that run as they were read, in other processes, too. With the place where such a plan lies
-(``PlanReference``).
-"""
+"""``CompiledPlan``: INSERTs that were planned once and can run later, in other processes, too; with
+``PlanReference``, which says where such a plan is stored."""
 
 from __future__ import annotations
 
@@ -98,7 +97,7 @@ class BytesContentPlanReference(PlanReference):
 # CompiledPlan
 
 FLINK_VERSION = "2.3"
-"""whose semantics the plan has"""
+"""The version of Flink whose semantics a compiled plan has."""
 FORMAT = 1
 RECOMPILE = "table.plan.force-recompile"
 

@@ -1,6 +1,8 @@
-"""The streaming engine: plans run as jobs, and EXPLAIN shows the optimised plan with its changes, the operators, and
-where on Spark they run. Also the two ways between the modes: rows of DataStreams for batch queries, and rows of a
-batch query as the source of a DataStream.
+"""The streaming engine: runs plans as jobs, and explains them: the optimised plan with its changes, the operators, and
+where on Spark they run.
+
+Also converts between the modes: rows of DataStreams for batch queries, and rows of a batch query as the source of a
+DataStream.
 """
 
 from __future__ import annotations
@@ -217,7 +219,8 @@ def to_data_stream(
 
 
 def _upsert_key(plan: Rel, schema: Schema | None, changes: Changes) -> Key | None:
-    """What rows of a stream of upserts are known by; None: by the key that they have.
+    """The columns that identify the rows of a stream of upserts, by the target schema; None: the key that the plan
+    knows.
 
     :raises ChangelogError: they have none.
     """

@@ -1,7 +1,7 @@
-"""A streaming program in the making: nodes of a relational plan become operators with edges between them.
+"""Builds a streaming program: nodes of a relational plan become operators with edges between them.
 
-Each kind of node has a streaming form, registered by the modules of ``planner/nodes``: what it says about the changes
-of its table (updates, deletions, the key by which they are found), and how it becomes operators.
+Each kind of node has a streaming form, registered by the modules of ``planner/nodes``: it says which changes the node's
+result has (updates, deletions, unique keys), and which operators compute it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Key = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Changes:
-    """Of the result of one node."""
+    """The changes that the result of one node has beyond insertions, and its unique keys."""
 
     updates: bool = False
     deletes: bool = False
     keys: frozenset[Key] = frozenset()
     """sets of columns of which no two rows of the table have equal values"""
     cause: str = ""
-    """what first made it more than insertions, for people"""
+    """the node that first made changes other than insertions, in words for errors"""
 
     @property
     def append_only(self) -> bool:
@@ -51,7 +51,7 @@ class Changes:
 
     @property
     def text(self) -> str:
-        """As EXPLAIN shows it, e.g. ``[I,UB,UA,D]``."""
+        """The kinds of change as EXPLAIN shows them, e.g. ``[I,UB,UA,D]``."""
         kinds = ["I", *(["UB", "UA"] if self.updates else []), *(["D"] if self.deletes else [])]
         return f"[{','.join(kinds)}]"
 
@@ -64,7 +64,7 @@ class ChangelogError(ValueError):
 
 
 def same(node: Any, inputs: list[Changes]) -> Changes:
-    """Those of the input."""
+    """The result has the same changes and keys as the input."""
     return inputs[0]
 
 
@@ -74,12 +74,13 @@ def append(node: Any, inputs: list[Changes]) -> Changes:
 
 
 def without_keys(node: Any, inputs: list[Changes]) -> Changes:
-    """Those of the input, of which one row may have become several."""
+    """The result has the changes of the input but no keys: one row of the input may have become several."""
     return replace(inputs[0], keys=frozenset())
 
 
 def moved(keys: Iterable[Key], place: dict[int, int]) -> frozenset[Key]:
-    """Keys at other places; those that are not there as a whole are none any more."""
+    """The keys with their columns at other positions (``place``: old -> new); keys of which a column is missing are
+    dropped."""
     return frozenset(tuple(place[each] for each in key) for key in keys if all(each in place for each in key))
 
 
@@ -93,7 +94,7 @@ ChangesOf = Callable[[Any, list[Changes]], Changes]
 
 @dataclass(frozen=True)
 class StreamingForm:
-    """Of one kind of node."""
+    """How one kind of node is run in streaming: its operators and its changes."""
 
     operators: Operators
     changes: ChangesOf
@@ -137,11 +138,12 @@ logger = logging.getLogger(__name__)
 STRATEGY = "table.optimizer.non-deterministic-update.strategy"
 RESOLVE = "TRY_RESOLVE"
 _PASS = (n.Project, n.Watermark, n.Hinted, n.Sink, n.LookupJoin)
-"""They look for no row again, or do so by columns that stay the same."""
+"""Kinds of node that never look up an old row, or look it up only by columns that stay the same."""
 
 
 def check_values(node: n.Rel, changing: list[n.Rel], strategy: str) -> None:
-    """Say what a node would not find again.
+    """Report values of a node's input that differ each time they are computed, so that the node would not find a
+    retracted row.
 
     :param changing: those of its inputs whose rows are taken back.
     :raises ChangelogError: with TRY_RESOLVE there is such a value.
@@ -241,11 +243,12 @@ def _partition(node: n.Rel) -> Sequence[int] | None:
 Readers = Callable[[n.Rel], Sequence[n.Rel]]
 
 _BY_ARRIVAL = (n.Project, n.Filter, n.Hinted, n.Expand, n.Aggregate, n.Join, n.SetOp, n.Rank, n.Deduplicate)
-"""that take rows as they come, unless they are about windows"""
+"""Kinds of node that process rows in the order of arrival, unless they have a window."""
 
 
 def is_timed(node: n.Rel, readers: Readers) -> bool:
-    """False if all that is above a node, up to INSERTs, takes its rows as they come.
+    """Whether an operator above a node goes by watermarks; False if all up to the INSERTs process rows in order of
+    arrival.
 
     :param readers: the nodes that read a node's result.
     """
@@ -278,7 +281,7 @@ def _asks(node: n.Rel) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """What the session says about all operators."""
+    """The session's settings for all operators."""
 
     environment: Environment = field(default_factory=Environment)
     state_ttl: int = 0
@@ -340,7 +343,7 @@ class Plan:
         self._at: list[n.Rel] = []
         """the nodes whose operators are being added, the innermost one last"""
         self.strategies: dict[int, WatermarkStrategy] = {}
-        """of scans, by their id: a watermark above them is made in their source"""
+        """id of a scan -> the watermarks that its source makes, in place of a watermark node above it"""
         self.in_step: set[int] = set()
         """nodes, by their id, whose results may not follow a watermark (``TableConfig.in_step``)"""
         self.of_sinks: set[int] = set()
@@ -352,9 +355,9 @@ class Plan:
         :param before: whether the consumer needs the old row of an update (-U) besides the new one.
         :raises NotImplementedError: a node has no streaming form.
         """
-        # One operator serves all; who does without old rows drops them.
+        # One operator serves all readers; those that do not need old rows drop them.
         before = before or id(node) in self._used_twice
-        # The node itself is kept, too: its id would else be given to another one.
+        # The node itself is stored, too: else its id could be reused for another node.
         known = self._known.get((id(node), before))
         if known is None:
             self._check_values(node)
@@ -375,9 +378,9 @@ class Plan:
             self._check_values(node.input)
 
     def add_insertions(self, node: n.Rel, consumer: str) -> Planned:
-        """The operators of a node whose consumer takes insertions only.
+        """Add the operators of a node whose consumer takes only insertions.
 
-        :raises ChangelogError: there would be others.
+        :raises ChangelogError: the node has updates or deletions.
         """
         changes = self.changes(node)
         if not changes.append_only:
@@ -453,7 +456,7 @@ class Plan:
         return Planned((added.id,), schema, changes)
 
     def width(self, inputs: Sequence[tuple[Planned, Partitioner | None]]) -> dict[str, Any]:
-        """The parallelism of what reads these inputs, as arguments of ``Program.add``.
+        """The parallelism of an operator that reads these inputs, as arguments of ``Program.add``.
 
         Changes of a row must not overtake each other, nor the rows of a sorted result: who reads them without an
         exchange has as many subtasks as they come from.
@@ -467,7 +470,7 @@ class Plan:
 
 
 def used_twice(plans: Sequence[n.Rel]) -> set[int]:
-    """The ids of the nodes that are inputs of several others."""
+    """The ids of the nodes that several other nodes read."""
     seen: set[int] = set()
     found: set[int] = set()
 

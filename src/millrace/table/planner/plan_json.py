@@ -1,6 +1,5 @@
-"""Plans as JSON and back: nodes and expressions field by field, values by their kind. Tables and functions of the user
-are only named, with the options of the table.
-"""
+"""Converts plans to JSON and back: nodes and expressions field by field, values by their kind. Tables and functions
+of the user are only named, with the options of the table."""
 
 from __future__ import annotations
 
@@ -138,7 +137,7 @@ def _written(table: TableContext) -> dict[str, Any]:
 
 
 _WITHHELD = {"@": "secret"}
-"""stands for an option that holds a secret: whoever loads the plan has it in the catalog"""
+"""Stands for an option that holds a secret: the process that loads the plan takes the option from its catalog."""
 
 
 def _with_secrets(value: dict[str, Any], options: Mapping[str, str]) -> dict[str, str]:

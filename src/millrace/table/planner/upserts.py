@@ -1,6 +1,5 @@
-"""Changes of a table as upserts (rows without what they were before), and INSERT .. ON CONFLICT: what becomes of
-several rows with one primary key of the sink.
-"""
+"""Turns the changes of a table into upserts (rows without their old content), and resolves INSERT .. ON CONFLICT,
+where several rows have one primary key of the sink."""
 
 from __future__ import annotations
 

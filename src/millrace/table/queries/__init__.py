@@ -1,1 +1,1 @@
-"""The Table API's expressions and queries, and what they are as plans."""
+"""The Table API's expressions and queries, and the plans that they become."""

@@ -1,4 +1,5 @@
-"""Table API queries with groups: aggregates by keys and group windows, ``over_window``, ``match_recognize``."""
+"""Plans of Table API queries with groups: aggregates by keys and group windows, ``over_window``,
+``match_recognize``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Table API queries without groups: the columns of a select, columns added, dropped or renamed, rows of expressions,
-joins, set operations, and the arguments of ``to_changelog`` and ``from_changelog``.
-"""
+"""Plans of Table API queries without groups: the columns of a select, columns added, dropped or renamed, expressions
+that give rows, joins, set operations, and the arguments of ``to_changelog`` and ``from_changelog``."""
 
 from __future__ import annotations
 
@@ -163,7 +162,7 @@ def select(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
 
 
 def renamed(plan: Rel, names: Sequence[str]) -> Rel:
-    """The same columns under other names."""
+    """Rename the columns of a plan."""
     return project(plan, [Ref(column.type, index) for index, column in enumerate(plan.schema)], names)
 
 
@@ -187,7 +186,7 @@ def mapped(plan: Rel, node: nodes.Node, block: Block) -> Rel:
 
 
 def added(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
-    """New columns behind those that are there."""
+    """Append new columns to those of a plan."""
     return select(plan, [nodes.Star(), *fields], block)
 
 
@@ -201,7 +200,7 @@ def replaced_or_added(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> 
 
 
 def dropped(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
-    """All columns but these."""
+    """Drop these columns of a plan."""
     kept = chosen(nodes.Columns(tuple(fields), True), block)
     return project(plan, [block.ref(index) for index in kept], [plan.names[index] for index in kept])
 

@@ -1,1 +1,1 @@
-"""Table environments: what a session holds by name, and how its statements are run."""
+"""What table environments are made of: the objects of a session by name, and its settings and results."""

@@ -1,6 +1,7 @@
-"""Connectors by name: those of Millrace and those of installed packages (entry points ``millrace.connectors``). Options
-from before Flink 1.11 (``connector.type``, ``format.type``) are turned into today's words, and a connector that
-Millrace does not have is answered with what is nearest.
+"""Finds connectors by name: Millrace's own and those of installed packages (entry points ``millrace.connectors``).
+
+Options from before Flink 1.11 (``connector.type``, ``format.type``) are translated into today's; for a connector that
+Millrace does not have, the error names the nearest one.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ NEAREST = {
 
 
 def nearest(name: str) -> str:
-    """What to say of another project's connector: text that goes on with a semicolon; empty: it is not known."""
+    """Text about a connector of another project, to append to an error: "; nearest: ..."; empty if the name is
+    unknown."""
     found = NEAREST.get(name.strip().lower())
     return "" if found is None else f"; nearest: {found}"
 
@@ -72,7 +74,7 @@ _TYPE = "connector.type"
 _INDEXED = re.compile(r"connector\.(properties|specific-offsets)\.(\d+)\.(key|value|partition|offset)")
 _PROPERTIES = "connector.properties."
 _COMMON = {"connector.property-version", "format.property-version", "format.derive-schema"}
-"""what says nothing today: columns are the schema"""
+"""old options without a meaning today, since the columns of the table are the schema"""
 _KAFKA = {
     "connector.topic": "topic",
     "connector.startup-mode": "scan.startup.mode",
@@ -130,9 +132,9 @@ _SCHEMAS = ("format.schema", "format.json-schema", "format.avro-schema", "format
 
 
 def todays(options: Mapping[str, str], table: str) -> Mapping[str, str]:
-    """The same options in today's words; those of today stay as they are.
+    """Translate options from before Flink 1.11 into today's. Today's options are returned unchanged.
 
-    :raises TableException: names what has no word today.
+    :raises TableException: an old option has no counterpart today; the text names it.
     """
     if _TYPE not in options or "connector" in options:
         return options
@@ -342,7 +344,8 @@ def factory_names() -> list[str]:
 
 
 def factory_of(options: Mapping[str, str], table: str) -> TableFactory:
-    """As ``Connectors.factory_of``, of those that every environment has."""
+    """Find the factory for a table's options among the connectors that every environment has, see
+    ``Connectors.factory_of``."""
     return EVERYWHERE.factory_of(options, table)
 
 
@@ -352,7 +355,7 @@ def _installed() -> dict[str, str]:
 
 
 def _misspelt(missing: Sequence[str], given: Iterable[str]) -> str:
-    """Which of the given names may be meant for one that is missing."""
+    """A "did you mean" with one of the given names that resembles a missing one; empty if none does."""
     meant = next(((name, close) for name in given if (close := close_to(name, missing)) is not None), None)
     return "" if meant is None else f" (did you mean '{meant[1]}' where it says '{meant[0]}'?)"
 

@@ -1,6 +1,5 @@
 """``Session``: what SQL and the Table API find by name, the settings, the program that tables are part of, and the
-engine that runs plans (one for streaming, one for batch): the one seam between the Table API and what executes it.
-"""
+engines that run plans (one for streaming, one for batch). It is the one seam between the Table API and its engines."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ class Session:
         """whether columns may be inferred, and files be named in queries: servers forbid it"""
 
     def runs(self, plans: Iterable[Sink]) -> None:
-        """These inserts are no longer open: a job or a statement set has them."""
+        """Take inserts off the list of inserts that were not run: they belong to a job or a statement set now."""
         self.unexecuted = [each for each in self.unexecuted if not any(each is plan for plan in plans)]
 
     def configured_streams(self) -> StreamExecutionEnvironment:

@@ -1,6 +1,5 @@
-"""Tables of catalogs as the planner takes them: a source or sink made by their connector, columns, watermark, key,
-statistics. Columns that are not declared are inferred from the files.
-"""
+"""Describes tables of catalogs to the planner: a source or sink made by their connector, columns, watermark, key and
+statistics. Columns that are not declared are inferred from the files."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ def forget_written(plans: Iterable[Rel], session: Session) -> None:
 
 
 def forget(path: tuple[str, str, str], session: Session) -> None:
-    """The same for one table, if a catalog keeps it."""
+    """Let the catalog forget the statistics of a table, if the table is in a catalog."""
     found = session.catalogs.find_table(path)
     if found is not None and not found.temporary:
         session.catalogs.catalog(path[0]).forget_statistics(ObjectPath(*path[1:]))
@@ -312,7 +311,7 @@ def _max_jump(scan: Rel) -> int | None:
 
 
 def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:
-    """The column becomes the event time attribute of watermarks that are there already."""
+    """Let a column be the event time attribute, with the watermarks that the DataStream already has."""
     below = scan
     while isinstance(below, Project):
         below = below.input
@@ -411,7 +410,7 @@ def resolved_table(plan: Rel, declared: Schema) -> ResolvedSchema:
 
 
 def whole_schema(plan: Rel, declared: Schema) -> Schema:
-    """What was declared of some columns of a plan, and all others as physical ones."""
+    """A schema with all columns of a plan: those that were declared as declared, the others as physical columns."""
     known = {column.name: column for column in declared.columns}
     columns = [known.get(field.name) or Declared(field.name, field.type) for field in plan.schema]
     return Schema(columns, declared.watermark, declared.primary_key)

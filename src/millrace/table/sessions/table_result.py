@@ -1,4 +1,4 @@
-"""``TableResult``: what a statement gives, and the results of statements that run as jobs."""
+"""``TableResult``: the result of a statement, and the results of statements that run as jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ResultKind(Enum):
 
 
 MAX_WIDTH = 30
-"""of printed columns whose type does not say how wide they are (``table.display.max-column-width``)"""
+"""The most characters of a printed column whose type does not limit its width (``table.display.max-column-width``)."""
 
 
 class CloseableIterator:
@@ -100,7 +100,8 @@ class TableResult:
     ) -> None:
         self._columns = columns
         self._batches = batches
-        """of a query: what its rows are made of"""
+        """the batches of a query's result, from which ``to_arrow`` and ``to_pandas`` are made; empty for other
+        statements"""
         self._rows = CloseableIterator(iter(rows), close)
         self._kind = kind
         self._job_client = job_client

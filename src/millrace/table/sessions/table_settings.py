@@ -1,6 +1,5 @@
-"""What a program chooses: the modes of a table environment, its settings, which kinds of change a changelog has, what
-EXPLAIN adds, the dialect of SQL. ``millrace.table`` has the public names.
-"""
+"""The settings of a program: the modes of a table environment, its configuration, the kinds of change of a
+changelog, the details of EXPLAIN, the dialect of SQL. ``millrace.table`` has the public names."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class ChangelogMode:
 
     @staticmethod
     def upsert() -> ChangelogMode:
-        """Without the former content of updated rows: they are known by their key."""
+        """A changelog without the old content of updated rows; rows are identified by their key."""
         return ChangelogMode(UPSERT)
 
     @staticmethod
@@ -169,12 +168,12 @@ class TableConfig(HasOlderNames):
         self.set(ZONE, timezone_id)
 
     def get_idle_state_retention(self) -> datetime.timedelta:
-        """How long state is kept that is not used; 0: for ever."""
+        """How long unused state is retained (``table.exec.state.ttl``); 0: without limit."""
         millis = config_values.to_duration(self.get(STATE_TTL, "0 ms")).to_millis()
         return datetime.timedelta(milliseconds=millis)
 
     def set_idle_state_retention(self, duration: datetime.timedelta) -> None:
-        """How long state that is not used is kept (``table.exec.state.ttl``)."""
+        """Set how long unused state is retained (``table.exec.state.ttl``); 0: without limit."""
         self.set(STATE_TTL, f"{duration // datetime.timedelta(milliseconds=1)} ms")
 
     def get_sql_dialect(self) -> SqlDialect:
@@ -186,7 +185,7 @@ class TableConfig(HasOlderNames):
         self.set(DIALECT, sql_dialect.name)
 
     def get_max_generated_code_length(self) -> int:
-        """Kept for programs of PyFlink: no code is generated here."""
+        """The value of the option, which has no effect here: no code is generated. For compatibility with PyFlink."""
         return int(self.get(CODE_LENGTH, "4000"))
 
     def set_max_generated_code_length(self, max_generated_code_length: int) -> None:

@@ -1,1 +1,1 @@
-"""SQL: text to statements, statements to plans."""
+"""SQL: from text to statements, and from statements to plans."""

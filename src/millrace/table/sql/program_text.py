@@ -1,6 +1,5 @@
-"""Expressions as Flink prints those of the Table API, ``plus(a, 1)``, ``cast(b, DATE)``, and as tables hold them, with
-each column in backticks.
-"""
+"""Writes expressions of the Table API as text: as Flink prints them, ``plus(a, 1)``, ``cast(b, DATE)``, and as
+tables store them, with each column in backticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements as frozen descriptions: what ``parser.py`` gives."""
+"""Statements as frozen dataclasses: the results of ``grammar/parser.py``."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Watermark(Record):
 
 
 class PrimaryKey(Record):
-    """Of the rows as they arrive: nothing checks it, as NOT ENFORCED says."""
+    """A primary key. It is not checked when rows arrive, as NOT ENFORCED says."""
 
     columns: tuple[Name, ...]
     name: str | None = None
@@ -166,7 +166,7 @@ class Schema(Record):
     watermark: Watermark | None = None
     primary_key: PrimaryKey | None = None
     order: tuple[Name, ...] = ()
-    """of CREATE TABLE t (b, a) AS SELECT: how the columns of the query are ordered"""
+    """the order of the query's columns in CREATE TABLE t (b, a) AS SELECT"""
 
 
 class Like(Record):
@@ -408,7 +408,7 @@ class SetFunction(Record):
 
 
 class Suspend(Record):
-    """Of a materialized table: it is refreshed no more."""
+    """ALTER MATERIALIZED TABLE .. SUSPEND: the table is not refreshed any more."""
 
 
 class Resume(Record):
@@ -513,14 +513,14 @@ class UseModules(Statement):
 
 
 class Set(Statement):
-    """Without a key: all settings are shown."""
+    """SET key = value; without a key all settings are shown."""
 
     key: str | None = None
     value: str | None = None
 
 
 class Reset(Statement):
-    """Without a key: all settings are put back."""
+    """RESET key; without a key all settings get their defaults back."""
 
     key: str | None = None
 

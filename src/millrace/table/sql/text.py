@@ -1,6 +1,5 @@
-"""SQL as text: a piece of text and its places, tokens (comments are dropped; hints ``/*+ .. */`` are not comments),
-names and keys of a statement that know where they stand, errors that show the place, and the words with a meaning.
-"""
+"""The text of SQL: source text and positions in it, tokens (comments are dropped; hints ``/*+ .. */`` are not
+comments), names and keys of a statement with their positions, errors that show the position, and the reserved words."""
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ RESERVED = _words(
     UNION UNIQUE UNKNOWN UNNEST UNPIVOT UPDATE USING VALUES WHEN WHERE WINDOW WITH WITHIN
     """
 )
-"""These are names only in backticks. Flink reserves more words; where no clause can be meant, they are names here."""
+"""Words that are names only in backticks. Flink reserves more words; here those are names wherever no clause can be
+meant."""
 
 CLAUSES = _words(
     """
@@ -80,7 +80,7 @@ class Source(Record):
 
     @cached_property
     def without_secrets(self) -> Source:
-        """The same text with secrets blotted out, every character in its place: what errors may show."""
+        """This text with the characters of secrets masked, for errors. All positions stay the same."""
         return Source(blot(self.text))
 
     def excerpt(self, start: int, end: int) -> str:
@@ -106,7 +106,7 @@ def _blank(char: str) -> str:
 
 
 class Position(Record):
-    """Where something stands: characters ``start`` to ``end`` (exclusive) of a text."""
+    """The position of a piece of text: its characters from ``start`` to ``end`` (exclusive)."""
 
     source: Source
     start: int
@@ -189,7 +189,7 @@ class Path(tuple[Name, ...]):
 
     @property
     def position(self) -> Position | None:
-        """From the first name to the last one."""
+        """The position from the beginning of the first name to the end of the last one."""
         first, last = (self[0].position, self[-1].position) if self else (None, None)
         return Position(first.source, first.start, last.end) if first and last else None
 

@@ -1,4 +1,4 @@
-"""Trees back to Flink SQL: reading what was written gives an equal tree. Each kind of node has its writer."""
+"""Writes syntax trees as Flink SQL: parsing the text gives an equal tree. Each kind of node has its writer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def after(words: str, node: Node | None) -> str:
 
 
 def spaced(*parts: str) -> str:
-    """The parts that are there, with a blank between them."""
+    """Join the parts that are not empty, with a blank between them."""
     return " ".join(filter(None, parts))
 
 

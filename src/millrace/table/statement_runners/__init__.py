@@ -1,1 +1,1 @@
-"""What statements do, one module a kind."""
+"""Runs statements against a table environment, a module for each kind of statement."""

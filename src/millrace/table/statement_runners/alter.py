@@ -1,4 +1,5 @@
-"""ALTER of tables, views, databases, functions, catalogs and models. A column that a table uses cannot go."""
+"""Runs ALTER of tables, views, databases, functions, catalogs and models. A column that the table itself uses cannot
+be dropped."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""CREATE, CREATE TABLE ... LIKE, CREATE TABLE ... AS SELECT, and DROP; with columns as DDL describes them and as
-catalogs hold them.
-"""
+"""Runs CREATE, CREATE TABLE ... LIKE, CREATE TABLE ... AS SELECT, and DROP; converts columns of DDL to those of
+catalogs."""
 
 from __future__ import annotations
 
@@ -86,9 +85,9 @@ def declared_schema(schema: s.Schema) -> Schema:
 
 
 def checked(schema: Schema) -> Schema:
-    """The schema, if its names fit together.
+    """Return the schema if its names fit together.
 
-    :raises TableException: a name is there twice, or a key or watermark names no column.
+    :raises TableException: a name is given twice, or a key or watermark names no column.
     """
     names = [column.name for column in schema.columns]
     for name in names:
@@ -215,7 +214,7 @@ def table(statement: s.CreateTable, session: Session) -> TableResult:
 
 
 def keep(statement: s.CreateTable, made: CatalogBaseTable, session: Session) -> None:
-    """Put a table into its catalog; OR REPLACE takes the place of one that is there."""
+    """Put a table into its catalog; with OR REPLACE it replaces an existing table."""
     manager = session.catalogs
     identifier = manager.qualify(statement.path)
     if statement.replace:

@@ -1,6 +1,5 @@
-"""What a table has: DESCRIBE; SUMMARIZE (how many values each column has, how many different ones, the least, the
-greatest, the average); ANALYZE TABLE (a table is counted, and its catalog holds the figures).
-"""
+"""Runs DESCRIBE, SUMMARIZE (for each column: the number of values and of different values, minimum, maximum,
+average) and ANALYZE TABLE (counts a table's rows, and stores the figures in its catalog)."""
 
 from __future__ import annotations
 
@@ -63,7 +62,8 @@ def describe_query(statement: s.DescribeQuery, session: Session) -> TableResult:
 
 
 def _plan_of(found: FoundTable, session: Session) -> Rel:
-    """That of a view knows which columns are time attributes; one that cannot be read has its columns all the same."""
+    """The plan of a table or view. A view is bound, since only its plan knows which columns are time attributes; if
+    that fails, its declared columns are used."""
     if found.table.is_view:
         with contextlib.suppress(TableException):
             info = session.table(tuple(found.identifier.to_list()), {})

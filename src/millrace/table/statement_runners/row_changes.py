@@ -1,4 +1,4 @@
-"""UPDATE, DELETE, TRUNCATE TABLE."""
+"""Runs UPDATE, DELETE and TRUNCATE TABLE."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Changing:
         self.condition = None if tree is None else self.folded(bind_condition(tree.tree, self.block.named("WHERE")))
 
     def folded(self, expression: Rex) -> Rex:
-        """With constants computed, so that a database can be given them."""
+        """Compute the constant parts of an expression, so that a database can be given the expression."""
 
         def part(each: Rex) -> Rex | None:
             found = fold(each, self.block.zone)
@@ -58,7 +58,7 @@ class _Changing:
         return rewrite(expression, part)
 
     def stored(self, rex: Rex | None) -> Rex | None:
-        """An expression over the stored columns alone; None if it reads others."""
+        """Rewrite an expression over the stored columns alone; None if it reads other columns."""
         if rex is None or not refs(rex) <= set(self.places):
             return None
         return remap(rex, {place: at for at, place in enumerate(self.places)})

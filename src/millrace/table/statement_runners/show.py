@@ -1,4 +1,4 @@
-"""SHOW, and SHOW CREATE: the statement that would make an object."""
+"""Runs SHOW, and SHOW CREATE, which gives the statement that would make an object."""
 
 from __future__ import annotations
 

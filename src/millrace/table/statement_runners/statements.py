@@ -1,6 +1,5 @@
-"""SQL statements, run against a table environment: each kind has its function. Those of the session are here: USE, SET,
-RESET, LOAD MODULE, UNLOAD MODULE, ADD JAR, CALL, and compiled plans.
-"""
+"""Runs SQL statements against a table environment: finds the function for each kind of statement, and has those of
+the session: USE, SET, RESET, LOAD MODULE, UNLOAD MODULE, ADD JAR, CALL, and compiled plans."""
 
 from __future__ import annotations
 

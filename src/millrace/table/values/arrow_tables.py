@@ -1,6 +1,5 @@
-"""Tables and what has columns in memory, Arrow and pandas: columns become a table, a result becomes columns, and data
-types are paired with Arrow's as PyFlink does.
-"""
+"""Converts between tables and columns in memory (Arrow, pandas): columns become a table, a result becomes columns,
+and data types are paired with Arrow's as PyFlink does."""
 
 from __future__ import annotations
 
@@ -111,14 +110,14 @@ def scan_of_arrow(data: Any, schema: Any, parts: int, session: Session) -> Scan:
 
 
 def _known(found: pa.Table) -> pa.Table:
-    """With the types that tables have: those of the newer layouts of Arrow mean the same."""
+    """Cast columns of Arrow's newer layouts to the Arrow types that tables have."""
     columns = [_values(column) for column in found.columns]
     wanted = [_known_type(column.type) for column in columns]
     return pa.Table.from_arrays([column.cast(kind) for column, kind in zip(columns, wanted)], names=found.column_names)
 
 
 def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without a dictionary; Arrow does not look up those of texts of the newer layout."""
+    """Decode a dictionary column; Arrow cannot look up texts of the newer layout itself."""
     if not pa.types.is_dictionary(column.type):
         return column
     kind = _known_type(column.type.value_type)
@@ -211,7 +210,7 @@ def _timestamps(array: pa.Array, wanted: pa.DataType, zone: str) -> pa.Array:
 
 
 def columns_of(schema: Schema, batches: Iterable[Rows]) -> tuple[list[pa.Array | pa.ChunkedArray], int]:
-    """What is left of a table after all changes: its columns and how many rows they have."""
+    """The rows that a table has after all changes: its columns, and the number of rows."""
     found = list(batches)
     if all(batch.adds().all() for batch in found):
         parts = [batch.columns for batch in found]
@@ -224,7 +223,7 @@ def columns_of(schema: Schema, batches: Iterable[Rows]) -> tuple[list[pa.Array |
 
 
 def arrow_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pa.Table:
-    """The same as one table; TIMESTAMP_LTZ as times with the zone."""
+    """The rows that a table has after all changes, as an Arrow table; TIMESTAMP_LTZ becomes a time with the zone."""
     columns, _ = columns_of(schema, batches)
     shown = [
         column.cast(pa.timestamp(column.type.unit, standard_name(zone)))

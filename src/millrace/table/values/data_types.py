@@ -1,6 +1,5 @@
-"""``DataTypes``: makes data types. And data types from other places: from SQL text, from Python values (constants in
-expressions, elements without a schema), and from the types of DataStreams and back.
-"""
+"""``DataTypes``, which makes data types; and data types derived from SQL text, from Python values (constants in
+expressions, elements without a schema), and from the types of DataStreams and back."""
 
 from __future__ import annotations
 
@@ -43,12 +42,12 @@ class DataTypes:
 
     @staticmethod
     def CHAR(length: int, nullable: bool = True) -> t.CharType:
-        """Text of so many characters."""
+        """Text of exactly ``length`` characters."""
         return t.CharType(length, nullable)
 
     @staticmethod
     def VARCHAR(length: int, nullable: bool = True) -> t.VarCharType:
-        """Text of so many characters at most."""
+        """Text of at most ``length`` characters."""
         return t.VarCharType(length, nullable)
 
     @staticmethod
@@ -67,12 +66,12 @@ class DataTypes:
 
     @staticmethod
     def BINARY(length: int, nullable: bool = True) -> t.BinaryType:
-        """So many bytes."""
+        """Bytes, exactly ``length`` of them."""
         return t.BinaryType(length, nullable)
 
     @staticmethod
     def VARBINARY(length: int, nullable: bool = True) -> t.VarBinaryType:
-        """So many bytes at most."""
+        """Bytes, at most ``length`` of them."""
         return t.VarBinaryType(length, nullable)
 
     @staticmethod
@@ -82,7 +81,7 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> t.DecimalType:
-        """Exact numbers: so many digits, of which so many behind the point.
+        """Exact numbers with ``precision`` digits, ``scale`` of them behind the point.
 
         >>> str(DataTypes.DECIMAL(10, 2))
         'DECIMAL(10, 2)'
@@ -138,17 +137,17 @@ class DataTypes:
 
     @staticmethod
     def TIME(precision: int = 0, nullable: bool = True) -> t.TimeType:
-        """Times of day, with so many digits of seconds."""
+        """Times of day with ``precision`` digits of a second."""
         return t.TimeType(precision, nullable)
 
     @staticmethod
     def TIMESTAMP(precision: int = 6, nullable: bool = True) -> t.TimestampType:
-        """Dates with times, without a zone, with so many digits of seconds."""
+        """Dates with times, without a zone, with ``precision`` digits of a second."""
         return t.TimestampType(precision, nullable)
 
     @staticmethod
     def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
-        """Moments, shown in the session's zone, with so many digits of seconds.
+        """Points in time, shown in the session's zone, with ``precision`` digits of a second.
 
         >>> str(DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE(3))
         'TIMESTAMP_LTZ(3)'
@@ -157,7 +156,7 @@ class DataTypes:
 
     @staticmethod
     def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
-        """The same under its shorter name."""
+        """Points in time, shown in the session's zone; the short name of ``TIMESTAMP_WITH_LOCAL_TIME_ZONE``."""
         return t.LocalZonedTimestampType(precision, nullable)
 
     @staticmethod
@@ -167,7 +166,7 @@ class DataTypes:
 
     @staticmethod
     def LIST_VIEW(element_type: DataType) -> t.ListViewType:
-        """A list in the accumulator of an aggregate function, kept in state."""
+        """A list in the accumulator of an aggregate function, stored entry by entry in state."""
         return t.ListViewType(element_type)
 
     @staticmethod
@@ -181,12 +180,12 @@ class DataTypes:
 
     @staticmethod
     def MAP_VIEW(key_type: DataType, value_type: DataType) -> t.MapViewType:
-        """A map in the accumulator of an aggregate function, kept in state."""
+        """A map in the accumulator of an aggregate function, stored entry by entry in state."""
         return t.MapViewType(key_type, value_type)
 
     @staticmethod
     def MULTISET(element_type: DataType, nullable: bool = True) -> t.MultisetType:
-        """Values with how often each is there."""
+        """Values, each with how often it occurs."""
         return t.MultisetType(element_type, nullable)
 
     @staticmethod
@@ -270,7 +269,7 @@ def data_type_of(given: DataType | str) -> DataType:
     """
     if isinstance(given, DataType):
         return given
-    from millrace.table.sql.grammar.parser import parse_type  # the grammar is loaded by those who need it
+    from millrace.table.sql.grammar.parser import parse_type  # the grammar is loaded only when it is needed
 
     return parse_type(given)
 

@@ -1,6 +1,5 @@
-"""Python values as rows of a table: ``from_elements`` and ``from_pandas``, with what PyFlink's private helpers do: the
-types of rows inferred from values, one type for several, and values checked against a type.
-"""
+"""Makes tables of Python values: ``from_elements`` and ``from_pandas``, with the work of PyFlink's private helpers:
+inferring the types of rows from values, finding one type for several, and checking values against a type."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Rows as Flink prints them: the text of a value is that of CAST(... AS STRING), in a frame of ``+``, ``-`` and ``|``
-with everything on the right.
-"""
+"""Prints rows as Flink does: the text of a value is that of CAST(... AS STRING), right-aligned in a frame of ``+``,
+``-`` and ``|``."""
 
 from __future__ import annotations
 

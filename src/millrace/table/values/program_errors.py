@@ -1,6 +1,5 @@
-"""Errors of table programs: what is wrong, in which line of the user's program, what was perhaps meant, and what stands
-now where people look for methods of older versions, or of pandas and Spark.
-"""
+"""Errors of table programs: what is wrong, in which line of the user's program, what was perhaps meant, and today's
+name for methods of older versions, or of pandas and Spark."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Places in a binary log: ``Position``, which orders changes and which a reader goes on from, and sets of GTIDs.
+"""Positions in a binary log: ``Position``, which orders changes and which a reader resumes from, and sets of GTIDs.
 
-MySQL knows sets of transactions for each source, MariaDB the last transaction of each domain. Positions are in
+MySQL knows sets of transactions for each source, MariaDB the last transaction of each domain. Positions are stored in
 checkpoints.
 """
 
@@ -63,7 +63,7 @@ class MySqlGtids:
         )
 
     def encoded(self) -> bytes:
-        """As COM_BINLOG_DUMP_GTID wants it: ranges end behind their last transaction there."""
+        """The set in the binary form of COM_BINLOG_DUMP_GTID, in which ranges have exclusive ends."""
         parts = [len(self.ranges).to_bytes(8, "little")]
         for source, ranges in sorted(self.ranges.items()):
             parts += [uuid.UUID(source).bytes, len(ranges).to_bytes(8, "little")]
@@ -105,31 +105,32 @@ Gtids = MySqlGtids | MariaDbGtids
 
 
 class Position(NamedTuple):
-    """Behind the ``event``-th event of the transaction that begins at ``offset`` of a file. They have an order.
+    """The position after ``event`` events of the transaction that begins at ``offset`` of a file. Positions are
+    ordered.
 
-    A server can only be asked for a log from where a transaction begins, so what has been read of it is counted: events
-    that change rows or tables, of any table, so that the numbers do not depend on what is captured. 0: nothing of it.
-    An event is delivered as a whole: servers put some KB of rows into one, or a single row.
+    A server sends its log only from the beginning of a transaction, so the events that were read of it are counted:
+    events that change rows or tables, of any table, so that the number does not depend on which tables are captured. 0:
+    none. An event is delivered as a whole: servers put some KB of rows into one, or a single row.
     """
 
     life: int
     """how often the capture has gone on at another server; places of one server only can be compared"""
     number: int
-    """of the file, which its name ends with"""
+    """number at the end of the log file's name"""
     offset: int
     event: int = 0
     file: str = ""
     server: str = ""
-    """which server's log this is"""
+    """UUID or id of the server that wrote the log"""
     gtids: str = ""
-    """all transactions before this one; empty: the server does not count them, or it is not known"""
+    """GTIDs of all transactions before this one; empty: the server does not use GTIDs, or they are unknown"""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.offset}" + (f" event {self.event}" if self.event else "")
 
 
 class Mark(NamedTuple):
-    """Where a change is in the log; compares with ``Position``."""
+    """The position of a change in the log; comparable with ``Position``."""
 
     life: int
     number: int

@@ -48,7 +48,10 @@ class Wire:
 
 @dataclass
 class MySqlLogReader(LogReader):
-    """:ivar position: behind all that was given."""
+    """Reads the log, and reconnects by itself.
+
+    :ivar position: the position after the last change that was returned.
+    """
 
     wire: Wire
     position: Position
@@ -59,7 +62,7 @@ class MySqlLogReader(LogReader):
     _left: Iterator[Event] = field(default=iter(()), init=False)
     _failed: int = field(default=0, init=False)
     _lost: float = field(default=0.0, init=False)
-    """when the first failure was of those in a row"""
+    """when the first of the current run of failures happened (seconds of the monotonic clock)"""
 
     def read(self, seconds: float) -> LogPart | None:
         """:raises PositionLost: what comes next is gone.
@@ -216,7 +219,7 @@ def position_lost(server: Server, position: Any, said: str) -> PositionLost:
 
 
 _SECONDS = 60.0
-"""in which a server has to say something"""
+"""The most seconds that a server may be silent."""
 Open = Callable[[Begin], LogStream]
 
 
@@ -336,7 +339,7 @@ def _position_at_time(milliseconds: int, server: Server, connection: Any, open_s
 
 
 def _begin_of_file(file: str, open_stream: Open) -> int:
-    """When a file of the log was begun."""
+    """The time (s since 1970) at which a file of the log was begun."""
     stream = open_stream(Begin(file, FIRST))
     try:
         return next((event.time for event in _until_silence(stream) if event.kind == binlog_stream.FORMAT), 0)

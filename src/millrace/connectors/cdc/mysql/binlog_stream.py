@@ -48,11 +48,11 @@ ROWS = {
     166: INSERT, 167: UPDATE, 168: DELETE,
     169: INSERT, 170: UPDATE, 171: DELETE,
 }  # fmt: skip
-"""what rows are in the event for"""
+"""kind of event -> operation on its rows"""
 ROWS_WITH_EXTRA = frozenset((30, 31, 32, 169, 170, 171))
-"""of the second version: bytes of any number before the rows"""
+"""events of the second version, which have a number of extra bytes before the rows"""
 ROWS_COMPRESSED = frozenset(range(166, 172))
-"""MariaDB's ``log_bin_compress``"""
+"""events that MariaDB compresses with ``log_bin_compress``"""
 
 
 # Packed numbers and texts
@@ -115,7 +115,7 @@ class Event:
 
     @property
     def is_made_up(self) -> bool:
-        """Not in the file: the server tells the connection something."""
+        """Whether the event is not in the log file: the server made it for this connection."""
         return bool(self.flags & _ARTIFICIAL) or self.end == 0
 
 
@@ -148,7 +148,7 @@ def _is_right(data: bytes) -> bool:
 
 
 def events_within(data: bytes) -> Iterator[Event]:
-    """Those of a compressed transaction: they have no checksums."""
+    """Yield the events of a compressed transaction; they have no checksums."""
     at = 0
     while at < len(data):
         time, kind, server, size, end, flags = _head(data, at)
@@ -282,7 +282,7 @@ class LogStream:
         connection._sock.settimeout(1)
 
     def events(self, seconds: float) -> Iterator[Event]:
-        """Those that are there, after waiting for the first one for so long at most.
+        """Yield the events that have arrived, after waiting at most ``seconds`` for the first one.
 
         :raises LogRefused: the server refuses.
         :raises LogConnectionLost: the server is gone.

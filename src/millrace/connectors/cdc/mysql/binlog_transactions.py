@@ -1,6 +1,7 @@
-"""``Transactions``: the events of a binary log, transaction by transaction. What was rolled back is left out.
+"""``Transactions``: follows the events of a binary log, transaction by transaction. Transactions that were rolled back
+are dropped.
 
-An XA transaction's rows are in the log where it was prepared: ``PreparedReader`` reads them once it is committed.
+The rows of an XA transaction are in the log where it was prepared: ``PreparedReader`` reads them once it is committed.
 """
 
 from __future__ import annotations
@@ -68,10 +69,10 @@ class Transactions:
     gtids: Gtids | None
     replay: Callable[[str], Iterator[Step]]
     prepared: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """where transactions are that were prepared since this began, for ``replay``"""
+    """name -> position (file, offset) of a transaction that was prepared since this object was made, for ``replay``"""
     forgets: bool = True
     count: int = 0
-    """of the steps of the transaction at hand"""
+    """steps of the current transaction so far"""
     gtid: str = ""
     _is_open: bool = False
     _waits: bool = False
@@ -231,7 +232,7 @@ def xa_name(first: bytes, second: bytes, form: int) -> str:
 
 
 _SECONDS = 60.0
-"""in which something has to come of a log that has something"""
+"""The most seconds to wait for events of a part of the log that is known to have some."""
 Place = tuple[str, int]
 
 

@@ -72,9 +72,9 @@ Read = Callable[[bytes, int], tuple[Any, int]]
 """bytes and a place there -> the value, and the place behind it"""
 _EPOCH = dt.datetime(1970, 1, 1)
 _GROUP = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-"""bytes that so many digits of a decimal take"""
+"""number of digits of a decimal -> bytes that they take"""
 _MICROSECONDS = (1, 10_000, 100, 1)
-"""that a fraction of so many bytes counts"""
+"""bytes of a fraction of a second -> microseconds of its unit"""
 
 
 def whole(size: int, signed: bool) -> Read:
@@ -208,7 +208,7 @@ def timestamp(digits: int) -> Read:
 
 
 def time(digits: int) -> Read:
-    """From -838:59:59 to 838:59:59."""
+    """A reader of TIME, from -838:59:59 to 838:59:59."""
     width = (digits + 1) // 2
     factor = _MICROSECONDS[width]
     size, shift = 3 + width, 8 * width

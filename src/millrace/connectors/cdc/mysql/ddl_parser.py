@@ -111,7 +111,7 @@ class Truncated(Ddl):
 
 @dataclass(frozen=True)
 class DroppedDatabase(Ddl):
-    """All of its tables; ``table`` is empty."""
+    """DROP DATABASE: all tables of the database are dropped; ``table`` is empty."""
 
 
 def parse_ddl(text: str) -> list[Ddl]:

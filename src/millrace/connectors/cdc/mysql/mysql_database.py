@@ -36,7 +36,7 @@ _MOST = (1 << 32) - 1
 
 @dataclass(frozen=True)
 class MySqlSettings:
-    """Where, which tables, and who this reader is for the server.
+    """The server, the tables to capture, and the ids under which the readers register at the server.
 
     :ivar databases: regular expressions; :ivar tables: regular expressions of ``database.table``. Each has to match the
         whole name.
@@ -92,7 +92,7 @@ class MySqlSettings:
 
     @property
     def other_id(self) -> int:
-        """For those who read a piece of the log in between."""
+        """A server id for additional readers, which read a piece of the log between two positions."""
         if self.server_ids is None or self.server_ids[0] == self.server_ids[1]:
             return random.randint(1 << 20, _MOST)
         return random.randint(self.server_ids[0] + 1, self.server_ids[1])

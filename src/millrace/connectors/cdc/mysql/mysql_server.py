@@ -1,4 +1,4 @@
-"""What a MySQL or MariaDB server is asked: version, settings, the end of its log, tables and their schemas.
+"""Queries to a MySQL or MariaDB server: version, settings, the end of its log, tables and their schemas.
 
 Character sets have Python's names here.
 """
@@ -64,7 +64,7 @@ codecs.register(_latin1)
 
 _PARSE_ERROR, _NOT_ALLOWED = 1064, (1045, 1142, 1227)
 _STATEMENT_SECONDS = 300
-"""in which any question is answered"""
+"""The most seconds that a query may take."""
 _IMAGE = "binlog_row_image"
 
 
@@ -273,7 +273,7 @@ def table_names(connection: Any) -> list[TableId]:
 
 
 def table_schemas(connection: Any, tables: Sequence[TableId]) -> dict[TableId, TableSchema]:
-    """As they are now; tables that are not there are left out."""
+    """The current schemas of these tables; tables that do not exist are left out."""
     found: dict[TableId, TableSchema] = {}
     for begin in range(0, len(tables), _TABLES_AT_ONCE):
         found.update(_some_schemas(connection, tables[begin : begin + _TABLES_AT_ONCE]))
@@ -303,7 +303,7 @@ def _some_schemas(connection: Any, tables: Sequence[TableId]) -> Mapping[TableId
 
 
 def storage_engines(connection: Any, tables: Sequence[TableId]) -> dict[TableId, str]:
-    """How their rows are kept: InnoDB, or another way."""
+    """The storage engine of each table, such as InnoDB."""
     query = "SELECT table_schema, table_name, engine FROM information_schema.tables WHERE {}"
     return {
         TableId("", database, table): str(engine) for database, table, engine in _rows_about(connection, tables, query)

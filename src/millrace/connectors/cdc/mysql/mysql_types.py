@@ -142,7 +142,7 @@ def native_of(column: LoggedColumn) -> str:
 
 
 def labels_of(native: str) -> tuple[str, ...]:
-    """Of an ENUM or a SET."""
+    """The labels of an ENUM or a SET type."""
     return tuple(each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", native))
 
 
@@ -196,7 +196,7 @@ _ALIKE = frozenset(
     ]
     + [(name, Family.BYTES) for name in ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")]
 )
-"""whose values are what Arrow takes for the type"""
+"""MySQL type -> kind of values that are already in the form that Arrow takes"""
 _DATES = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
 
 

@@ -1,7 +1,7 @@
-"""``TrackedTables``: the captured tables with the schemas that they have at a place of the log.
+"""``TrackedTables``: the captured tables with their schemas at a position of the log.
 
-Statements in the log change them. Where a statement does not say enough, the server is asked for the table as it is now
-(``ServerQuestions``).
+Statements in the log change the schemas. Where a statement does not say enough, the server is asked for the table's
+current schema (``ServerQuestions``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from millrace.connectors.jdbc.mysql import mysql_type
 _ROWS = re.compile(r"\s*(?:/\*.*?\*/\s*)*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH)\b", re.IGNORECASE | re.DOTALL)
 """statements that change rows"""
 _MAPS = 1_000
-"""descriptions that are kept"""
+"""The most descriptions of tables that are cached."""
 Events = list[SchemaChangeEvent]
 
 
@@ -58,7 +58,7 @@ class ServerQuestions:
 
 
 class TrackedTables:
-    """:param wanted: whether a table that comes up new is captured, too."""
+    """:param wanted: whether a new table is captured, too."""
 
     def __init__(
         self, relations: Iterable[Relation], words: ServerQuestions, wanted: Callable[[TableId], bool]
@@ -66,9 +66,9 @@ class TrackedTables:
         self._tables: dict[TableId, Relation | None] = {each.table: each for each in relations}
         self._words, self._wanted = words, wanted
         self._unsure: set[TableId] = set()
-        """tables that became something which statements do not tell"""
+        """tables whose schema a statement has changed in a way that it does not say"""
         self._sure: set[TableId] = set()
-        """tables that the log has told of"""
+        """tables that the log has described"""
         self._parsed: dict[bytes, TableMap] = {}
         self._at: dict[bytes, TableAt] = {}
 

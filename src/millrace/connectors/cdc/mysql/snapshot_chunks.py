@@ -1,4 +1,4 @@
-"""Chunks of a table of MySQL or MariaDB: where they end, their rows, and up to where the log is in these rows.
+"""Chunks of a table of MySQL or MariaDB: their bounds, their rows, and the position of the log that these rows reflect.
 
 ``ChunkReader`` notes the position of the log before and after its SELECT where the server has no exact one, and merges
 the changes between the two into the rows.
@@ -43,12 +43,14 @@ def is_ordered_here(native: str) -> bool:
 
 
 def can_be_cut(native: str) -> bool:
-    """Whether ranges of a column can be told by comparing values. An ENUM compares as text and sorts as number."""
+    """Whether a table can be cut by ranges of a column of this type. It cannot by an ENUM, which compares as text
+    but sorts as a number."""
     return is_ordered_here(native) or base_type(native) in _TEXTS
 
 
 def column_bounds(connection: Any, table: TableId, schema: TableSchema, column: str) -> Bounds:
-    """Those without values mean that the table is one chunk."""
+    """The minimum and maximum of a column, and the estimated number of rows; None for both if the table has to be
+    one chunk."""
     rows = query_rows(
         connection,
         "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
@@ -68,7 +70,7 @@ def column_bounds(connection: Any, table: TableId, schema: TableSchema, column: 
 
 
 def next_bound(connection: Any, table: TableId, column: str, start: Any, greatest: Any, rows: int) -> Any | None:
-    """Where a chunk of so many rows ends, None: nowhere."""
+    """The value at which a chunk of about ``rows`` rows ends; None: the chunk reaches ``greatest``."""
     wanted, values = [f"{quoted_column(column)} <= %s"], [greatest]
     if start is not None:
         wanted.append(f"{quoted_column(column)} > %s")

@@ -63,7 +63,7 @@ class Relations:
         return self._told[number]
 
     def take(self, described: Described) -> None:
-        """What a message says of a table. :raises RuntimeError: a captured table has another name now."""
+        """Take in a message that describes a table. :raises RuntimeError: a captured table has another name now."""
         table = TableId(self._namespace, described.schema, described.name)
         before = self._names.get(described.number)
         if before is not None and before != table and before in self._known:
@@ -150,12 +150,12 @@ class PostgresLog(LogReader):
         self._stream: WalStream | None = None
         self._watch = SlotWatch(settings)
         self._recorded: deque[int] = deque()
-        """of checkpoints, not confirmed yet"""
+        """positions of checkpoints that are not confirmed to the server yet"""
         self._confirmed = 0
         self._transaction: replication_stream.Begin | None = None
         self._mark = Mark(0, 0)
         self._skip = 0
-        """changes of the next transaction that an earlier reader has given"""
+        """changes of the next transaction to skip, since an earlier reader has returned them"""
         self._next_status = 0.0
         self._next_heartbeat = 0.0
 
@@ -248,7 +248,7 @@ class PostgresLog(LogReader):
         if not key_only and UNCHANGED in after:
             after = tuple(old if new is UNCHANGED else new for old, new in zip(before, after))
         if key_only or any(before[key] != after[key] for key in told.keys):
-            # Another key: another row. So it is for whoever keeps rows by their keys.
+            # A changed key means another row for operators and sinks that identify rows by key.
             events.append(Change("d", relation, before, None, mark, at, key_only))
             events.append(Change("c", relation, None, after, mark, at))
         else:
@@ -258,7 +258,7 @@ class PostgresLog(LogReader):
 
     def _hear(self, stream: WalStream, heard: Keepalive) -> None:
         if self._transaction is None and heard.end > self._position.lsn:
-            # Others write, or only to tables that nobody captures: the slot must not keep that.
+            # Only tables that are not captured were written: the slot must not hold that log back.
             self._position = LogPosition(heard.end)
         if heard.asked:
             stream.tell(self._confirmed)

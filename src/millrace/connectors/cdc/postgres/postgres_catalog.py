@@ -1,4 +1,4 @@
-"""What a captured PostgreSQL is asked: connections for questions, and the tables with their schemas and keys.
+"""Queries to a captured PostgreSQL server: connections for them, and the tables with their schemas and keys.
 
 ``PostgresSettings`` says where the server is, which tables are captured, and under which slot and publication.
 """
@@ -76,7 +76,7 @@ class PostgresSettings:
 PAUSE_SECONDS = 0.5
 _NOT_YET = "FATAL:  the database system is"
 STATEMENT_SECONDS = 300
-"""in which any question is answered"""
+"""The most seconds that a query may take."""
 
 
 @contextmanager
@@ -102,8 +102,8 @@ def connect(settings: PostgresSettings, name: str, seconds: float = STATEMENT_SE
 
 
 def _connect_with_retries(settings: PostgresSettings) -> Any:
-    """Once more after half a second, one, two, ...; as long as it takes within ``settings.wait`` if the server is there
-    and says that it starts, recovers or ends."""
+    """Connect, and retry ``settings.retries`` times after half a second, one, two, ...; while the server answers
+    that it is starting, recovering or shutting down, retry for ``settings.wait`` seconds."""
     left, pause, until = settings.retries, PAUSE_SECONDS, time.monotonic() + settings.wait
     while True:
         try:

@@ -193,5 +193,5 @@ class PostgresDatabase(CdcDatabase):
 
 
 def _name(owner: str) -> str:
-    """That the server shows for connections of a job."""
+    """The application name that the server shows for connections of a job."""
     return f"millrace-cdc-{owner}" if owner else "millrace-cdc"

@@ -74,7 +74,7 @@ class PostgresSourceBuilder(CdcSourceBuilder):
         return self
 
     def lsn_commit_checkpoints_delay(self, checkpoints: int) -> PostgresSourceBuilder:
-        """How many checkpoints later the server is told that it may forget."""
+        """How many checkpoints later a position is confirmed to the server, which may then delete the log before it."""
         self._delay = checkpoints
         return self
 

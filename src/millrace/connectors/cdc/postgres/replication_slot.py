@@ -1,8 +1,8 @@
-"""The slot and the publication, which the server keeps for a job; and places in its log.
+"""The replication slot and the publication that the server holds for a job; and positions in its log.
 
 The slot holds the log back to what the job's checkpoints have confirmed, the publication says of which tables changes
 are sent. ``SlotWatch`` warns when the log that is held back grows. ``SnapshotSeen`` says exactly which transactions a
-snapshot sees; it and ``LogPosition`` are in checkpoints.
+snapshot sees; it and ``LogPosition`` are stored in checkpoints.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _way_out(settings: PostgresSettings, when: str = "") -> str:
 
 
 def warn_of_growth(connection: Any, settings: PostgresSettings) -> None:
-    """Say once, when the job starts, what becomes of the server's disk while it is down."""
+    """Warn, when the job starts, that the slot can fill the server's disk while the job is down."""
     kept = connection.execute(
         "SELECT setting::bigint FROM pg_settings WHERE name = 'max_slot_wal_keep_size'"
     ).fetchone()

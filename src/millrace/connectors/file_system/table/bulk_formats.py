@@ -1,7 +1,7 @@
-"""Parquet, ORC and Avro: files of a table that are begun and finished as a whole.
+"""Bulk formats of a table's files: Parquet, ORC and Avro, whose files are begun and finished as a whole.
 
-Parquet and ORC read only the columns that are needed, and Parquet leaves out row groups whose statistics exclude a
-condition. Avro needs fastavro, and its records are Python objects on their way: the others are many times faster.
+Parquet and ORC read only the columns that are needed, and Parquet skips row groups whose statistics exclude a
+condition. Avro needs fastavro and makes Python objects of records: the others are many times faster.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class _OrcRecords(ColumnRecords):
 
 AVRO_OPTIONS = ("codec", "timestamp_mapping.legacy")
 RECORDS = 8192
-"""of a batch that is read"""
+"""Records of a batch that is read."""
 _AVRO_CODECS = {"zstd": "zstandard"}
 
 

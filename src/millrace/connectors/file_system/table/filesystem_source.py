@@ -39,13 +39,13 @@ class TableFiles(FileEnumeratorProvider):
 
     layout: Layout = field(kw_only=True)
     default_name: str = ""
-    """of the folder of NULL"""
+    """name of a partition's folder that stands for NULL"""
     pattern: str | None = None
-    """what the whole path of a file has to match"""
+    """regular expression for the whole path of a file; None: all files"""
     conditions: tuple[Rex, ...] = ()
     """over the partition columns, numbered as in PARTITIONED BY"""
     zone: str = "UTC"
-    """of the session"""
+    """the session's time zone"""
 
     def files(self, paths: tuple[str, ...], by_time: bool) -> list[FoundFile]:
         try:

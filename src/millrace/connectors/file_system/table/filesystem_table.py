@@ -137,7 +137,7 @@ class TableWriter(FileWriter[Any]):
         self._reports = reports
         self._trigger = trigger
         self._folders: dict[str, None] = {}
-        """those that got rows in this epoch"""
+        """folders of the partitions that got rows in this epoch"""
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
         for part in self._partitioner.split(element):

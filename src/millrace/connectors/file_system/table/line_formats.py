@@ -1,4 +1,4 @@
-"""Files of messages, one a line: JSON, changelogs in JSON, CSV, raw values.
+"""Line formats of a table's files, one message a line: JSON, changelogs in JSON, CSV, raw values.
 
 Blocks of bytes are cut into lines, or into records whose quoted fields may hold line ends, as Arrow arrays.
 """
@@ -215,9 +215,9 @@ class _MessageRecords(SplitRecords[Rows]):
         )
         self._limit = record_limit()
         self._rest = b""
-        """of a message that goes on in the next block: inside of quotes"""
+        """beginning of a message that continues in the next block, inside of quotes"""
         self._large: LargeLine | None = None
-        """a message that is too large and goes on; the rest is a quote then"""
+        """a message over the size limit that continues in the next block; ``_rest`` is then a quote"""
 
     def _leave_out(self, line: LargeLine) -> None:
         """A line is too large. Inside of quotes it is a part of a message, which may go on behind it."""

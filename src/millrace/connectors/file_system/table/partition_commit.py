@@ -90,9 +90,9 @@ class PartitionCommitContext:
     table: tuple[str, str, str]
     keys: tuple[str, ...]
     values: tuple[str, ...]
-    """as they stand in the path"""
+    """the partition's values, as the path has them"""
     location: Location
-    """of its folder"""
+    """location of the partition's folder"""
 
     def catalog_name(self) -> str:
         return self.table[0]
@@ -175,7 +175,7 @@ class AtPartitionTime(CommitTrigger):
     keys: tuple[str, ...]
     extractor: PartitionTimeExtractor
     zone: dt.tzinfo
-    """of the time in the partition's name"""
+    """time zone of the times in partitions' names"""
 
     def is_due(self, folder: str, created: int, watermark: int, now: int) -> bool:
         texts = texts_of(folder)
@@ -193,16 +193,16 @@ class Written:
 
     epoch: int
     subtasks: int
-    """how many there are"""
+    """number of the sink's subtasks"""
     now: int
-    """its clock at the end of the epoch, ms"""
+    """the writer's clock at the end of the epoch, ms"""
     watermark: int
     idle: bool
     ended: bool
-    """whether nothing follows"""
+    """whether the writer's input has ended"""
     files: tuple[PendingFile, ...]
     sizes: tuple[int, ...]
-    """of the files, in bytes; empty if it is not shown"""
+    """bytes of each file; empty if they are not shown"""
     folders: tuple[str, ...]
     """the partitions that got rows, or whose files are finished now"""
 
@@ -286,7 +286,7 @@ class TableCommitter(Committer[Any]):
         assert self.partitions is not None
         if all(report.ended for report in last):
             return True
-        # Whoever is idle holds nobody back; if all are, the furthest one speaks for them.
+        # Idle writers do not hold the watermark back; if all are idle, the greatest watermark counts.
         active = [report.watermark for report in last if not report.idle]
         watermark = min(active) if active else max(report.watermark for report in last)
         return self.partitions.trigger.is_due(folder, created, watermark, max(report.now for report in last))
@@ -318,11 +318,11 @@ class Replaced:
     """What a query replaces."""
 
     folders: tuple[str, ...] | None
-    """below the table's path, "" for all of it; None: the partitions that the query gives rows for"""
+    """folders below the table's path, "" for the whole table; None: the partitions for which the query gives rows"""
     success_file: str
     """name of the file that says that a partition is complete"""
     files: tuple[str, ...] | None = None
-    """what the new files were made of: nothing happens if there are others by now"""
+    """the files that the new files were made of: if the table has other files by now, nothing is replaced"""
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""``FileTableFormat``: what the formats of a table's files have in common.
+"""``FileTableFormat``: the base of all formats of a table's files.
 
-Files to rows, rows to files, several files to one; columns of files in the Arrow types that plans use.
+Converts files to rows and rows to files, merges several files into one, and casts columns of files to the Arrow types
+of plans.
 """
 
 from __future__ import annotations
@@ -107,12 +108,13 @@ def read_option(options: Mapping[str, str], name: str, convert: Callable[[str], 
 
 
 class FileTableFormat(ABC):
-    """How rows lie in a file. Pickled into the tasks. The columns are those of files: without partitions."""
+    """A format of files with rows. Pickled into the tasks. Its columns are those in files, without partition
+    columns."""
 
     kinds: frozenset[RowKind] = INSERT_ONLY
-    """of rows that are read"""
+    """kinds of change of rows that are read"""
     written_kinds: frozenset[RowKind] = INSERT_ONLY
-    """of rows that can be written"""
+    """kinds of change of rows that can be written"""
 
     def is_splittable(self, path: str) -> bool:
         """Whether parts of a file can be read by themselves."""

@@ -1,6 +1,6 @@
-"""Where the columns of a table of files lie: in files, in names of folders, in what is known of a file.
+"""The layout of a table of files: which columns are in files, in names of folders, or in the metadata of files.
 
-Partitions are folders such as ``dt=2024-05-06/hr=10``; ``Partitioner`` takes a batch of rows apart by partition.
+Partitions are folders such as ``dt=2024-05-06/hr=10``; ``Partitioner`` splits a batch of rows by partition.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Wanted:
     parts: tuple[tuple[str, str, DataType], ...]
     """('file', 'partition' or 'metadata'; name or key; type) of every column, in order"""
     in_files: tuple[Field, ...]
-    """those that are read from files"""
+    """the columns that are read from files"""
 
     @property
     def needs_file_info(self) -> bool:
@@ -229,7 +229,7 @@ class InPartition(NamedTuple):
     """Rows of one partition, with the columns of files: the element of a writer."""
 
     folder: str
-    """below the table's path; "" without partitions"""
+    """the partition's folder, relative to the table's path; "" without partitions"""
     rows: Rows
 
 

@@ -1,1 +1,1 @@
-"""Aggregate functions, and what they are made of."""
+"""Aggregate functions, and the accumulators that they are made of."""

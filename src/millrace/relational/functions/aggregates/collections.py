@@ -61,7 +61,7 @@ class ListAgg(Keeping):
 
 
 class ArrayAgg(Keeping):
-    """All values as an array, NULLs among them."""
+    """ARRAY_AGG: all values as an array, including NULLs."""
 
     in_order = True
     skips_nulls = False

@@ -47,7 +47,7 @@ def _sum_type(types: Sequence[DataType]) -> DataType:
 
 
 def _average_type(types: Sequence[DataType]) -> DataType:
-    """As in Flink the average of whole numbers is a whole number."""
+    """The type of an average; as in Flink, the average of whole numbers is a whole number."""
     arg = types[0]
     return t.DecimalType(38, max(6, arg.scale)) if isinstance(arg, t.DecimalType) else arg
 
@@ -106,8 +106,8 @@ class Sum(Record, Folding):
 
 
 class Average(Sum):
-    """Of whole numbers it is cut towards zero, and their sum is a BIGINT that wraps around; of DECIMALs it is rounded
-    half up."""
+    """AVG. The average of whole numbers is cut towards zero, and their sum is a BIGINT that wraps around; that of
+    DECIMALs is rounded half up."""
 
     def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
         sums, counts = slots
@@ -141,7 +141,7 @@ class Spread(Record, Folding):
     """Variance and standard deviation, from the count, the sum and the sum of squares of the values."""
 
     sample: bool
-    """of a sample, so that one value alone has none"""
+    """whether the values are a sample: divides by n - 1, so one value alone has no result"""
     root: bool
     slots = (counting(), summing(pa.float64()), summing(pa.float64()))
 

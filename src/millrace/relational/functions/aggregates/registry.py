@@ -1,6 +1,5 @@
-"""Built-in aggregate functions: one description an aggregate, by its name in plans, and the parts of which they are
-made: numbers that are folded, values that are retained, text for Spark SQL.
-"""
+"""The registry of built-in aggregate functions, one description for each by its name in plans; and the accumulators
+that they are made of: numbers that are folded, values that are retained, text for Spark SQL."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ class Texts(Record):
     """the OVER clause of a call that is not a group's"""
     distinct: bool = False
     place: str = ""
-    """a column that says where a row stands in the input, if the way to the aggregate may change the order of rows"""
+    """column with a row's position in the input, if Spark may change the order of rows before they are aggregated"""
 
     def call(self, function: str) -> str:
         """An aggregate function of Spark with the call's FILTER and OVER."""
@@ -41,7 +40,7 @@ class Texts(Record):
         return f"{function}{where}{self.over}"
 
     def of_args(self, function: str) -> str:
-        """A function of the call's arguments, of distinct ones if the call says so."""
+        """SQL text that applies ``function`` to the call's arguments, with DISTINCT if the call has it."""
         return self.call(f"{function}({'DISTINCT ' if self.distinct else ''}{', '.join(self.args)})")
 
     def collected(self, value: str) -> str:
@@ -105,7 +104,7 @@ class Folding(Accumulation):
         """The values of many accumulators, given as one sequence a slot."""
 
     def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
-        """The same, given as columns without NULL where a slot has a zero."""
+        """The values of many accumulators, given as one column a slot; a slot that is zero has a zero, never NULL."""
         return self.result([slot.to_pylist() for slot in slots], result_type)
 
 
@@ -134,7 +133,7 @@ class Keeping(Accumulation):
 
 
 class Extremum(Record, Accumulation):
-    """MIN and MAX of rows that may be taken back: values are kept, and the smallest or largest of them is known."""
+    """MIN and MAX of rows that may be retracted: all values are retained, and the smallest or largest is known."""
 
     largest: bool
 
@@ -223,7 +222,7 @@ def column_of(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 
 
 def whole_numbers(values: pa.Array, result_type: pa.DataType) -> pa.Array:
-    """64 bit numbers as numbers of a type; those that are too large wrap around."""
+    """Cast 64 bit numbers to a narrower type; numbers that are too large wrap around."""
     if result_type == pa.int64():
         return values
     missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
@@ -232,7 +231,7 @@ def whole_numbers(values: pa.Array, result_type: pa.DataType) -> pa.Array:
 
 
 def wrap(value: int, bits: int) -> int:
-    """The number that is left of a whole number in so many bits."""
+    """Wrap a whole number around into a signed number of ``bits`` bits."""
     half = 1 << (bits - 1)
     return (value + half) % (1 << bits) - half
 

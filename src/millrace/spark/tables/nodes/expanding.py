@@ -30,7 +30,7 @@ from millrace.spark.tables.steps.spark_types import as_internal, outgoing, spark
 
 
 class Expansion(ABC):
-    """What makes the rows. Lives in one task."""
+    """Makes the rows that belong to input rows. Lives in one task."""
 
     def wrappers(self) -> Iterator[Any]:
         """The wrappers of the user's functions (``table.udf``) that it calls."""
@@ -64,7 +64,7 @@ class ExpandTask:
     inputs: tuple[DataType, ...]
     produced: n.Schema
     left: bool
-    """a row without any stays, with NULLs"""
+    """whether an input row without any produced row stays, with NULLs"""
     condition: Rex | None
     surroundings: Surroundings
     task: PythonTask
@@ -115,7 +115,8 @@ def expand(
     left: bool,
     context: Context,
 ) -> Part:
-    """The rows with those that an expansion makes of them, of the types that the node says."""
+    """Build the part in which each input row is followed by the columns of the rows that ``expansion`` makes of it, in
+    the types of the node's schema. A row without any is left out, or stays with NULLs if ``left``."""
     types = tuple(column.type for column in node.input.schema)
     if isinstance(node, n.LookupJoin):
         what = f"table {'.'.join(node.path)}"

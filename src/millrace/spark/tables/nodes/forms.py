@@ -1,4 +1,4 @@
-"""From a plan to a DataFrame: the batch form of every node is one function, inputs first.
+"""Translates a plan into a DataFrame: the batch form of every kind of node is one function, inputs first.
 
 The modules of this folder register their forms; they are imported when the first plan is translated.
 """
@@ -61,15 +61,15 @@ class Translation:
         self._known: dict[int, Part] = {}
         self._needed: Counter[int] = Counter()
         self.kept: list[DataFrame] = []
-        """frames that Spark keeps until somebody calls ``unpersist``"""
+        """frames that were cached in Spark; the caller has to ``unpersist`` them"""
 
     def frame(self, plan: n.Rel) -> DataFrame:
-        """As ``translate``."""
+        """Translate a plan into a frame with columns c0, c1, ..., see ``translate``."""
         frame = self.part(plan).frame
         return frame if plan.schema else frame.select()
 
     def part(self, plan: n.Rel) -> Part:
-        """The same to go on with."""
+        """Translate a plan into a ``Part``, for callers that add further steps before they need a frame."""
         self._needed += times_needed([plan])
         return self._part(plan)
 
@@ -92,7 +92,8 @@ class Translation:
 
 
 def times_needed(plans: Collection[n.Rel]) -> Counter[int]:
-    """The id of each node -> how many others of the plans, or of those who want them, need its rows."""
+    """Count for each node, by its id, how often its rows are needed: by other nodes of the plans, and once as a plan
+    itself."""
     needed: Counter[int] = Counter(id(plan) for plan in plans)
     seen: set[int] = set()
     rest = list(plans)

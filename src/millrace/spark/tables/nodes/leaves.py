@@ -1,10 +1,11 @@
-"""Where rows come from: values of the query, tables of connectors, Parquet files that Spark reads itself.
+"""The leaves of plans: values of the query, tables of connectors, DataStreams, and Parquet files that Spark reads
+itself.
 
-A FLIP-27 source is read on the executors: its splits are found on the driver and dealt out once. Spark reads Parquet
+A FLIP-27 source is read on the executors: the driver finds its splits and deals them out once. Spark reads Parquet
 files itself because it then knows how large they are, and reads less for a filter; but only where its rows are the ones
-that Millrace's own reader gives: files on local paths, whose columns have exactly the types that the table says, in
-encodings that both know. Everything else (partitions, metadata, other types, object stores, errors) is for the own
-reader.
+that Millrace's reader gives: files on local paths, whose columns have exactly the types that the table says, in
+encodings that both know. Everything else (partitions, metadata, other types, object stores, errors) is read by
+Millrace's reader.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 # Parquet files
 
 MOST_FILES = 256
-"""whose heads the driver reads before the query begins"""
+"""The most Parquet files whose footers the driver reads before the query begins; tables of more files are read by
+Millrace's reader."""
 _PLAIN_PATH = re.compile(r"/[\w/.=+@ -]*")
-"""Spark would take other characters for patterns."""
+"""Paths without characters that Spark would take for patterns."""
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
 _ENCODINGS = frozenset(
     {
@@ -72,11 +74,17 @@ _KINDS = (
     pa.types.is_binary,
     pa.types.is_date32,
 )
-"""types whose values mean the same to both; of times there are several forms"""
+"""types whose values mean the same to Spark and to Millrace's reader; times are left out since they have several forms
+"""
 
 
 def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> Part | None:
-    """These columns of a table as c0, c1, ...; None: our own reader is to read it."""
+    """Let Spark read these columns of a Parquet table, as c0, c1, ...; None: Millrace's own reader has to read the
+    table.
+
+    :param columns: positions of the columns in the table's schema.
+    :param filters: conditions that the rows will be filtered by; files and texts are chosen by them.
+    """
     if not isinstance(source, FileSystemSource) or not isinstance(source.format, ParquetTableFormat):
         return None
     wanted = source.layout.wanted(columns)
@@ -159,7 +167,7 @@ def _is_plain(column: Field) -> bool:
 
 @dataclass(frozen=True)
 class _Head:
-    """What a file says of its columns."""
+    """The schema and the encodings of a Parquet file, from its footer."""
 
     schema: pa.Schema
     forms: Mapping[str, tuple[frozenset[str], frozenset[str]]]
@@ -167,7 +175,7 @@ class _Head:
 
 
 def _head(path: str) -> _Head | None:
-    """None: it is no file that can be read."""
+    """Read the footer of a Parquet file; None: the file cannot be read as Parquet."""
     try:
         with pq.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
@@ -262,7 +270,7 @@ class _ReaderContext(SourceReaderContext):
 
 
 class _Output(ReaderOutput[Rows]):
-    """Keeps what a poll gives. Times and watermarks do not matter in batch mode."""
+    """The output of a reader: collects the rows of a poll. Times and watermarks do not matter in batch mode."""
 
     def __init__(self) -> None:
         self.rows: list[Rows] = []
@@ -286,7 +294,7 @@ class ReadTask:
     splits: tuple[tuple[Any, ...], ...]
     name: str
     reporting: Reporting | None = None
-    """who hears of records that could not be read and are left out"""
+    """reports records that could not be read and were skipped; None: they are not reported"""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

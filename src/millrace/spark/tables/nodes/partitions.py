@@ -129,7 +129,7 @@ def _ranked(
     by = f"PARTITION BY {', '.join(f'c{index}' for index in partition)} " if partition else ""
     number = f"{function}() OVER ({by}ORDER BY {', '.join(order)})"
     first, last = places
-    # Spark keeps only so many rows of each partition if it sees the bare comparison.
+    # Spark keeps only the first rows of each partition in memory if it sees the bare comparison.
     ranked = part.plus({"place": number}).where([f"place <= {last}", *([f"place >= {first}"] if first > 1 else [])])
     if node.number is None:
         return ranked.select(names(width))

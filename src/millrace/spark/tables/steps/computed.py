@@ -45,16 +45,16 @@ _WHAT = "an expression"
 
 @dataclass(frozen=True)
 class Computed:
-    """Rows that may have a column more, and the text of each expression over them."""
+    """Rows, with one more column if Python had to compute something, and the text of each expression over them."""
 
     part: Part
     texts: list[str]
     types: list[DataType | None]
-    """of the texts; None: Spark may find another one than the expression's"""
+    """the type of each text's values; None: unknown, Spark may find another type than the expression has"""
 
 
 def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> Computed:
-    """Make expressions over the columns of rows available as Spark SQL text.
+    """Make expressions available as Spark SQL text; what Spark cannot compute becomes a column that Python computes.
 
     :param types: of the columns.
     """
@@ -75,7 +75,7 @@ def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], c
 def columns_task(
     expressions: Sequence[Rex], types: Sequence[DataType], context: Context
 ) -> tuple[ColumnsTask, Sequence[int]]:
-    """What computes the expressions, and the columns that it needs."""
+    """Make the task that computes the expressions in Python, and find the positions of the columns that it needs."""
     used = sorted(set().union(*map(refs, expressions)))
     places = {index: place for place, index in enumerate(used)}
     task = ColumnsTask(
@@ -88,7 +88,7 @@ def columns_task(
 
 
 def in_a_struct(part: Part, task: ColumnsTask, used: Sequence[int], context: Context) -> tuple[Part, list[str]]:
-    """The rows with one column more, and what names each expression in it."""
+    """The rows with one more column, a struct of all results, and the names of its fields."""
     once = not all(_repeatable(each) for each in task.expressions)
     args = [F.col(f"c{index}") for index in used]
     column = arrow_function(context.ship(task, _WHAT), args, spark_schema(task.results), once)
@@ -97,7 +97,8 @@ def in_a_struct(part: Part, task: ColumnsTask, used: Sequence[int], context: Con
 
 
 def behind(part: Part, task: ColumnsTask, used: Sequence[int], context: Context) -> tuple[Part, list[str]]:
-    """The rows with a column more for each expression, made by Python beside what makes the rows, and their names."""
+    """The rows with one more column for each expression, computed in the Python function that makes the rows, and the
+    names of these columns."""
     types = [*part.types, *map(spark_type, task.results)]
     made = part.in_python(Beside(task, tuple(used)), numbered_schema(types), partial(context.ship, what=_WHAT))
     return made, [f"c{index}" for index in range(len(part.types), len(types))]
@@ -142,7 +143,7 @@ class ColumnsTask:
 
     expressions: tuple[Rex, ...]
     types: tuple[DataType, ...]
-    """of the columns that it gets, which the expressions refer to by position"""
+    """the types of the columns that the task gets; the expressions refer to these columns by position"""
     surroundings: Surroundings
     task: PythonTask
 
@@ -162,7 +163,7 @@ class ColumnsTask:
 
 @dataclass(frozen=True)
 class Beside:
-    """Batches with what the task makes of some columns behind their own."""
+    """Appends to each batch the columns that ``task`` computes from the columns at ``places``."""
 
     task: ColumnsTask
     places: tuple[int, ...]
@@ -182,7 +183,7 @@ class Beside:
 
 
 def struct_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
-    """Columns as fields c0, c1, ... of one, of these types."""
+    """One struct column of the given columns, with fields c0, c1, ... cast to these types."""
     fields = [pa.field(f"c{index}", arrow_type(each)) for index, each in enumerate(types)]
     cast = [column if column.type == field.type else column.cast(field.type) for column, field in zip(columns, fields)]
     return pa.StructArray.from_arrays(cast, fields=fields)
@@ -192,7 +193,7 @@ _SIX = 6
 
 
 def names(count: int, start: int = 0) -> list[str]:
-    """c0, c1, ..."""
+    """The column names c0, c1, ..., or from another number on."""
     return [f"c{index}" for index in range(start, start + count)]
 
 
@@ -222,13 +223,14 @@ def typed_texts(texts: Sequence[str], found: Sequence[DataType | None], schema: 
 
 
 def retyped(part: Part, found: Sequence[DataType], wanted: Schema) -> Part:
-    """Columns of these types in those that the plan says."""
+    """Cast columns of the types ``found`` to those that the schema says, where they differ."""
     texts = typed_texts(names(len(found)), found, wanted)
     return part if texts == names(len(found)) else part.select(texts)
 
 
 def cut_times(part: Part, schema: Schema, context: Context) -> Part:
-    """Times of frames of others, which have six digits of a second, with those that their type has."""
+    """Cut the times of a frame from outside, which have six digits of a second, to the precision that the schema
+    says."""
     types = types_of(schema)
     full = [_with_six_digits(kind) for kind in types]
     if full == types:

@@ -1,4 +1,5 @@
-"""What the translation of a plan knows beyond its nodes, and what Python functions of a plan know in Spark's tasks.
+"""The contexts of a translation: what is known of a run beyond the plan's nodes, and what the plan's Python functions
+know in Spark's tasks.
 
 Tasks send the metrics of the user's functions to the driver through an accumulator of Spark.
 """
@@ -56,7 +57,7 @@ class _Reports(AccumulatorParam[list[TaskReport]]):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Reporting:
-    """How the tasks of one node tell the driver. Travels to them."""
+    """Sends the metrics of the tasks of one node to the driver. It travels to the tasks."""
 
     node: int
     reports: Accumulator[list[TaskReport]]
@@ -112,7 +113,7 @@ class PythonTask:
     """One node of a plan that Python computes. Travels to the tasks."""
 
     name: str
-    """as an operator of a streaming plan is called"""
+    """the node's name, in the form in which a streaming plan names its operators"""
     origin: str
     """the user's line that ran the plan"""
     configuration: dict[str, str]
@@ -122,7 +123,7 @@ class PythonTask:
     job_name: str
     workers: WorkerSurroundings
     reporting: Reporting | None = None
-    """how the driver hears of the functions' metrics; None: it does not"""
+    """sends the functions' metrics to the driver; None: they are dropped"""
 
     @contextlib.contextmanager
     def functions(self, wrappers: Iterable[Any] = ()) -> Iterator[FunctionRunner]:
@@ -178,7 +179,7 @@ class Context:
     session: SparkSession
     """the child session that the plan's frames belong to"""
     surroundings: Surroundings
-    """of functions: time zone, start of the query, configuration"""
+    """what functions see of the run: time zone, start of the query, configuration"""
     parallelism: int
     workers: WorkerSurroundings = field(default_factory=WorkerSurroundings)
     job_id: str = "tables"
@@ -188,11 +189,11 @@ class Context:
     """the user's line that runs the plan"""
     job_name: str = "collect"
     metrics: BatchMetrics | None = None
-    """where the metrics of the user's functions meet; None: nobody asks for them"""
+    """where the metrics of the user's functions are collected; None: they are not wanted"""
     streams: Streams | None = None
     """finds the rows of a DataStream that is read as a table; None: there is no program with any"""
     reads: bool = True
-    """False: the plan is only explained, so its sources need not be there"""
+    """whether the plan will run; False: it is only explained, so its sources need not exist"""
     read_files: dict[tuple[tuple[str, ...], str], Part] = field(default_factory=dict)
     """files that Spark reads itself, and the schema that they are read with -> their rows"""
 

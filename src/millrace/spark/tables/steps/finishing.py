@@ -1,4 +1,5 @@
-"""Aggregates that Spark does not have: Spark collects the rows of groups, Python makes values of the lists."""
+"""Aggregates that Spark does not have: Spark collects the rows of each group into lists, Python computes values from
+the lists."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ from millrace.spark.tables.steps.spark_types import as_internal, numbered_schema
 from millrace.spark.tables.steps.sql_text import collected_text
 
 Columns = Sequence[pa.Array]
-"""the arguments of all rows of one group"""
+"""The arguments of an aggregate for all rows of one group, as Arrow columns."""
 Unpacked = Callable[[pa.ListArray], pa.ListArray]
 Finisher = Callable[[list[list[pa.Array]]], pa.Array]
 
 
 def as_they_are(lists: pa.ListArray) -> pa.ListArray:
-    """Spark has collected rows."""
+    """Return the lists unchanged: Spark has collected rows, not packs of rows."""
     return lists
 
 
@@ -44,7 +45,7 @@ class FinishTask:
     call: AggCall
     task: PythonTask
     unpacked: Unpacked = field(default=as_they_are, kw_only=True)
-    """makes lists of rows of what Spark has collected"""
+    """turns what Spark has collected into lists of rows"""
 
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
         with self.task.functions(wrappers_in(self.call)) as functions:
@@ -53,12 +54,12 @@ class FinishTask:
                 yield values(lists)
 
     def values(self, functions: FunctionRunner) -> Callable[[pa.ListArray], pa.Array]:
-        """What makes the values of a column of collected lists."""
+        """Make the function from a column of collected lists to the column of the call's values."""
         finish = self.finisher(functions)
         return lambda lists: finish([self._group(rows) for rows in _slices(self.unpacked(lists))])
 
     def finisher(self, functions: FunctionRunner) -> Finisher:
-        """What makes the values of many groups."""
+        """Make the function from the arguments of many groups to the column of the call's values."""
         call = self.call
         if call.udf is not None:
             function = GroupFunction(functions, call)
@@ -175,7 +176,7 @@ def _distinct(args: Columns) -> list[int]:
 
 
 def _sorted(keys: Columns, call: AggCall) -> list[int]:
-    """Positions in the order of the keys; rows with equal ones stay as they are."""
+    """Positions of the rows in the order of the keys; rows with equal keys keep their order."""
     where = list(range(len(keys[0])))
     for column, key in reversed(list(zip(keys, call.order))):
         values = column.to_pylist()
@@ -187,20 +188,20 @@ def _sorted(keys: Columns, call: AggCall) -> list[int]:
 
 @dataclass(frozen=True)
 class Collected:
-    """Rows that are yet to be grouped."""
+    """Rows that are still to be grouped, and how each call's rows are collected."""
 
     part: Part
     keys: Sequence[str]
     texts: Sequence[str]
-    """for each call the aggregate of Spark that makes lists"""
+    """for each call, the Spark aggregate (SQL text) that collects the rows of a group into a list"""
     unpacked: Sequence[Unpacked]
-    """for each call what makes lists of its rows of those"""
+    """for each call, the function that turns the collected lists into lists of rows"""
 
 
 def collected(part: Part, keys: Sequence[str], calls: Sequence[AggCall], texts: Sequence[Texts]) -> Collected:
-    """Spark collects row by row.
+    """Let Spark collect the arguments of each call row by row.
 
-    :param texts: of each call.
+    :param texts: the arguments, order and filter of each call.
     """
     lists = [collected_text(call, each) for call, each in zip(calls, texts)]
     return Collected(part, keys, lists, [as_they_are] * len(calls))
@@ -209,10 +210,10 @@ def collected(part: Part, keys: Sequence[str], calls: Sequence[AggCall], texts: 
 def collected_in_packs(
     part: Part, keys: Sequence[str], calls: Sequence[AggCall], texts: Sequence[Texts], context: Context
 ) -> Collected | None:
-    """Spark collects packs of rows that Python has put together.
+    """Let Python pack rows with equal keys first, so that Spark collects packs instead of rows.
 
-    :param texts: of each call.
-    :returns: None: Arrow cannot tell these keys apart.
+    :param texts: the arguments, order and filter of each call.
+    :returns: None if Arrow cannot compare keys of these types.
     """
     packed = tuple(map(PackedCall.of, calls))
     columns = [column for call, each in zip(packed, texts) for column in call.columns(each)]

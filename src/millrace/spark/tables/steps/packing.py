@@ -118,7 +118,7 @@ def _inner_bounds(lengths: np.ndarray[Any, np.dtype[np.int32]], bounds: Bounds) 
 
 
 def _cut(values: np.ndarray[Any, Any], width: int, bounds: Bounds) -> pa.Array:
-    """Values of so many bytes each, as one binary value a cut."""
+    """Join the values of each cut, of ``width`` bytes each, to one binary value a cut."""
     ends = bounds * width
     if len(ends) and ends[-1] > 2**31 - 1:
         raise OverflowError(f"{ends[-1]:,} bytes do not fit into a binary column")
@@ -157,25 +157,25 @@ def _bits(flags: _Bytes) -> pa.Buffer:
 
 MOST_ROWS = 262_144
 MOST_BYTES = 32 << 20
-"""of rows that are put together at once; the batch that goes beyond is among them"""
+"""The most rows and bytes that are packed at once, not counting the rest of the batch that goes beyond the limit."""
 _KEYS = (
     s.BooleanType, s.NumericType, s.StringType, s.BinaryType, s.DateType, s.TimestampType, s.TimestampNTZType,
 )  # fmt: skip
 
 
 def can_pack(keys: Sequence[s.DataType]) -> bool:
-    """Whether Arrow finds equal keys of these types."""
+    """Whether Arrow finds equal keys if the keys have these types."""
     return all(isinstance(key, _KEYS) for key in keys)
 
 
 @dataclass(frozen=True)
 class PackedCall:
-    """The rows of a call as values of bytes, and how they come back."""
+    """How the rows of one aggregate call are packed into binary values, and unpacked again."""
 
     types: tuple[DataType, ...]
-    """of the arguments and of what orders the rows; of one column that means nothing where there are none"""
+    """types of the call's arguments and order keys; one INT column without meaning if the call has neither"""
     filtered: bool
-    """whether a column of conditions is behind them: only rows for which it is TRUE belong to the call"""
+    """whether a column with the FILTER condition follows: only rows for which it is TRUE belong to the call"""
 
     @classmethod
     def of(cls, call: AggCall) -> PackedCall:
@@ -183,26 +183,26 @@ class PackedCall:
         return cls(types or (IntType(),), call.filter is not None)
 
     def columns(self, texts: Texts) -> list[str]:
-        """What it needs of the rows."""
+        """The texts of the columns that the call needs of each row."""
         found = [*texts.args, *texts.order] or ["1"]
         return found if texts.filter is None else [*found, texts.filter]
 
     @property
     def width(self) -> int:
-        """How many columns that are."""
+        """The number of columns that the call needs of each row."""
         return len(self.types) + self.filtered
 
     @property
     def spark_type(self) -> s.StructType:
-        """Of a value."""
+        """Spark's type of a packed value: a struct with a binary field for each plane."""
         count = sum(plane_count(arrow_type(each)) for each in self.types)
         return s.StructType([s.StructField(f"p{at}", s.BinaryType()) for at in range(count)])
 
     def values(self, columns: Sequence[pa.Array], rows: pa.Array, bounds: Bounds) -> pa.StructArray:
-        """One value for each key.
+        """Pack the rows of each key into one value.
 
-        :param rows: their places in the columns, in the order of their keys.
-        :param bounds: where those of each key begin, and the last ones end.
+        :param rows: the positions of the rows in the columns, in the order of their keys.
+        :param bounds: the first index into ``rows`` of each key, and the end of the last key.
         """
         if self.filtered:
             wanted = as_internal(columns[-1], BooleanType()).fill_null(False).take(rows)
@@ -216,7 +216,7 @@ class PackedCall:
         return pa.StructArray.from_arrays(planes, names=[f"p{at}" for at in range(len(planes))])
 
     def unpacked(self, lists: pa.ListArray) -> pa.ListArray:
-        """Lists of such values as lists of rows, with fields a0, a1, ..."""
+        """Turn lists of packed values into lists of rows, structs with fields a0, a1, ..."""
         values = lists.flatten()
         # Spark's session may want 64 bits for the places of bytes.
         planes = [values.field(at).cast(pa.binary()) for at in range(values.type.num_fields)]
@@ -231,8 +231,8 @@ class PackedCall:
 
 @dataclass(frozen=True)
 class PackTask:
-    """Rows of keys and the columns of calls -> rows of keys and a value for each call. A key comes again with each lot
-    of rows."""
+    """A task that packs the rows of equal keys: columns of the keys and of the calls become the different keys and one
+    packed value for each call. A key occurs again in each lot of rows."""
 
     keys: int
     calls: tuple[PackedCall, ...]
@@ -251,7 +251,8 @@ class PackTask:
 
 
 def _by_key(keys: Sequence[pa.Array], count: int) -> tuple[list[pa.Array], pa.Array, Bounds]:
-    """The different keys, the places of the rows in their order, and where those of each begin."""
+    """Group the rows by key: the different keys, the positions of the rows ordered by key, and the bounds of each key's
+    rows."""
     places = pa.array(np.arange(count))
     if not keys:
         return [], places, np.array([0, count])

@@ -1,9 +1,10 @@
-"""What the nodes of a plan hand to each other: rows in columns c0, c1, ..., as a query in Spark's SQL or as a frame.
+"""``Part``: what the nodes of a plan hand to each other, rows in columns c0, c1, ..., as a query in Spark's SQL or a
+frame.
 
-Each call into the JVM costs about as much as Spark takes to read a whole expression. So nodes put a text together, and
-Spark is asked where something has no text: a source, a function in Python, the end of the plan. Functions in Python
-that follow each other run in the same process (``FromPython``): the JVM in between costs rows several times as much as
-most functions.
+Each call into the JVM costs about as much as Spark takes to read a whole expression. So nodes build one SQL text, and
+Spark is called only for what has no text: a source, a function in Python, the end of the plan. Functions in Python that
+follow each other run in the same process (``FromPython``): sending rows through the JVM in between costs several times
+as much as most functions.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def register_view(frame: DataFrame, name: str) -> None:
 
 
 MOST_ROWS = 10_000
-"""of a batch; so many has one that comes from Spark (``tables/settings.py``)"""
+"""The most rows of a batch; batches that come from Spark have at most this many (``tables/settings.py``)."""
 _MOST_BYTES = 16 << 20
-"""of batches that are put together; a single one may be larger"""
+"""The bytes after which no further batch is joined to others; a single batch may be larger."""
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[list[pa.RecordBatch]]:
@@ -63,9 +64,9 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterato
 
 
 def evened(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows: small batches are put together, large ones cut. A function that makes a thousand rows of each
-    then has no more of them in memory than behind Spark, and one that is called for each batch is not called for each
-    row."""
+    """Yield the same rows in batches of similar size: small batches are joined, large ones cut at ``MOST_ROWS``. So a
+    function behind one that multiplies rows gets no larger batches than from Spark, and one that is called for each
+    batch is not called for each row."""
     for each in gathered(batches, MOST_ROWS // 2, _MOST_BYTES):
         whole = each[0] if len(each) == 1 else pa.concat_batches(each)
         pieces = -(-whole.num_rows // MOST_ROWS)
@@ -75,14 +76,14 @@ def evened(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""a function that pickles, run by the workers on each partition"""
+"""A picklable function that the workers run on the batches of each partition."""
 Shipping = Callable[[Batches], Batches]
-"""makes of it what travels to them"""
+"""Turns a function into the one that travels to the workers."""
 
 
 @dataclass(frozen=True)
 class FromPython:
-    """A function over the rows of a frame, and the columns of what it makes."""
+    """A frame, a Python function over its rows, and the columns of the function's results."""
 
     source: DataFrame
     function: Batches
@@ -93,22 +94,22 @@ class FromPython:
         return self.source.mapInArrow(self.shipped(self.function), self.schema)
 
     def then(self, function: Batches, schema: s.StructType, shipped: Shipping) -> FromPython:
-        """The rows that another function makes of these ones."""
+        """Apply another function to the results, in the same process."""
         return FromPython(self.source, Then(self.function, function), schema, shipped)
 
     def picked(self, places: Sequence[int]) -> FromPython:
-        """Some of the columns, as c0, c1, ..."""
+        """Keep only the columns at these positions, renamed c0, c1, ..."""
         types = [self.schema.fields[place].dataType for place in places]
         return self.then(Picked(tuple(places)), numbered_schema(types), self.shipped)
 
     def coalesced(self, partitions: int) -> FromPython:
-        """In that many partitions at most."""
+        """Reduce the rows to at most this many partitions."""
         return replace(self, source=self.source.coalesce(partitions))
 
 
 @dataclass(frozen=True)
 class Then:
-    """One function of batches behind the other."""
+    """Two functions over batches as one: the second gets the results of the first."""
 
     first: Batches
     second: Batches
@@ -119,7 +120,7 @@ class Then:
 
 @dataclass(frozen=True)
 class Picked:
-    """Some columns of each batch, as c0, c1, ..."""
+    """A function that keeps some columns of each batch, renamed c0, c1, ..."""
 
     places: tuple[int, ...]
 
@@ -130,11 +131,11 @@ class Picked:
 
 
 NOTHING = "1 AS none"
-"""What stands in a SELECT for rows without columns: SQL has no such rows."""
+"""The column of a SELECT for rows without columns, which SQL does not have."""
 _DEEPEST = 24
-"""queries within each other that Spark's parser gets at once"""
+"""the most nested queries that Spark's parser gets at once"""
 _LONGEST = 100_000
-"""characters that it gets at once"""
+"""the most characters that Spark's parser gets at once"""
 _numbers = count()
 _COLUMN = re.compile(r"c(\d+)( AS c\d+)?")
 
@@ -188,14 +189,14 @@ class Part:
 
     @property
     def types(self) -> list[s.DataType]:
-        """Those of the columns."""
+        """Spark's types of the columns."""
         schema = self.frame.schema if self.python is None else self.python.schema
         return [field.dataType for field in schema.fields]
 
     @property
     def python(self) -> FromPython | None:
-        """How Python makes the rows, if nothing has been done with them since, and no other part of the plan reads
-        them."""
+        """The Python function that makes the rows; None if there is none, if a later step has changed its rows, or if
+        several parts of the plan read them."""
         return self._python if self._view is None else None
 
     @property
@@ -229,7 +230,7 @@ class Part:
         return self.select("*", f"WHERE {' AND '.join(conditions)}")
 
     def coalesced(self, partitions: int) -> Part:
-        """In that many partitions at most."""
+        """Reduce the rows to at most this many partitions."""
         if self.python is not None:
             return Part.of_python(self.python.coalesced(partitions))
         return Part.of_frame(self.frame.coalesce(partitions))
@@ -252,12 +253,12 @@ def query(text: str, *parts: Part) -> Part:
 
 
 def _picks(columns: Sequence[str]) -> list[int] | None:
-    """The columns that these texts name, if that is all they do but for the numbers of the result."""
+    """The positions of the columns that these texts name; None if a text does anything else than name a column."""
     found = [_COLUMN.fullmatch(text) for text in columns]
     places = [int(each[1]) for each in found if each]
     return places if numbered(f"c{place}" for place in places) == columns else None
 
 
 def numbered(texts: Iterable[str], start: int = 0) -> list[str]:
-    """These expressions as columns c0, c1, ..."""
+    """Give expressions the names c0, c1, ..., or from another number on."""
     return [text if text == f"c{at}" else f"{text} AS c{at}" for at, text in enumerate(texts, start)]

@@ -1,4 +1,4 @@
-"""Data types of tables as types of Spark, and frames that go between the program's session and that of a query.
+"""Converts data types of tables to Spark's types, and frames between the program's session and that of a query.
 
 Values are the same as in Arrow columns (``relational.arrow``).
 """
@@ -64,7 +64,7 @@ def spark_schema(types: Iterable[t.DataType]) -> s.StructType:
 
 
 def numbered_schema(types: Iterable[s.DataType]) -> s.StructType:
-    """The same of types of Spark."""
+    """The schema of a frame with columns c0, c1, ... of these types of Spark."""
     return s.StructType([s.StructField(f"c{index}", each) for index, each in enumerate(types)])
 
 
@@ -133,8 +133,8 @@ def _outgoing_type(kind: pa.DataType) -> pa.DataType:
 
 
 def as_internal(column: pa.Array, data_type: t.DataType) -> pa.Array:
-    """A column that came from Spark in the Arrow type that we use: Spark counts times in nanoseconds, and gives
-    instants the zone of the session."""
+    """Cast a column that came from Spark to our Arrow type: Spark counts times in nanoseconds, and gives instants the
+    session's zone."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     wanted = arrow_type(data_type)
@@ -146,7 +146,7 @@ _TEXTS = (s.StringType, s.CharType, s.VarcharType)
 
 
 def adopted(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The same rows in another session: what is computed on them there follows that session's settings."""
+    """Move a frame to another session: what is computed from it there follows that session's settings."""
     if frame.sparkSession is session:
         return frame
     jvm: Any = session._jvm

@@ -33,7 +33,8 @@ def literal_text(value: Any, data_type: t.DataType) -> str:
 
 
 def internal_text(value: Any, data_type: t.DataType) -> str:
-    """The same for a value in the form that Arrow takes (fields of rows by name, maps as pairs)."""
+    """A value in the form that Arrow takes (fields of rows by name, maps as pairs) as an SQL expression of exactly that
+    type."""
     row = row_of(data_type)
     if row.family is Family.USER:
         return internal_text(value, *row.parts(data_type))
@@ -123,7 +124,7 @@ _TEXTS: ByFamily = {
 # Expressions
 
 MOST_PARTS = 2_000
-"""Spark takes minutes to read what is much larger"""
+"""The most parts of an expression; Spark takes minutes to read much larger ones."""
 
 
 def spark_text(expression: Rex) -> str | None:
@@ -202,9 +203,9 @@ def _millis(value: int) -> datetime.timedelta:
 # Aggregates
 
 GROUPING = ("GROUPING", "GROUPING_ID")
-"""which columns of a grouping set a row has"""
+"""functions that say which columns belong to the grouping set of a row"""
 RANKING = ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LEAD", "LAG")
-"""what depends on a row's place in an OVER window and has no frame"""
+"""functions whose value depends on a row's position in an OVER window, and that have no frame"""
 
 
 def native_text(call: AggCall, texts: Texts) -> str | None:

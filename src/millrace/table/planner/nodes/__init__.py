@@ -1,1 +1,2 @@
-"""How the nodes of plans become operators: their streaming forms, found by this folder."""
+"""Turns the nodes of plans into operators: the modules of this folder register the streaming form of each kind of
+node."""

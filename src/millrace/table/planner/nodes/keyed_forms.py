@@ -409,7 +409,8 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
 
 
 def _best_of_changes(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
-    """A row that is taken back makes room for the next best one, so all are kept."""
+    """The first or last row of each key, if rows of the input may be retracted: a Top-1 that stores all rows of a
+    key, since the next best row takes the place of a retracted one."""
     time = Ref(node.input.schema[node.time].type, node.time)
     config = Rank(
         partition=node.keys,
@@ -455,7 +456,7 @@ def match(plan: Plan, node: n.Match, before: bool) -> Planned:
 
 
 NOTHING = n.Values((), ())
-"""stands for the input in what the operator is told"""
+"""An empty input: the operator's ``Match`` node needs no plan below it."""
 
 
 # Lookup joins

@@ -1,6 +1,5 @@
-"""Streaming forms of nodes that need no key: where rows come from and go to, what is done to one row after the other,
-set operations, ORDER BY, LIMIT, TO_CHANGELOG and FROM_CHANGELOG.
-"""
+"""Streaming forms of nodes that need no key: sources and sinks, steps from one row to the next, set operations,
+ORDER BY, LIMIT, TO_CHANGELOG and FROM_CHANGELOG."""
 
 from __future__ import annotations
 
@@ -58,10 +57,10 @@ from millrace.table.values.data_types import data_type_of_info
 
 
 def push_watermark(plan: Plan, node: n.Watermark) -> bool:
-    """Let the source of a watermark make it; False: it stays an operator of its own.
+    """Let the source of a watermark make it; False: the watermark stays an operator of its own.
 
-    That is so where the source makes none for its splits, where others read the same scan without a watermark or with
-    another one, and where functions of the user or the time of the day say what time a row has.
+    It does if the source makes no watermarks for its splits, if other nodes read the same scan without a watermark or
+    with another one, and if a row's time depends on functions of the user or on the current time.
     """
     found = _watermark_of_scan(plan, node)
     if found is None:
@@ -100,7 +99,7 @@ def _scan_below(node: n.Watermark) -> tuple[n.Scan, Rex, Rex] | None:
 
 
 def _agree(plan: Plan, scan: n.Scan, wanted: tuple[Rex, Rex]) -> bool:
-    """Whether all who read a scan want this watermark."""
+    """Whether all nodes that read a scan want this watermark."""
     waiting: list[n.Rel] = [scan]
     while waiting:
         for reader in plan.readers.get(id(waiting.pop()), []):
@@ -233,8 +232,12 @@ def project(plan: Plan, node: n.Project, before: bool) -> Planned:
 def _through_watermarks(
     plan: Plan, expressions: tuple[Rex, ...], condition: Rex | None, below: n.Rel
 ) -> tuple[tuple[Rex, ...], Rex | None, n.Rel]:
-    """The same rows from further down: a watermark that is made in the source divides two projections in the plan, but
-    no operators; a time that only the watermark needs is then not computed once more."""
+    """Merge a projection with the one below a watermark that the source makes. The watermark stands between two
+    projections in the plan, but needs no operator; once merged, a time that only the watermark needs is not computed a
+    second time.
+
+    :returns: the expressions and condition over the node below, and that node.
+    """
     while isinstance(below, n.Watermark) and not (below.leaves_out or plan.is_shared(below)):
         if not push_watermark(plan, below):
             break
@@ -471,8 +474,8 @@ def _comes_together(plan: Plan, node: n.Sink, key: Key) -> bool:
 
 
 def _read_as_it_is(node: n.Rel) -> set[int]:
-    """The identity of the table whose columns these rows are. A deletion may say no more than its key, so nothing else
-    may be computed of it."""
+    """The id of the scan whose columns these rows are, if nothing is computed from them; else no id. Only then may
+    deletions carry just their key."""
     while isinstance(node, n.Watermark) or (
         isinstance(node, n.Project) and all(isinstance(each, Ref) for each in node.expressions)
     ):
@@ -493,7 +496,7 @@ def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | Non
 
 
 def _enforced(plan: Plan, node: n.Sink, below: Planned) -> Planned:
-    """With what the table demands of its rows."""
+    """Add the operator that enforces the table's constraints, if the table has any."""
     config = EnforceConstraints.of(node.columns, plan.options.environment.configuration, **plan.options.common)
     if not config.needed:
         return below

@@ -1,4 +1,4 @@
-"""Calls of built-in functions, of the user's, and of aggregate functions with their clauses."""
+"""Binds calls: of built-in functions, of the user's functions, and of aggregate functions with their clauses."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ _WORD_OPTIONS = {"TRIM": "side", "IS JSON": "kind"}
 """Functions with a fixed word that is not a unit of time, and the option that it becomes."""
 _WATERMARK = "CURRENT_WATERMARK"
 _TYPED_BY_FIRST = ("+", "-", "COALESCE", "IFNULL", "MAX", "MIN")
-"""whose result Flink takes for an event time attribute where the first argument is one"""
+"""Functions whose result is an event time attribute, as in Flink, if their first argument is one."""
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST")
 
 
@@ -356,7 +356,7 @@ _COUNTED = {
 
 
 class AggregateSyntax(Record):
-    """An aggregate as it is written."""
+    """An aggregate call before it is bound, as the query's text has it."""
 
     call: nodes.Node
     nulls: str | None = None

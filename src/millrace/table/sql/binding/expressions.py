@@ -1,4 +1,5 @@
-"""Expressions that are no plain calls: constants, operators, subqueries, and what only the Table API says."""
+"""Binds expressions other than plain calls: constants, operators, subqueries, and expressions that only the Table
+API has."""
 
 from __future__ import annotations
 

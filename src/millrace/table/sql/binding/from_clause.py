@@ -1,6 +1,5 @@
-"""FROM: tables (computed columns and the watermark above what the connector reads), views, subqueries, hints and
-TABLESAMPLE (each row is drawn for itself).
-"""
+"""Binds FROM: tables (computed columns and the watermark above the columns that the connector reads), views,
+subqueries, hints and TABLESAMPLE (each row is drawn on its own)."""
 
 from __future__ import annotations
 
@@ -200,14 +199,14 @@ class Source(Record):
 
 
 class From(Record):
-    """Where a FROM clause stands."""
+    """The surroundings in which an item of a FROM clause is bound."""
 
     environment: Environment
     outer: Block | None = None
     left: Source | None = None
-    """what stands to the left of a LATERAL"""
+    """the relation to the left of a LATERAL"""
     hints: QueryHints = ()
-    """of the query"""
+    """the hints of the query that the FROM clause belongs to"""
     where: nodes.Node | None = None
     """the condition of the query, which all rows have to meet"""
 

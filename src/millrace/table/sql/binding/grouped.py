@@ -1,6 +1,5 @@
-"""Queries with groups: GROUP BY with its keys, sets and group windows, what the SELECT list, HAVING and ORDER BY say
-about keys and aggregates, and OVER.
-"""
+"""Binds queries with groups: GROUP BY with its keys, grouping sets and group windows; keys and aggregates in the
+SELECT list, HAVING and ORDER BY; and OVER."""
 
 from __future__ import annotations
 
@@ -188,7 +187,7 @@ def _distance(tree: nodes.Node, bound: Literal, sign: int, order: Sequence[SortK
 # OVER
 
 _OVERS = 4_000_000
-"""Where references to results of OVER begin until it is known what comes before them."""
+"""The first column number of references to results of OVER, until it is known how many columns come before them."""
 
 
 class _Call(Record):
@@ -402,7 +401,7 @@ def _joined(parts: Iterable[_Set]) -> _Set:
 # Queries with groups
 
 _AGGREGATES, _PROPERTIES = 1_000_000, 2_000_000
-"""Where references to aggregates and window properties begin until it is known how many there are."""
+"""The first column numbers of references to aggregates and window properties, until it is known how many there are."""
 
 
 class Grouped:
@@ -422,7 +421,7 @@ class Grouped:
         self.block = replace(base, intercept=self._intercept, expose=self._key, place="a grouped query")
 
     def column(self, expression: Rex, tree: nodes.Node) -> Rex:
-        """A column of FROM (of ``*``) as it is after grouping."""
+        """The column of the grouped query that stands for a column of FROM, when ``*`` is bound."""
         return self._key(expression, tree)
 
     def _intercept(self, tree: nodes.Node) -> Rex | None:

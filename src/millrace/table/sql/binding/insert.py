@@ -1,4 +1,4 @@
-"""INSERT: the rows of a query in the columns and types of a table, and the types that it casts without being asked."""
+"""Binds INSERT: converts the rows of a query to the columns and types of a table, with the casts that are implicit."""
 
 from __future__ import annotations
 

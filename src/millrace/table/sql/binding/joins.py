@@ -1,6 +1,5 @@
-"""Joins of two inputs: by condition, USING, NATURAL and commas; LATERAL; FOR SYSTEM_TIME AS OF, with the version of a
-table at a moment or with what an external table has for a key then (lookup joins).
-"""
+"""Binds joins of two inputs: by condition, USING, NATURAL and commas; LATERAL; and FOR SYSTEM_TIME AS OF, with the
+version of a table at a time, or with the rows that an external table then has for a key (lookup joins)."""
 
 from __future__ import annotations
 
@@ -123,7 +122,8 @@ def lookup_join(
 
 
 def _computed(plan: Rel) -> tuple[Scan, tuple[Rex, ...]] | None:
-    """What the columns of a table are over those that its connector reads."""
+    """The scan below a table's plan, and the table's columns as expressions over the columns that the connector
+    reads; None if the plan is not just a scan with computed columns and a watermark."""
     if isinstance(plan, Scan):
         return plan, tuple(Ref(column.type, at) for at, column in enumerate(plan.columns))
     if isinstance(plan, (Watermark, Hinted)):

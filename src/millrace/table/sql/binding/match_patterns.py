@@ -1,4 +1,4 @@
-"""PATTERN of MATCH_RECOGNIZE, and what of it only the SQL standard has."""
+"""Binds PATTERN of MATCH_RECOGNIZE, and refuses what only the SQL standard allows in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""MATCH_RECOGNIZE in FROM: the expressions of MEASURES and DEFINE (columns of variables, functions of the rows of a
-match), and the clause as a whole.
-"""
+"""Binds MATCH_RECOGNIZE in FROM: the expressions of MEASURES and DEFINE (columns of variables, functions of the rows
+of a match), and the clause as a whole."""
 
 from __future__ import annotations
 

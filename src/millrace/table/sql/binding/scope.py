@@ -1,7 +1,6 @@
-"""What the parts of a query are bound against: the columns that a name can mean, the session's tables and functions
-(``Resolver``), the query block; and who binds which part of a tree. The other modules register here, so they need
-not know of each other.
-"""
+"""The surroundings in which parts of a query are bound: the columns that a name can mean, the session's tables and
+functions (``Resolver``), and the query block; and the registry of binders by kind of node. The other modules
+register their binders here, so they need not import each other."""
 
 from __future__ import annotations
 
@@ -84,7 +83,8 @@ class Scope(Record):
         return [*((name, expression) for name, expression in self.merged), *rest]
 
     def over(self, columns: Schema) -> Scope:
-        """The same names over columns that a rule or an outer join has changed the types or times of."""
+        """This scope after a rule or an outer join has changed the types or time attributes of its columns to
+        ``columns``."""
         relations = tuple(
             replace(each, columns=_renamed(each.columns, columns[each.offset : each.offset + len(each.columns)]))
             for each in self.relations
@@ -142,7 +142,7 @@ class TableInfo(Record):
     plan: Rel
     """a ``Scan`` of physical and metadata columns, a ``StreamScan``, or the plan of a view"""
     columns: tuple[str, ...] = ()
-    """all columns in the order of the DDL, computed ones included; empty: those of ``plan``"""
+    """names of all columns in the order of the DDL, computed ones included; empty: the columns of ``plan``"""
     computed: Mapping[str, nodes.Node] = field(default_factory=dict)
     """computed columns: expressions over the columns of ``plan``"""
     watermark: tuple[str, nodes.Node] | None = None
@@ -183,11 +183,11 @@ class UserFunction(Record):
     wrapper: Any
     """what ``UdfCall.function``, ``Correlate.udf`` and ``AggCall.udf`` carry"""
     result: DataType | None = None
-    """of a scalar or aggregate function"""
+    """result type of a scalar or aggregate function"""
     columns: Schema = ()
-    """of a table function"""
+    """columns of the rows that a table function gives"""
     arguments: tuple[DataType, ...] | None = None
-    """what the arguments are cast to; None: taken as they are"""
+    """types that the arguments are cast to; None: the arguments are passed as they are"""
     vectorized: bool = False
     asynchronous: bool = False
     deterministic: bool = True
@@ -246,7 +246,7 @@ class Environment(Record):
 
 
 class Block(Record):
-    """Where an expression stands: what its names mean, and which functions it may call."""
+    """The surroundings in which an expression is bound: what its names mean, and which functions it may call."""
 
     environment: Environment
     scope: Scope
@@ -257,7 +257,7 @@ class Block(Record):
     intercept: Intercept | None = None
     """looks at every part first and may bind it in its own way: aggregates, OVER"""
     expose: Callable[[Rex, nodes.Node], Rex] | None = None
-    """of a grouped query: its columns as they are after grouping, for the subqueries in it"""
+    """turns a column of a grouped query into the column that it is after grouping, for subqueries in that query"""
 
     @staticmethod
     def of(columns: Schema, resolver: Resolver) -> Block:
@@ -279,15 +279,15 @@ class Block(Record):
         return Ref(self.columns[index].type, index)
 
     def over(self, columns: Schema) -> Block:
-        """The same place over the columns of one other table."""
+        """This block over the columns of another table, without names of relations."""
         return replace(self, scope=scope_of(None, columns))
 
     def at(self, place: str) -> Block:
-        """The same names in another clause, without aggregates and OVER."""
+        """This block in another clause (``place``), where aggregates and OVER are not allowed."""
         return replace(self, place=place, intercept=None)
 
     def named(self, place: str) -> Block:
-        """The same block, called something else in errors."""
+        """This block with another name of its clause in errors."""
         return replace(self, place=place)
 
 
@@ -338,7 +338,7 @@ _queries: dict[type[nodes.Node], QueryBinder] = {}
 
 
 LEVELS = 32
-"""Expressions within expressions are made shallow every so many levels, while their parts are bound."""
+"""The number of levels after which nested expressions are made shallow, while their parts are bound."""
 _nesting = threading.local()
 
 
@@ -405,8 +405,8 @@ def bind_rel(tree: nodes.Node, environment: Environment, outer: Block | None = N
 
 
 def fold(expression: Rex, zone: str) -> Rex:
-    """A literal in place of a call whose parts are all constants, unless it is of a constructed type (its Python form
-    can be changed, so it is no part of a plan); anything else as it is.
+    """Compute a call whose parts are all constants into a literal; return everything else unchanged. Values of
+    constructed types are not folded: their Python form is mutable, so it may not be part of a plan.
 
     :param zone: of the session.
     """
@@ -419,8 +419,8 @@ def fold(expression: Rex, zone: str) -> Rex:
 
 
 def constant(expression: Rex, zone: str) -> Rex:
-    """As ``fold``, where the query needs to know a value while it is planned; a call that cannot be computed stays as
-    it is, and is refused as no constant."""
+    """Fold an expression whose value the query needs at planning time, see ``fold``. A call that cannot be computed
+    is returned unchanged; the caller refuses it as no constant."""
     try:
         return fold(expression, zone)
     except (ValueError, ArithmeticError):

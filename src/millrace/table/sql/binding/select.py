@@ -1,6 +1,4 @@
-"""SELECT, VALUES, set operations, and what may follow any query: WITH before it, ORDER BY, OFFSET and FETCH behind
-it.
-"""
+"""Binds SELECT, VALUES and set operations, WITH before a query, and ORDER BY, OFFSET and FETCH behind it."""
 
 from __future__ import annotations
 
@@ -148,7 +146,7 @@ def ordinal(tree: nodes.Node, columns: int) -> int | None:
 
 
 def sort(tree: nodes.Query, plan: Rel, keys: Sequence[SortKey]) -> Rel:
-    """The plan sorted and cut, if the query says so."""
+    """Sort the plan by these keys and cut it by OFFSET and FETCH, if the query has any of these."""
     offset = _number(tree.offset, "OFFSET")
     fetch = _number(tree.limit, "LIMIT")
     if not keys and not offset and fetch is None:

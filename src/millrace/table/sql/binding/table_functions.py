@@ -1,6 +1,6 @@
-"""Functions over a whole table in FROM, ``TABLE(f(TABLE t, ...))``, each registered under its names: the windowing
-table functions TUMBLE, HOP, CUMULATE and SESSION, TO_CHANGELOG and FROM_CHANGELOG; and READ_CSV and the like.
-"""
+"""Binds functions over a whole table in FROM, ``TABLE(f(TABLE t, ...))``, each registered under its names: the
+windowing table functions TUMBLE, HOP, CUMULATE and SESSION, TO_CHANGELOG and FROM_CHANGELOG; and READ_CSV and the
+like."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _window_columns(time: Field) -> Schema:
 # Changelogs
 
 _CHANGELOG_PARAMETERS = ("INPUT", "OP", "OP_MAPPING", "ON_TIME", "UID", "INVALID_OP_HANDLING")
-"""in Flink's order; the last one, which Flink 2.3.0 has not, by name only"""
+"""Parameters in Flink's order; the last one, which Flink 2.3.0 does not have, can be given by name only."""
 
 
 @table_function("TO_CHANGELOG", "FROM_CHANGELOG")

@@ -221,7 +221,7 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
 
 
 def match_clauses(cursor: Cursor) -> MatchRecognize:
-    """The clauses from ONE ROW or ALL ROWS on to PATTERN; the others are left empty."""
+    """The clauses from ONE ROW or ALL ROWS to PATTERN; clauses that are missing stay empty."""
     begin = cursor.index
     clauses = _ways(cursor)
     return cursor.put(MatchRecognize(this=nodes.Var(this="table"), define=(), **clauses), begin)

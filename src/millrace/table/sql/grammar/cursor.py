@@ -1,4 +1,4 @@
-"""A place in a list of tokens, and the few ways to go on from it."""
+"""``Cursor``: a position in a list of tokens, and the few ways to move on from it."""
 
 from __future__ import annotations
 

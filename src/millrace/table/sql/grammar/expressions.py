@@ -1,6 +1,5 @@
-"""Expressions by the precedence of their operators, and what operators stand between: literals, columns, brackets,
-CASE, CAST, elements and fields.
-"""
+"""Reads expressions by the precedence of their operators, and their operands: literals, columns, brackets, CASE,
+CAST, elements and fields."""
 
 from __future__ import annotations
 
@@ -251,7 +250,8 @@ _BINARY = {
     "%": _MULTIPLY,
 }
 _LONG = 16
-"""So many texts are joined one after the other."""
+"""The most operands of ``||`` that are joined one after the other; more are joined in pairs first, so that the tree
+stays shallow."""
 _SAME = {"!=": "<>"}
 """Operators with another name in the registry."""
 

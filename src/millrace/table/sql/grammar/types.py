@@ -1,4 +1,4 @@
-"""Data types, and constants of intervals: INTERVAL '1 02:03' DAY TO MINUTE, and (end - begin) DAY."""
+"""Reads data types, and units of intervals: INTERVAL '1 02:03' DAY TO MINUTE, and (end - begin) DAY."""
 
 from __future__ import annotations
 

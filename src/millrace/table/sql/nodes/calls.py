@@ -1,6 +1,5 @@
-"""Trees of calls: functions with what follows one, JSON functions (what was not said has Flink's default), and what
-only the Table API says.
-"""
+"""Nodes of calls: functions with their clauses, JSON functions (options that were not given have Flink's default),
+and calls that only the Table API makes."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ def _none_made(args: Sequence[Node]) -> Node:
 
 
 class Call(Word):
-    """A call by the name as it is written. Nothing is renamed, no default is added."""
+    """A call by the name that the text has. It is not renamed, and no default is added."""
 
     expressions: tuple[Node, ...] = ()
 
@@ -240,7 +239,7 @@ class SqlText(Node):
 
 
 class ResolvedQuery(Node):
-    """A query whose plan is there: a ``Table``."""
+    """A query whose plan is known already: a ``Table``."""
 
     plan: Rel
 

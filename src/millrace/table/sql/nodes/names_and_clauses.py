@@ -1,6 +1,5 @@
-"""What trees are made of: ``Node`` (its place in the text, its parts, and the way to a changed copy), names, constants,
-and the clauses of queries.
-"""
+"""The base of all syntax trees: ``Node`` (its position in the text, its children, and how to make a changed copy),
+names, constants, and the clauses of queries."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ N = TypeVar("N", bound="Node")
 
 
 class Node(Record):
-    """A part of a query or an expression. Two are equal if they say the same, wherever they stand."""
+    """A node of a syntax tree. Nodes are equal if all their fields but the position are."""
 
     position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
 
@@ -34,7 +33,7 @@ class Node(Record):
                 yield from (item for item in value if isinstance(item, Node))
 
     def walk(self) -> Iterator[Node]:
-        """It and all below it, level by level."""
+        """Yield this node and all nodes below it, level by level."""
         waiting: deque[Node] = deque([self])
         while waiting:
             found = waiting.popleft()
@@ -45,7 +44,8 @@ class Node(Record):
         return (each for each in self.walk() if isinstance(each, kind))
 
     def rebuilt(self: N, change: Callable[[Node], Node]) -> N:
-        """It with another node in the place of each one directly below it; itself if all stay."""
+        """A copy of this node in which each child is replaced by ``change(child)``; the node itself if no child
+        changes."""
         changed: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -55,7 +55,8 @@ class Node(Record):
         return replace(self, **changed) if changed else self
 
     def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
-        """It with what ``change`` gives in the place of a part; where it gives nothing, it sees what is below."""
+        """This tree with each node replaced by what ``change`` returns for it. Where ``change`` returns None, the
+        node stays and its children are rewritten."""
         changed = change(self)
         return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
 
@@ -138,7 +139,7 @@ class Dot(Node):
 
 
 class Literal(Word):
-    """A number, as it is written, or a text."""
+    """A number, as the text has it, or a string."""
 
     is_string: bool
 

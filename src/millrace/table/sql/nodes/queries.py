@@ -1,6 +1,5 @@
-"""Trees of operators and queries: operators (IN, EXISTS, ANY and ALL hold queries), what stands in FROM, SELECT and set
-operations, MATCH_RECOGNIZE. And the names and options that several nodes together say.
-"""
+"""Nodes of operators and queries: operators (IN, EXISTS, ANY and ALL hold queries), items of FROM, SELECT and set
+operations, MATCH_RECOGNIZE; and the names and options that several kinds of node share."""
 
 from __future__ import annotations
 
@@ -193,7 +192,7 @@ class Sampled(Node):
     method: str
     """BERNOULLI or SYSTEM"""
     percent: str
-    """as it is written"""
+    """the percentage, as the text has it"""
     seed: int | None = None
 
 
@@ -288,7 +287,7 @@ class Subquery(Query):
 
 
 class AfterMatch(Node):
-    """Where the search goes on: ``mode``, and the variable that TO FIRST and TO LAST name."""
+    """AFTER MATCH: where the search goes on (``mode``), and the variable that TO FIRST and TO LAST name."""
 
     mode: str
     target: Identifier | None = None
@@ -313,13 +312,13 @@ class PatternAlternation(Node):
 
 
 class PatternPermutation(Node):
-    """All of these, in any order."""
+    """PERMUTE: all of these patterns, in any order."""
 
     expressions: tuple[Node, ...]
 
 
 class PatternQuantifier(Node):
-    """At least ``low`` and at most ``high`` times."""
+    """A pattern at least ``low`` and at most ``high`` times."""
 
     this: Node
     low: int
@@ -346,7 +345,7 @@ class MatchRecognize(Node):
     measures: tuple[Alias, ...] = ()
     rows: str = "ONE ROW PER MATCH"
     empty: str = ""
-    """after ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
+    """what follows ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS; empty: nothing"""
     after: AfterMatch | None = None
     anchors: str = ""
     within: Node | None = None
