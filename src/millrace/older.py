@@ -165,7 +165,7 @@ class OlderNames:
         return _load(home).todays_arguments(function, args, keywords)  # type: ignore[no-any-return]
 
     def expressions(self, text: str) -> Sequence[Any] | None:
-        return _load("expressions").read_expressions(text)  # type: ignore[no-any-return]
+        return _load("text_expressions").read_expressions(text)  # type: ignore[no-any-return]
 
 
 def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:

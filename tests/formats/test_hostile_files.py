@@ -22,6 +22,7 @@ from millrace.common.files.file_access import VARIABLE
 from millrace.connectors.file_system.file_format import TextLineFormat
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
 from millrace.connectors.file_system.table.bulk_formats import OrcTableFormat, ParquetTableFormat
+from millrace.formats import orc as reading
 from millrace.formats import parquet_pages
 from millrace.formats.orc import OrcError, OrcRows
 from millrace.formats.parquet import ParquetColumnarRowInputFormat

@@ -12,7 +12,6 @@ from tests.graph.notation import chains, exchanges, names, read, stages
 from millrace.common.typeinfo import Types
 from millrace.graph.nodes import Chaining, Graph, GraphError, slot_groups
 from millrace.graph.passes import (
-    PASSES,
     assign_parallelism,
     assign_uids,
     chain_operators,

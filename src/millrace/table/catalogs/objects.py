@@ -47,7 +47,6 @@ def quoted(name: str) -> str:
 
 
 @total_ordering
-@total_ordering
 class ObjectPath:
     """A database and the name of an object in it.
 
