@@ -19,6 +19,7 @@ SEED ?=
 COUNT ?= 2000
 
 BIN := $(VENV)/bin
+CORE := $(VENV)/.millrace-core
 STAMP := $(VENV)/.millrace-installed
 DOCS := $(VENV)/.millrace-docs
 ARCHIVE := $(VENV)/.millrace-prepared
@@ -41,8 +42,10 @@ PYTHON_PROBLEM = $(shell \
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
-demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
+# The class archive, with which Spark starts in half the time, is made after the last line of the demo.
+demo: java $(CORE) ## run examples/demo.py on a local Spark
 	@$(BIN)/python examples/demo.py
+	@test -e $(ARCHIVE) || { nohup $(BIN)/millrace prepare >/dev/null 2>&1 && touch $(ARCHIVE); } &
 
 demo-kafka: java venv $(ARCHIVE) ## a job from topic to topic, exactly once, on a Kafka broker that is started for it
 	@$(BIN)/python examples/kafka_exactly_once.py
@@ -178,15 +181,22 @@ venv: $(STAMP) ## create .venv and install Millrace into it
 java:
 	@$(if $(JAVA_PROBLEM),$(error $(JAVA_PROBLEM)))true
 
-# The stamp is touched last, so an interrupted installation is done again.
-$(STAMP): pyproject.toml
-	@$(if $(PYTHON_PROBLEM),$(error $(PYTHON_PROBLEM)))echo 'Setting up $(VENV) (a few minutes: PySpark is large)'
+# What users install: Millrace and the packages that it always needs. Nothing to do where `venv` has been made. Stamps
+# are touched last, so an interrupted installation is done again.
+$(CORE): pyproject.toml
+	@$(if $(PYTHON_PROBLEM),$(error $(PYTHON_PROBLEM)))echo 'Setting up $(VENV) (a minute or two: PySpark is large)'
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	@# The distribution was called millrace before: what is left of that would own our command, too.
 	@$(BIN)/python -m pip uninstall -qq -y millrace
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e .
+	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace again.
+	@$(BIN)/python -m compileall -q -j 0 src
+	@touch $@
+
+# What developers install: the packages of all extras, of the tests and of lint.
+$(STAMP): $(CORE)
+	@echo 'Adding what tests need to $(VENV) (a few minutes)'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
-	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace anew.
-	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 # Spark starts in half the time with it; without it everything works too.
