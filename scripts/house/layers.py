@@ -74,16 +74,6 @@ ALLOWED: dict[str, set[str]] = {
     "cli": EVERYTHING - {"notebook"},
     "notebook": EVERYTHING,
 }
-# Module -> what it may import beyond that inside a function: where a program is handed to the engine.
-ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
-    "datastream.stream_execution_environment": {"spark"},
-    "datastream.settings": {"cluster"},
-    "table.environment": {"spark"},
-    # What notebooks show of them.
-    "table.table": {"notebook"},
-    "datastream.data_stream": {"notebook"},
-}
-
 ENGINE = {"pyspark", "py4j"}
 STARTS_JAVA = {"testing.services.search"}
 """modules that start a server in Java through py4j, inside functions, and no Spark"""
@@ -120,8 +110,6 @@ def broken_rule(name: str, layer: str, found: Import) -> str | None:
         return f"no rule for {layer}: add it to ALLOWED in scripts/house/layers.py"
     if within(target, ALLOWED[layer]):
         return None
-    if within(target, ALLOWED_IN_FUNCTIONS.get(name, set())):
-        return None if found.in_function else f"{name} may import {target} only inside functions"
     return f"{layer or PACKAGE} may import only {', '.join(name or PACKAGE for name in sorted(ALLOWED[layer]))}"
 
 

@@ -13,10 +13,10 @@ from millrace.lint import Subject
 
 if TYPE_CHECKING:
     from millrace.cli.plan_verbs import Rehearsal
+    from millrace.datastream.job_settings import JobSettings
     from millrace.datastream.settings import Submission
     from millrace.graph.nodes import Graph
     from millrace.runtime.operators.job_graph import JobGraph
-    from millrace.spark.jobs.submit import JobSettings
 
 
 class _FarEnoughError(BaseException):

@@ -186,6 +186,14 @@ class Cluster:
     token: str = field(repr=False)
 
 
+def submit_to_cluster(job: Portable) -> RestJobClient:
+    """Submit a job to the cluster that its configuration names, or the only one that runs.
+
+    :raises NoClusterError: there is none, or it is on another machine.
+    """
+    return hand_over(job, cluster_named(job.configuration))
+
+
 def hand_over(job: Portable, cluster: Cluster) -> RestJobClient:
     """Submit a job to a cluster: from here on it is the cluster's, whatever becomes of this process."""
     payload = pickled_by_value(job)

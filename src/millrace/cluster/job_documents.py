@@ -33,6 +33,7 @@ from millrace.cluster.vertex_documents import (
 )
 from millrace.common.jobs import JobStatus
 from millrace.common.state.storage import ExternalizedCheckpointRetention
+from millrace.datastream.job_settings import JobSettings
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.checkpoints import CheckpointStats, CheckpointStatus, Pending, TaskBytes
@@ -42,7 +43,6 @@ from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.operators.job_graph import JobGraph, Vertex, hex_id
 from millrace.runtime.storage import TaskId
 from millrace.spark.jobs.runner import JobRunner
-from millrace.spark.jobs.submit import JobSettings
 from millrace.spark.tables.batch_job import BatchJobClient, StageCount
 from millrace.util.secrets import mask_options, mask_text
 

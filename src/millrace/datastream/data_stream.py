@@ -75,6 +75,7 @@ from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keys import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.operators import specs
 from millrace.util.fallback import takes_older_arguments
+from millrace.util.plugins import NOTEBOOKS, load
 from millrace.util.tracebacks import user_origin
 
 if TYPE_CHECKING:
@@ -593,15 +594,11 @@ class DataStream(_NodeHandle):
         :param rows: how many are shown.
         :param seconds: after which the job is cancelled; None: as long as it runs.
         """
-        from millrace.notebook.previews import watch_stream
-
-        watch_stream(self, rows, seconds)
+        load(NOTEBOOKS, "previews").watch_stream(self, rows, seconds)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the operators, and the first elements if the stream has an end."""
-        from millrace.notebook.previews import stream_html
-
-        return stream_html(self)
+        return str(load(NOTEBOOKS, "previews").stream_html(self))
 
     def cache(self) -> CachedDataStream:
         """Keep the elements when a job computes them first, so that later jobs of this environment read them.

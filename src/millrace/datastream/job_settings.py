@@ -4,7 +4,10 @@ keeps its state while it runs, and whether what it needs is installed here, whic
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from millrace.checkpoint.directory import CheckpointPlan
 from millrace.common.config_values import to_int
@@ -17,6 +20,8 @@ from millrace.datastream.checkpoint_storage import (
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
+from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.settings import SPARK_JOBS
 from millrace.datastream.state_backend import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,
@@ -25,6 +30,7 @@ from millrace.datastream.state_backend import (
     StateBackend,
 )
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
+from millrace.runtime.coordination.restart import RestartPolicy
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.store.plan import InStores
 from millrace.runtime.state.working import InMemory, StatePlan
@@ -36,6 +42,9 @@ DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")
 """The key, and the name that it had in Flink 1."""
 RETAINED = ("execution.checkpointing.num-retained", "state.checkpoints.num-retained")
 STORAGE = ("execution.checkpointing.storage", "state.checkpoint-storage")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def checkpoint_plan(config: CheckpointConfig, configuration: Mapping[str, str]) -> CheckpointPlan | None:
@@ -175,3 +184,43 @@ def check_installed(job: JobGraph) -> None:
             if missing is not None:
                 made = f", made at {info.origin}," if info.origin else ""
                 raise ImportError(f"operator {info.name!r}{made} {missing}")
+
+
+# The settings of a job
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """The settings of a job: what its environment knows beyond the job graph."""
+
+    spark: SparkSession | None
+    configuration: Mapping[str, str] = field(repr=False)
+    parallelism: int
+    bounded: bool
+    """whether all sources end: then the epochs follow each other at once, else there is one every interval"""
+    batch: bool
+    epoch_interval_ms: int
+    """least time between the beginnings of two epochs of an unbounded job"""
+    restart: RestartPolicy
+    """what to do after a failure"""
+    regional: bool = True
+    """whether in batch mode a task that fails runs again by itself"""
+    checkpoints: CheckpointPlan | None = None
+    """None: nothing durable is written"""
+    busy_interval_ms: int = 100
+    """least time between epochs (ms) of a job that has more to do than one takes, if that of all epochs is longer"""
+    savepoint_directory: str | None = None
+    epoch_timeout_ms: int | None = None
+    """longest time of an epoch; None: no limit"""
+    flow_epoch_ms: int = 1_000
+    """how long an epoch in flow takes from its first record on"""
+    epoch_execution: str = SPARK_JOBS
+    """what carries epochs to the tasks; of no effect in batch mode"""
+    cancellation_timeout_ms: int = 180_000
+    """how long a run of a task may go on when a newer one has begun; 0: no limit"""
+    dependencies: Dependencies = field(default_factory=Dependencies)
+    jars: tuple[str, ...] = ()
+    described: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """the configuration with the values that the program has set, as the dashboard and the REST API show it"""
+    object_reuse: bool = False
+    paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))

@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from millrace.common.config_options import ConfigOptions
 from millrace.common.config_values import to_boolean
 from millrace.common.configuration import Configuration
 from millrace.configuration.files import file_settings
 from millrace.util.folders import TRUST_DIRECTORY
+from millrace.util.plugins import LAUNCHERS, load
 
 if TYPE_CHECKING:
+    from millrace.datastream.job_settings import JobSettings
     from millrace.graph.nodes import Graph
     from millrace.runtime.operators.job_graph import JobGraph
     from millrace.spark.jobs.client import LocalJobClient
-    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 
 # Options
@@ -128,11 +130,8 @@ def _start(submission: Submission) -> SparkJobClient:
     if not submission.elsewhere:
         return submission.start()
     if submission.portable is not None:
-        from millrace.cluster.client import cluster_named, hand_over
-
-        portable = submission.portable()
-        client: Any = hand_over(portable, cluster_named(portable.configuration))
-        return client  # type: ignore[no-any-return]
+        client: SparkJobClient = load(LAUNCHERS, "cluster")(submission.portable())
+        return client
     if submission.prepare is not None:
         raise ValueError(
             "execution.target is remote, and this program reads the results of its job itself: run all of it on the "

@@ -31,12 +31,19 @@ from millrace.datastream.data_stream import DataStream
 from millrace.datastream.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.handles import Port, checked_type, expect
-from millrace.datastream.job_settings import check_installed, checkpoint_plan, configured_backend, state_plan
+from millrace.datastream.job_settings import (
+    JobSettings,
+    check_installed,
+    checkpoint_plan,
+    configured_backend,
+    state_plan,
+)
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.graph import program
+from millrace.graph.engine import engine
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
@@ -53,7 +60,7 @@ from millrace.util.tracebacks import shorten_uncaught
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.jobs.submit import JobSettings, PortableJob, SparkJobClient
+    from millrace.spark.jobs.submit import PortableJob, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -620,8 +627,6 @@ class StreamExecutionEnvironment(HasOlderNames):
 
     def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
         """What is submitted now; the program begins afresh afterwards."""
-        from millrace.spark.jobs.submit import JobSettings
-
         configuration, batch = self._configuration.to_dict(), self._is_batch()
         described = {**configuration, **self._checkpoint_config.to_dict()}
         tell_about(described)
@@ -702,15 +707,12 @@ class StreamExecutionEnvironment(HasOlderNames):
 def _start(
     prepare: Callable[[], tuple[JobGraph, JobSettings]], needs_spark: bool, configuration: Mapping[str, str]
 ) -> SparkJobClient:
-    from millrace.spark.sessions.own_jvm import begun_ahead
-
-    with begun_ahead(configuration) if needs_spark else nullcontext():
-        from millrace.spark.jobs.submit import submit
-
-        return submit(*prepare())
+    runs = engine()
+    with runs.begun_ahead(configuration) if needs_spark else nullcontext():
+        client: SparkJobClient = runs.submit(*prepare())
+        return client
 
 
 def _portable(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> PortableJob:
-    from millrace.spark.jobs.submit import PortableJob
-
-    return PortableJob.of(*prepare())
+    portable: PortableJob = engine().portable(*prepare())
+    return portable

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
+from millrace.graph.engine import engine
 from millrace.relational.sources import TableFactory
 from millrace.relational.types import DataType
 from millrace.table.catalogs.catalog import Catalog
@@ -52,9 +53,8 @@ def engine_of(streaming: bool) -> Engine:
         from millrace.table.planner.engine import StreamingEngine
 
         return StreamingEngine()
-    from millrace.spark.tables.engine import BatchEngine
-
-    return BatchEngine()
+    batch: Engine = engine().batch_tables()
+    return batch
 
 
 _JAVA = "functions in Python, made with udf() and its like"

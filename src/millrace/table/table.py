@@ -47,6 +47,7 @@ from millrace.table.table_pipeline import TablePipeline
 from millrace.table.values.arrow_tables import arrow_of, frame_of
 from millrace.table.values.program_errors import instead, problem
 from millrace.util.fallback import installed, older_method, takes_older_arguments
+from millrace.util.plugins import NOTEBOOKS, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -563,15 +564,11 @@ class Table(_Query, _Rows):
         :param rows: how many are shown.
         :param seconds: after which the job is cancelled; None: as long as it runs.
         """
-        from millrace.notebook.previews import watch_table
-
-        watch_table(self, rows, seconds)
+        load(NOTEBOOKS, "previews").watch_table(self, rows, seconds)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the columns, the plan, and the first rows if the query has an end."""
-        from millrace.notebook.previews import table_html
-
-        return table_html(self)
+        return str(load(NOTEBOOKS, "previews").table_html(self))
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as text.

@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 from millrace.checkpoint.directory import CheckpointPlan, JobHome
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.job_settings import JobSettings
 from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import FixedDelay, NoRestart
 from millrace.spark.jobs.runner import JobRunner
-from millrace.spark.jobs.submit import JobSettings, SparkJobClient
+from millrace.spark.jobs.submit import SparkJobClient
 from millrace.testing.local import LocalEngine
 
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.connectors.hybrid import HybridSource
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.data_stream import DataStream
+from millrace.datastream.job_settings import JobSettings
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import NoRestart
 from millrace.spark.jobs.runner import JobRunner
-from millrace.spark.jobs.submit import JobSettings
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.workers.provision import Provision
 from millrace.spark.workers.shipping import WorkerSurroundings

@@ -11,10 +11,11 @@ from millrace.checkpoint.directory import JobHome
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.job_settings import JobSettings
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import FixedDelay, NoRestart, RestartPolicy
 from millrace.runtime.failure import JobFailedError
-from millrace.spark.jobs.submit import JobSettings, with_splits
+from millrace.spark.jobs.submit import with_splits
 
 
 class Away(NumberSequenceSource):

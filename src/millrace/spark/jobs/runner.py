@@ -48,7 +48,7 @@ from millrace.spark.workers.provision import Provision
 from millrace.spark.workers.shipping import ShippedJob, main_classes, output_wanted
 
 if TYPE_CHECKING:
-    from millrace.spark.jobs.submit import JobSettings
+    from millrace.datastream.job_settings import JobSettings
 
 
 IDLE_SECONDS = 1.0

@@ -9,25 +9,23 @@ import contextlib
 import logging
 import pickle
 import queue
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from millrace.checkpoint.directory import CheckpointPlan, JobHome
+from millrace.checkpoint.directory import JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
 from millrace.common.files import store_settings
 from millrace.common.jobs import CompletableFuture, JobStatus
 from millrace.datastream import settings as options
-from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.job_settings import JobSettings
 from millrace.datastream.settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
 from millrace.runtime.clocks import now_millis
 from millrace.runtime.coordination.checkpoints import CheckpointStats, InBackground
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.runtime.coordination.restart import RestartPolicy
 from millrace.runtime.failure import JobFailedError
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.operators.specs import Collect
@@ -40,49 +38,10 @@ from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.workers.provision import install, ship
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from millrace.metrics.report import MetricsReport
 
 
 logger = logging.getLogger("millrace")
-
-
-@dataclass(frozen=True)
-class JobSettings:
-    """The settings of a job: what its environment knows beyond the job graph."""
-
-    spark: SparkSession | None
-    configuration: Mapping[str, str] = field(repr=False)
-    parallelism: int
-    bounded: bool
-    """whether all sources end: then the epochs follow each other at once, else there is one every interval"""
-    batch: bool
-    epoch_interval_ms: int
-    """least time between the beginnings of two epochs of an unbounded job"""
-    restart: RestartPolicy
-    """what to do after a failure"""
-    regional: bool = True
-    """whether in batch mode a task that fails runs again by itself"""
-    checkpoints: CheckpointPlan | None = None
-    """None: nothing durable is written"""
-    busy_interval_ms: int = 100
-    """least time between epochs (ms) of a job that has more to do than one takes, if that of all epochs is longer"""
-    savepoint_directory: str | None = None
-    epoch_timeout_ms: int | None = None
-    """longest time of an epoch; None: no limit"""
-    flow_epoch_ms: int = 1_000
-    """how long an epoch in flow takes from its first record on"""
-    epoch_execution: str = options.SPARK_JOBS
-    """what carries epochs to the tasks; of no effect in batch mode"""
-    cancellation_timeout_ms: int = 180_000
-    """how long a run of a task may go on when a newer one has begun; 0: no limit"""
-    dependencies: Dependencies = field(default_factory=Dependencies)
-    jars: tuple[str, ...] = ()
-    described: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """the configuration with the values that the program has set, as the dashboard and the REST API show it"""
-    object_reuse: bool = False
-    paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
 
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
