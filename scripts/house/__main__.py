@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 
-from scripts.house.circles import crowded_folders, module_imports, one_circle, package_imports
+from scripts.house.circles import crowded_folders, in_circles, module_imports, one_circle, package_imports
 from scripts.house.layers import broken_layers
-from scripts.house.sizes import figures, too_long
+from scripts.house.sizes import figures, too_long, with_one_importer
 from scripts.house.tree import Module, read_tree
+
+MODULES_IN_CIRCLES = 37
+"""through imports inside functions: may only fall"""
+ONE_IMPORTER = 210
+"""modules with a single importer: may only fall"""
 
 
 def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
@@ -17,9 +22,14 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     yield from too_long(modules)
     for folder, count in crowded_folders(modules).items():
         yield f"{folder} has {count} files: divide them by what they are about"
-    for arrows in (package_imports(modules, in_functions=False), module_imports(modules, in_functions=False)):
+    for arrows in (package_imports(modules, in_functions=True), module_imports(modules, in_functions=False)):
         if circle := one_circle(arrows):
             yield "\n  ".join(["these imports make a circle:", *circle])
+    around = in_circles(module_imports(modules, in_functions=True))
+    if len(around) > MODULES_IN_CIRCLES:
+        yield f"{len(around)} modules are in circles through imports in functions (limit {MODULES_IN_CIRCLES}): {around}"
+    if len(single := with_one_importer(modules)) > ONE_IMPORTER:
+        yield f"{len(single)} modules have one importer (limit {ONE_IMPORTER}): join some with it"
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to, common_type, explicit_cast
+from millrace.relational.functions.casting import cast_to, common_type, explicit_cast
 from millrace.relational.rex import Call, Literal, Ref
 
 TINY, INT, BIG, FLOAT, DOUBLE = t.TinyIntType(), t.IntType(), t.BigIntType(), t.FloatType(), t.DoubleType()

@@ -20,8 +20,8 @@ from millrace.formats.tables.json_reading import JsonValues
 from millrace.formats.tables.text_columns import SQL
 from millrace.relational import type_table
 from millrace.relational import types as t
-from millrace.relational.casting import common_type
 from millrace.relational.functions.cast_values import caster
+from millrace.relational.functions.casting import common_type
 from millrace.relational.nodes import Field
 from millrace.relational.type_table import ROWS, Family, TypeRow, arrow_type, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python

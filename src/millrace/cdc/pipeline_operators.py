@@ -25,9 +25,9 @@ from millrace.common.state import ValueStateDescriptor
 from millrace.common.typeinfo import Types
 from millrace.common.types import RowKind
 from millrace.connectors.cdc.events import TableId, TableSchema
-from millrace.relational.casting import cast_to, explicit_cast
+from millrace.relational.functions.casting import SignatureError, cast_to, explicit_cast
 from millrace.relational.functions.evaluate import Evaluator, repeat
-from millrace.relational.functions.registry import SignatureError, Surroundings
+from millrace.relational.functions.registry import Surroundings
 from millrace.relational.functions.registry import Surroundings as Around
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, concat, record_batch

@@ -29,7 +29,7 @@ from millrace.connectors.cdc.events import (
     changed,
 )
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, common_type
+from millrace.relational.functions.casting import as_decimal, common_type
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 

@@ -13,7 +13,7 @@ from millrace.cdc.pipeline_file import Pipeline, Transform
 from millrace.cdc.table_selection import Selector, selector
 from millrace.connectors.cdc.events import Column, CreateTableEvent, TableId, TableSchema
 from millrace.relational import types as t
-from millrace.relational.casting import common_type, widest_first
+from millrace.relational.functions.casting import common_type, widest_first
 from millrace.relational.rex import Field, Ref, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding import SinkInfo, TableInfo, UserFunction

@@ -28,9 +28,9 @@ from millrace.connectors.cdc.events import (
     TruncateTableEvent,
 )
 from millrace.relational import types as t
-from millrace.relational.casting import explicit_cast
+from millrace.relational.functions.casting import SignatureError, explicit_cast
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings
+from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
 from millrace.relational.types import DataType

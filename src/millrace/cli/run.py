@@ -25,6 +25,7 @@ from millrace.cli.options import ProgramOptions, Target, program_options, savepo
 from millrace.cli.program import Program, RunSettings, find_program, run_settings
 from millrace.cli.supervisor import Supervisor, can_supervise
 from millrace.spark import job_records
+from millrace.util.plugins import LAUNCHERS, load
 
 if TYPE_CHECKING:
     from millrace.cli.program_jobs import Jobs
@@ -149,20 +150,19 @@ def start(
     no_session: bool = False,
 ) -> None:
     """Run a program where its command line says: hand it to a cluster or session, or run it here to its end."""
-    from millrace.cli.cluster.submitting import cluster_for, session_for, submit_to
-
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     if quiet or verbose:
         level = ("spark.log.level", "INFO" if verbose else "ERROR")
         program = replace(program, properties=(level, *program.properties))
     found = find_program(program)
-    cluster = cluster_for(program, target)
+    submitting = load(LAUNCHERS, "commands")
+    cluster = submitting.cluster_for(program, target)
     if cluster is not None:
-        submit_to(cluster, program, found, savepoint, target)
-    session = None if no_session else session_for(program, target)
+        submitting.submit_to(cluster, program, found, savepoint, target)
+    session = None if no_session else submitting.session_for(program, target)
     if session is not None:
-        submit_to(session, program, found, savepoint, target, Manner(quiet=quiet, verbose=verbose))
+        submitting.submit_to(session, program, found, savepoint, target, Manner(quiet=quiet, verbose=verbose))
     program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:

@@ -171,7 +171,7 @@ def _with_schema(scan: StreamScan, schema: Schema, session: Session) -> Rel:
 
 
 def _cast(rex: Rex, wanted: t.DataType | None) -> Rex:
-    from millrace.relational.casting import cast_to
+    from millrace.relational.functions.casting import cast_to
 
     return rex if wanted is None else cast_to(rex, wanted)
 

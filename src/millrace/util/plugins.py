@@ -16,7 +16,7 @@ __all__ = ["ENGINES", "LAUNCHERS", "NOTEBOOKS", "load", "points"]
 ENGINES = "millrace.engines"
 """what runs jobs: ``graph.engine.Engine``"""
 LAUNCHERS = "millrace.launchers"
-"""what submits a job to a cluster: a function of the job (``Portable``) that gives its client"""
+"""what submits to clusters: ``cluster`` a job (``Portable``), ``commands`` the programs of the command line"""
 NOTEBOOKS = "millrace.notebooks"
 """what shows streams and tables in a notebook: ``notebook.previews``"""
 

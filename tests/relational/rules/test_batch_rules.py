@@ -9,8 +9,8 @@ import pytest
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to
 from millrace.relational.functions.aggregates.registry import aggregate_call
+from millrace.relational.functions.casting import cast_to
 from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import TRUE, Frame, Literal, Ref, Rex, SortKey, UdfCall, conjuncts
 from millrace.relational.rules.column_pruning import prune_columns

@@ -21,7 +21,7 @@ from millrace.formats.tables.csv_columns import BadValue, CsvBlocks, CsvColumn, 
 from millrace.formats.tables.format_options import IGNORE, LENIENCE, Options, check_types, malformed
 from millrace.formats.tables.message_reading import Numbers, Piece, in_pieces, is_few, join_pieces, transposed
 from millrace.formats.text_values import reader_options
-from millrace.relational.casting import is_text
+from millrace.relational.functions.casting import is_text
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats import text_values
+from millrace.relational.functions.text_values import double_text, float_text, parser
 from millrace.relational.precision import EXACT, cut_digits
-from millrace.relational.text_values import double_text, float_text, parser
 from millrace.relational.type_table import WHOLE, ByFamily, Family, arrow_type, family_of
 from millrace.relational.types import DataType
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.casting import common_type, is_bytes, is_text
+from millrace.relational.functions.casting import SignatureError, common_type, is_bytes, is_text
 from millrace.relational.functions.registry import (
     BOOLEAN,
     BOOLEAN_TYPE,
@@ -26,7 +26,6 @@ from millrace.relational.functions.registry import (
     Kind,
     Result,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     first,

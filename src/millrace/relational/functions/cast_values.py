@@ -12,10 +12,10 @@ from typing import Any
 
 from millrace.relational import precision
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, is_bytes, is_number, is_text
+from millrace.relational.functions.casting import as_decimal, is_bytes, is_number, is_text
+from millrace.relational.functions.text_values import CastError, formatter, parser
 from millrace.relational.functions.time_values import FIXED
 from millrace.relational.functions.variants import from_variant, to_variant
-from millrace.relational.text_values import CastError, formatter, parser
 from millrace.relational.time_zones import zone_of
 from millrace.relational.types import DataType
 

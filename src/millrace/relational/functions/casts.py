@@ -13,22 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, is_bytes, is_text
 from millrace.relational.functions.cast_values import caster
+from millrace.relational.functions.casting import SignatureError, as_decimal, is_bytes, is_text
 from millrace.relational.functions.registry import (
     ANY,
     BOOLEAN,
     STRING,
     Column,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     scalar,
     takes,
 )
+from millrace.relational.functions.text_values import CastError
 from millrace.relational.rex import Call, Rex
-from millrace.relational.text_values import CastError
 from millrace.relational.time_zones import local_times, standard_name
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType, string

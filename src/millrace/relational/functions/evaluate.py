@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.functions.registry import Column, Scalar, Surroundings, find_scalar
+from millrace.relational.functions.text_values import CastError
 from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
-from millrace.relational.text_values import CastError
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow_scalar

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.relational import types as t
-from millrace.relational.casting import is_text
+from millrace.relational.functions.casting import SignatureError, is_text
 from millrace.relational.functions.json_path import InvalidPath, MissingPath, Path, read_path
 from millrace.relational.functions.json_text import read_json, storable, write_json
 from millrace.relational.functions.registry import (
@@ -22,7 +22,6 @@ from millrace.relational.functions.registry import (
     Column,
     Prepare,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     scalar,

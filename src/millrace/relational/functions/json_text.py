@@ -14,21 +14,21 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.registry import (
     STRING,
     TEXT,
     Column,
     Kind,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     scalar,
     signature,
     takes,
 )
+from millrace.relational.functions.text_values import double_text
 from millrace.relational.rex import Call, Literal, Rex
-from millrace.relational.text_values import double_text
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 

@@ -16,7 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, common_type, is_bytes, is_number, is_text, widest_first
+from millrace.relational.functions.casting import (
+    SignatureError,
+    as_decimal,
+    common_type,
+    is_bytes,
+    is_number,
+    is_text,
+    widest_first,
+)
 from millrace.relational.functions.evaluate import Evaluator, scatter
 from millrace.relational.functions.registry import (
     ANY,
@@ -24,7 +32,6 @@ from millrace.relational.functions.registry import (
     BOOLEAN_TYPE,
     Column,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     is_null_constant,

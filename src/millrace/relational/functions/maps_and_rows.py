@@ -9,13 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.casting import common_type
 from millrace.relational.functions.arrays import ARRAY, as_column, comparable, element_of
+from millrace.relational.functions.casting import SignatureError, common_type
 from millrace.relational.functions.registry import (
     Column,
     Kind,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     same_type,

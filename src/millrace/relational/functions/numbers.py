@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from millrace.relational import precision
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, common_type, is_number
 from millrace.relational.functions.cast_values import wrap
+from millrace.relational.functions.casting import SignatureError, as_decimal, common_type, is_number
 from millrace.relational.functions.registry import (
     BIGINT,
     BYTES_TYPE,
@@ -30,7 +30,6 @@ from millrace.relational.functions.registry import (
     Column,
     Infer,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     first,

@@ -42,7 +42,7 @@ import pyarrow.compute as pc
 
 from millrace.relational import functions
 from millrace.relational import types as t
-from millrace.relational.casting import common_type, is_bytes, is_number, is_text
+from millrace.relational.functions.casting import SignatureError, common_type, is_bytes, is_number, is_text
 from millrace.relational.rex import STEPS, Call, FieldAccess, Literal, Ref, Rex
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = Any
 """An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
-
-
-class SignatureError(Exception):
-    """A function does not take these arguments. The message says what it takes; the front ends add the position."""
 
 
 class Signature(Record):
@@ -187,7 +183,7 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
     :raises SignatureError: it does not take them.
     :raises KeyError: there is no such function.
     """
-    from millrace.relational.casting import cast_to, read_as
+    from millrace.relational.functions.casting import cast_to, read_as
 
     found = find_scalar(name)
     if found is None:

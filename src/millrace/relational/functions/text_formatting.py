@@ -22,8 +22,8 @@ from millrace.relational.functions.registry import (
     shortened,
     takes,
 )
+from millrace.relational.functions.text_values import formatter
 from millrace.relational.rex import Call, Literal
-from millrace.relational.text_values import formatter
 
 # Padding and trimming
 

@@ -13,22 +13,21 @@ import numpy as np
 
 from millrace.relational import precision
 from millrace.relational import types as t
-from millrace.relational.casting import is_number, is_text
+from millrace.relational.functions.casting import SignatureError, is_number, is_text
 from millrace.relational.functions.json_text import read_json, write_json, writer
 from millrace.relational.functions.registry import (
     BOOLEAN,
     TEXT,
     Column,
     Signature,
-    SignatureError,
     Surroundings,
     by_row,
     scalar,
     signature,
     takes,
 )
+from millrace.relational.functions.text_values import CastError, double_text
 from millrace.relational.rex import Call, Literal, Rex
-from millrace.relational.text_values import CastError, double_text
 from millrace.relational.types import DataType
 
 # CAST

@@ -26,7 +26,7 @@ from pyspark.sql import types as s
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.relational import nodes as n
-from millrace.relational.casting import is_text
+from millrace.relational.functions.casting import is_text
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.rules.optimizer import optimise_batch, share_as_set

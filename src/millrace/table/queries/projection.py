@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to, common_type
+from millrace.relational.functions.casting import cast_to, common_type
 from millrace.relational.nodes import Correlate, Field, Join, Project, Rel, Schema, SetOp
 from millrace.relational.nodes.row_nodes import from_changelog, to_changelog
 from millrace.relational.rex import TRUE, Ref, Rex

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to
+from millrace.relational.functions.casting import cast_to
 from millrace.relational.functions.registry import call
 from millrace.relational.nodes import Field, Filter, Project, Rel, Sink
 from millrace.relational.rex import TRUE, Ref, Rex, refs, remap, rewrite

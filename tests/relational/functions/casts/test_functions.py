@@ -14,11 +14,11 @@ from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, nul
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.casting import explicit_cast
+from millrace.relational.functions.casting import SignatureError, explicit_cast
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
+from millrace.relational.functions.text_values import CastError
 from millrace.relational.rex import Call, Ref
-from millrace.relational.text_values import CastError
 from millrace.relational.values import to_arrow
 
 TINY, SMALL, INT, BIG = t.TinyIntType(), t.SmallIntType(), t.IntType(), t.BigIntType()

@@ -10,8 +10,9 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, STANDARD, 
 
 from millrace.common.types import Row
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal
 from millrace.relational.values import to_arrow, to_python
 

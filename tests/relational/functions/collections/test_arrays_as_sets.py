@@ -9,7 +9,8 @@ from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, of
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 INTS = t.ArrayType(t.IntType())

@@ -10,7 +10,8 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, o
 
 from millrace.relational import types as t
 from millrace.relational.functions.bitmaps import bitmap_class
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 INTS = t.ArrayType(t.IntType())

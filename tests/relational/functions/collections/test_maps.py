@@ -9,7 +9,8 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, n
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 MAP = t.MapType(t.string(), t.IntType())

@@ -5,7 +5,8 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, n
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 NAMES = ("EXPR$0", "EXPR$1")

@@ -11,8 +11,9 @@ from tests.relational.functions.examples import DOCS, FLINK, PYTHON, SOURCE, Exa
 
 from millrace.common.types import Row
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal, Rex
 
 AT = dt.datetime(1990, 6, 2, 13, 37, 42, 1000)

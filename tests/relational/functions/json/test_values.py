@@ -7,7 +7,8 @@ import pytest
 from tests.relational.functions.examples import DOCS, SOURCE, Example, null, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 PAPER = """{"type": "paper", "author": {"name": "Ann", "address": {"city": "Berlin", "zip": 1}},

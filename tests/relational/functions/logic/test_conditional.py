@@ -10,8 +10,9 @@ import pytest
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, STANDARD, Example, null, of
 
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal, Ref
 
 INT, BOOL = t.IntType(), t.BooleanType()

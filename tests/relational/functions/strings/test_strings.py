@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Example, null, of
 
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.functions.strings import split_index
 from millrace.relational.rex import Literal, Ref
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, STANDARD, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal
 
 FIRST = dt.datetime(2000, 1, 31, 11, 22, 33, 123456)

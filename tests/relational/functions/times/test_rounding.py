@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import call
 from millrace.relational.functions.time_values import rounded
 from millrace.relational.rex import Literal
 from millrace.relational.time_zones import micros_of

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, FLINK, JAVA, PYTHON, SOURCE, Example, of
 
 from millrace.relational import types as t
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import SignatureError, Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal
 
 STAMP, LTZ = t.TimestampType(3), t.LocalZonedTimestampType(3)

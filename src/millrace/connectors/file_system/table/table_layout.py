@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from millrace.common.text import double_text, float_text
 from millrace.relational import types as t
+from millrace.relational.functions.text_values import CastError, parser
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
-from millrace.relational.text_values import CastError, parser
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python

@@ -11,6 +11,7 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import Accumulation, Entry, Keeping, Texts, aggregate
 from millrace.relational.functions.bitmaps import bitmap_class
+from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.json_text import IN_JSON, json_array, json_object, nullable_writer
 from millrace.relational.functions.registry import (
     ANY,
@@ -22,7 +23,6 @@ from millrace.relational.functions.registry import (
     Infer,
     Kind,
     Signature,
-    SignatureError,
     takes,
 )
 from millrace.relational.rex import AggCall, Literal, Rex

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.casting import cast_to
 from millrace.relational.functions import aggregates
-from millrace.relational.functions.registry import Column, Infer, Signature, SignatureError
+from millrace.relational.functions.casting import SignatureError, cast_to
+from millrace.relational.functions.registry import Column, Infer, Signature
 from millrace.relational.rex import AggCall, Rex, SortKey
 from millrace.util.names import import_modules
 from millrace.util.record import Record

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import Any, TypeGuard
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to
+from millrace.relational.functions.casting import cast_to
 from millrace.relational.nodes import (
     PROCTIME,
     Aggregate,

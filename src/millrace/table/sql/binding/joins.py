@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from millrace.relational.casting import cast_to, common_type
+from millrace.relational.functions.casting import cast_to, common_type
 from millrace.relational.functions.registry import call
 from millrace.relational.nodes import (
     PROCTIME,

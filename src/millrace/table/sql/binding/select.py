@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from millrace.relational.casting import cast_to, common_type
+from millrace.relational.functions.casting import cast_to, common_type
 from millrace.relational.nodes import Aggregate, Field, Filter, Project, Rel, Schema, SetOp, Sort, Values
 from millrace.relational.rex import Literal, Ref, Rex, SortKey, Subquery, substitute, walk
 from millrace.relational.rules.join_rules import join_conditions

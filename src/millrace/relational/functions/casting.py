@@ -10,6 +10,11 @@ from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.type_table import Family, family_of, row_of
 from millrace.relational.types import DataType
 
+
+class SignatureError(Exception):
+    """A function does not take these arguments. The message says what it takes; the front ends add the position."""
+
+
 _TIMES = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
 _NUMBERS = (Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL)
 
@@ -31,7 +36,6 @@ def read_as(expression: Rex, wanted: DataType) -> Rex:
 
     :raises SignatureError: a constant text is no value of the type.
     """
-    from millrace.relational.functions.registry import SignatureError
 
     if not is_text(expression.type) or is_text(wanted):
         return cast_to(expression, wanted)
@@ -65,7 +69,6 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
     :raises SignatureError: there is no such cast. The message says what else to do.
     """
     from millrace.relational.functions.cast_values import caster, may_be_null, why_not
-    from millrace.relational.functions.registry import SignatureError
 
     source = expression.type
     if caster(source, target) is None:

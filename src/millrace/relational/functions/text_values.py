@@ -1,5 +1,6 @@
 """Converts single values to text and back, as CAST does: blanks around text are ignored, numbers are printed with
-Java's digits, times with the digits of their type."""
+Java's digits, times with the digits of their type.
+"""
 
 from __future__ import annotations
 
