@@ -27,7 +27,7 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
             yield "\n  ".join(["these imports make a circle:", *circle])
     around = in_circles(module_imports(modules, in_functions=True))
     if len(around) > MODULES_IN_CIRCLES:
-        yield f"{len(around)} modules are in circles through imports in functions (limit {MODULES_IN_CIRCLES}): {around}"
+        yield f"{len(around)} modules in circles, imports in functions counted (limit {MODULES_IN_CIRCLES}): {around}"
     if len(single := with_one_importer(modules)) > ONE_IMPORTER:
         yield f"{len(single)} modules have one importer (limit {ONE_IMPORTER}): join some with it"
 

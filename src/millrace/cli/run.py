@@ -208,13 +208,12 @@ def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tu
 
     Flink's documents of old have this command; it is `run -d --isolated`.
     """
-    from millrace.cli.cluster.submitting import cluster_for, submit_to
-
+    submitting = load(LAUNCHERS, "commands")
     found = find_program(program)
     target = replace(target, detached=True, isolated=True)
-    cluster = cluster_for(program, target)
+    cluster = submitting.cluster_for(program, target)
     assert cluster is not None, "detached programs need a cluster"
-    submit_to(cluster, program, found, savepoint, target)
+    submitting.submit_to(cluster, program, found, savepoint, target)
 
 
 def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
