@@ -219,7 +219,7 @@ MISTAKES: dict[str, Replaced] = {
         (worker, "version_of", same_for_all_runs),
         (snapshot, "version_of", same_for_all_runs),
     ],
-    "lets a late run find the order of another epoch": [(orders, "_path", lambda order: "orders/current")],
+    "lets a late run find the order of another epoch": [(orders, "_order_path", lambda order: "orders/current")],
     "goes on with a task that has done what does not count": [(worker, "_is_clean", lambda live, own: True)],
     "touches sinks between epochs": [(Fork, "holding", lambda self: nullcontext())],
     "forgets what was held back between epochs": [(Fork, "release", lambda self: self._held.clear())],
