@@ -24,7 +24,7 @@ class Sizes:
 
     heap: int
     total: int | None
-    """with all that is not heap; None if only the heap is known"""
+    """bytes of the whole process, heap included; None if only the heap is known"""
 
 
 class _Reader:
@@ -50,7 +50,7 @@ class _Reader:
         return to_double(self._text(f"{name}.fraction"))
 
     def share_of_rest(self, name: str, rest: int) -> int:
-        """The same if only the rest of the whole is known."""
+        """A share of the whole (bytes), computed from the rest: the whole minus that share."""
         fraction = self.fraction(name)
         return self.share(name, rest / (1 - fraction))
 
