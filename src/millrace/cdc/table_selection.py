@@ -1,4 +1,4 @@
-"""Selects tables by patterns (``db.orders_\.*, shop.[a|b]``): for ``route``, and for a source's ``tables`` options."""
+r"""Selects tables by patterns (``db.orders_\.*, shop.[a|b]``): for ``route``, and for a source's ``tables`` options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_PARTS = 3
 
 @dataclass(frozen=True)
 class Selector:
-    """Matches table names, part by part.
+    r"""Matches table names, part by part.
 
     A dot separates the parts; ``\.`` is the dot of a regular expression. A pattern without a database matches tables of
     any

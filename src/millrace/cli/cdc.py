@@ -85,10 +85,9 @@ def cdc(
 
 
 def _read(path: str) -> Pipeline:
-    """Read the pipeline file; an error in it becomes click's error. Drivers are forks of this process, which must have
-    no threads yet, so nothing else is done here.
+    """Read the pipeline file; an error in it becomes click's error.
 
-    No more is done here: drivers are forks of this process, which has no threads yet.
+    Drivers are forks of this process, which must have no threads yet, so nothing else is done here.
     """
     from millrace.cdc.pipeline_file import read_pipeline
     from millrace.cdc.yaml_tree import PipelineError

@@ -1,5 +1,4 @@
-"""Options of commands that run a program, and of its target: this process, a cluster, YARN. ``run`` and ``info`` share
-most of them; those of savepoints are for ``run``. The target is given as in ``flink run``.
+"""Options of commands that run a program, and of its target: this process, a cluster, YARN.
 
 ``run`` and ``info`` share most of them; those of savepoints are for ``run``. The target is given as in ``flink run``.
 """
@@ -306,10 +305,10 @@ def target_options(command: F) -> F:
 
 
 def resolved(program: ProgramOptions, target: Target) -> Target:
-    """The target, completed by the configuration. YARN's targets become local: this process is Spark's driver. Raises
-    click's error for a target that Millrace does not have.
+    """The target, completed by the configuration.
 
-    Raises click's error for one that Millrace does not have.
+    YARN's targets become local: this process is Spark's driver. Raises click's error for a target that Millrace does
+    not have.
     """
     configuration = dict(program.properties)
     kind = target.kind or configuration.get(TARGET)

@@ -36,10 +36,9 @@ class Rehearsal:
     """whether ``pyflink`` names Millrace"""
 
     def run(self, submit: Submitter) -> None:
-        """Run the program to its end; each of its jobs goes to ``submit``. Its output goes to standard error. Raises
-        the program's errors.
+        """Run the program to its end; each of its jobs goes to ``submit``.
 
-        Raises what the program raises.
+        Its output goes to standard error. Raises the program's errors.
         """
         from millrace.cli.program_jobs import hooks
 

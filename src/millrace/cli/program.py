@@ -140,10 +140,9 @@ class RunSettings:
 
 
 def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
-    """Make the configuration; zip files for the workers are written to ``directory``. An option overrides its -D form,
-    which overrides the configuration files.
+    """Make the configuration; zip files for the workers are written to ``directory``.
 
-    An option beats its -D twin, and that beats the configuration files.
+    An option overrides its -D form, which overrides the configuration files.
 
     :raises click.UsageError: a setting that is wrong.
     """

@@ -28,9 +28,9 @@ NOT_POSSIBLE = 2
 
 
 def run_program(options: ProgramOptions, run: Callable[[JobGraph], LocalRun]) -> int:
-    """Run the program; returns the number of its jobs. Its output goes to standard error. Exits if the program fails.
+    """Run the program; returns the number of its jobs.
 
-    Ends the command where the program fails.
+    Its output goes to standard error. Exits if the program fails.
     """
     from millrace.cli.program_jobs import report
     from millrace.testing.recording.events import RecordingError

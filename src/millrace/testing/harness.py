@@ -56,7 +56,7 @@ _NO_NAMESPACE = object()
 
 
 class OperatorHarness:
-    """Drives one subtask of one operator and keeps what it puts out.
+    """Drives one subtask of one operator and collects its output.
 
         >>> class Twice(ProcessFunction):
         ...     def process_element(self, value, ctx):
@@ -126,9 +126,9 @@ class OperatorHarness:
         self.collected: list[Any] = []
         """elements of ``execute_and_collect()``, filled at the end of an epoch"""
         self.fed_back: list[Record] = []
-        """what the end of a loop sends back to its head, filled at the end of an epoch"""
+        """records that the end of a loop sends back to its head, filled at the end of an epoch"""
         self.committables: list[Any] = []
-        """what a sink's writer handed over for its committer, filled at the end of an epoch"""
+        """committables that a sink's writer has handed over, filled at the end of an epoch"""
         self._captured = Captured()
         self._aggregates: dict[str, bytes] = {}
         self.operator = operator_factory()

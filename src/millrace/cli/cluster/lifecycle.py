@@ -1,6 +1,6 @@
 """Starts, finds and stops clusters on this machine: the configuration, the processes, and the Spark below them.
 
-A cluster is started with the configuration files, what the command line says, and the Spark under it.
+A cluster is configured by files and by the command line; the latter overrides.
 """
 
 from __future__ import annotations
@@ -249,9 +249,9 @@ def stop(found: Found) -> None:
 
 def end_orphans(folder: str) -> list[str]:
     """Cancel the programs of a cluster whose supervisor was killed, and end its engine, server and Spark; returns what
-    was ended. The next supervisor records the programs' results.
+    was ended.
 
-    The next supervisor records what has become of the programs.
+    The next supervisor records the programs' results.
     """
     programs = [process for process in _programs(folder) if _terminate(process)]
     until = time.monotonic() + CANCEL_SECONDS

@@ -53,9 +53,8 @@ def something_runs() -> bool:
 
 def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
     """The cluster of this machine that takes the program, or the address of another; None: it runs in this process.
-    Raises click's error if the cluster does not exist or is ambiguous.
 
-    Raises click's error if none is there, or it is not clear which one is meant.
+    Raises click's error if the cluster does not exist or is ambiguous.
     """
     if target.kind == LOCAL and not target.detached:
         return None

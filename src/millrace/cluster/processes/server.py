@@ -1,7 +1,7 @@
 """The server of a cluster: serves the REST API and the dashboard, using the cluster's folder and the sockets of its
-processes. It holds no state that is not in the folder, so another server may take its place at any time.
+processes.
 
-It holds nothing that is not in the folder, so another one may take its place at any time.
+It holds no state that is not in the folder, so another server may take its place at any time.
 """
 
 from __future__ import annotations

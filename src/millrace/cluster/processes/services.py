@@ -1,9 +1,8 @@
 """Long-lived processes that the supervisor of a cluster keeps alive: engine, server, gateway, Spark's master and
-workers. A process that has ended is restarted after a growing delay. Daemons on other machines are started over ssh
-when the cluster starts, and ended with it.
+workers.
 
-One that ends is started again after a delay that grows. Daemons on other machines are started over ssh when the cluster
-starts and ended with it.
+A process that has ended is restarted after a growing delay. Daemons on other machines are started over ssh when the
+cluster starts, and ended with it.
 """
 
 from __future__ import annotations

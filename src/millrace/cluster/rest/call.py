@@ -122,8 +122,7 @@ class Trigger:
 class Triggers:
     """The asynchronous operations of one server. A second request with an operation's id does not start it again.
 
-    The same id twice is the same operation, which is begun once. Completed ones are forgotten after a while, and sooner
-    when there are too many; those that go on never are.
+    Completed operations are forgotten after a while, and sooner when there are too many; running ones never are.
     """
 
     def __init__(self, limit: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,7 +1,6 @@
-"""The settings of a REST server, made from options: where it listens, who may call it. Unsafe settings are refused,
-such as a server for other machines without a token.
+"""The settings of a REST server, made from options: where it listens, who may call it.
 
-What is not safe is refused, such as a server for other machines without a token.
+Unsafe settings are refused, such as a server for other machines without a token.
 """
 
 from __future__ import annotations
