@@ -336,40 +336,42 @@ class CommitRequest(Generic[CommT]):
         return self._retries
 
     def signal_already_committed(self) -> None:
-        """It was committed before, which is fine: a commit may be repeated after a failure."""
+        """Report that the committable was committed before, which is fine: a commit may be repeated after a failure."""
         logger.info("already committed: %s", self._committable)
 
     def signal_failed_with_known_reason(self, error: BaseException) -> None:
-        """It can never be committed, and that is acceptable: what it holds is **lost**, the job goes on."""
+        """Report that the committable can never be committed, and that this is acceptable: its elements are **lost**,
+        the job continues."""
         logger.error("given up, its elements are lost: %s", self._committable, exc_info=error)
 
     def signal_failed_with_unknown_reason(self, error: BaseException) -> None:
-        """It can't be committed: the job fails.
+        """Report that the committable can't be committed: the job fails.
 
         :raises RuntimeError: always.
         """
         raise RuntimeError(f"failed to commit {self._committable}") from error
 
     def retry_later(self) -> None:
-        """Ask for it again after a while."""
+        """Ask to be called again with this committable after a while."""
         self.update_and_retry_later(self._committable)
 
     def update_and_retry_later(self, committable: CommT) -> None:
-        """Ask again, with this committable in its place: what is left of it, for example. If the driver dies meanwhile
-        the first one comes again."""
+        """Ask to be called again with another committable in place of this one, for the part that is not committed yet.
+        If the driver dies meanwhile, the original one comes again."""
         self._again = [CommitRequest(committable, self._retries + 1)]
 
 
 class RequestCommitter(Committer[CommT]):
-    """Implement ``commit_requests``. Retries happen at once, after a pause: no epoch begins until they are through."""
+    """A committer that decides for each committable. Implement ``commit_requests``. Retries happen at once, after a
+    pause: no epoch begins until they have succeeded."""
 
     max_retries = 10
-    """after so many, one more request to retry a committable fails the job"""
+    """largest number of retries of a committable; one more request to retry it fails the job"""
     retry_delay_ms = 1000
 
     @abstractmethod
     def commit_requests(self, requests: Sequence[CommitRequest[CommT]]) -> None:
-        """Commit them; tell each request if it is not simply committed."""
+        """Commit the requests; call a ``signal`` or ``retry`` method of each request that is not simply committed."""
 
     def commit(self, committables: Sequence[CommT]) -> None:
         """:raises RuntimeError: a committable is still to be retried after ``max_retries``."""

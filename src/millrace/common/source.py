@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 PATIENCE_SECONDS = 0.01
-"""How long a poll waits for elements where nothing else is said."""
+"""How long a poll waits for elements by default (s)."""
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -161,7 +161,7 @@ class SourceReaderContext(ABC):
         """Ask the enumerator for one split more than the runtime asks for by itself, see ``SplitEnumerator``."""
 
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
-        """Tell the enumerator something. It travels with what this epoch reports and arrives while the next one is
+        """Send an event to the enumerator. It travels with this epoch's report and arrives while the next one is
         planned; if the epoch fails it never arrives."""
         raise NotImplementedError(f"{type(self).__name__} has no enumerator to tell")
 
@@ -197,17 +197,17 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
-        """Take over splits, besides those that the reader has."""
+        """Add splits to those that the reader already reads."""
 
     def notify_no_more_splits(self) -> None:
-        """No split will ever be added again: the reader answers END_OF_INPUT when its splits are used up."""
+        """No split will be added any more: the reader returns END_OF_INPUT when its splits are used up."""
 
     @abstractmethod
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         """Emit some elements (a handful or a few thousand, never a blocking wait) and say what comes next."""
 
     def handle_source_events(self, event: SourceEvent) -> None:
-        """What the enumerator has sent."""
+        """Handle events that the enumerator has sent."""
 
     def has_splits(self) -> bool:
         """Whether there is a split to read on; True from readers that don't know. Without one a reader gets new ones
@@ -266,7 +266,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         """Tell a reader that it gets no more splits."""
 
     def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
-        """Tell a reader something, with the next order; it is sent again if that epoch fails."""
+        """Send an event to a reader, with its next order; it is sent again if that epoch fails."""
         raise NotImplementedError(f"{type(self).__name__} has no readers to tell")
 
     @abstractmethod
@@ -303,14 +303,14 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         """Reader ``subtask_id`` could take one more split: assign one, signal no more splits, or do nothing."""
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """What a reader has sent."""
+        """Handle an event that a reader has sent."""
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
-        """Splits whose reader is gone (a rescale): assign them again."""
+        """Take back the splits of a reader that is gone (a rescale), to assign them again."""
         raise NotImplementedError(f"{type(self).__name__} does not take splits back: it can't be rescaled")
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
-        """What ``Source.create_enumerator`` needs to go on after a restart (picklable)."""
+        """The state from which ``Source.create_enumerator`` continues after a restart (picklable)."""
         return None
 
     def job_ended(self, splits: Sequence[SplitT]) -> None:

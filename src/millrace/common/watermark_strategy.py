@@ -174,12 +174,13 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """For timestamps that only ascend: the watermark follows the latest one by 1 ms."""
+        """A strategy for timestamps that only ascend: the watermark is 1 ms behind the latest one."""
         return WatermarkStrategy(MonotonousTimestamps)
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: TimeSpan) -> WatermarkStrategy:
-        """For elements that come at most ``max_out_of_orderness`` late; raises ``ValueError`` if that is negative."""
+        """A strategy for elements that are at most ``max_out_of_orderness`` late; raises ``ValueError`` if that is
+        negative."""
         bound = to_millis(max_out_of_orderness)
         if bound < 0:
             raise ValueError(f"max_out_of_orderness must not be negative, got {bound} ms")
@@ -187,22 +188,22 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_generator(factory: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """With generators of your own: ``factory`` makes one for each source split or subtask."""
+        """A strategy with generators of your own: ``factory`` makes one for each source split or subtask."""
         return WatermarkStrategy(factory)
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """No watermarks at all, for processing time."""
+        """A strategy without watermarks, for processing time."""
         return WatermarkStrategy()
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
-        """The same, with timestamps from this assigner."""
+        """This strategy with timestamps from the given assigner."""
         if not isinstance(timestamp_assigner, TimestampAssigner):
             raise TypeError(f"expected a TimestampAssigner, got {timestamp_assigner!r}")
         return replace(self, timestamp_assigner=timestamp_assigner)
 
     def with_idleness(self, idle_timeout: TimeSpan) -> WatermarkStrategy:
-        """Let a split without elements for ``idle_timeout`` no longer hold the watermark back.
+        """This strategy, in which a split without elements for ``idle_timeout`` no longer holds the watermark back.
 
         Raises ``ValueError`` unless the timeout is at least 1 ms.
         """
@@ -241,7 +242,7 @@ class WatermarkStrategy:
         return replace(self, max_jump_ms=most)
 
     def is_without_time(self) -> bool:
-        """Whether elements get neither timestamps nor watermarks by it."""
+        """Whether elements get neither timestamps nor watermarks."""
         return self.generator_factory is None and self.timestamp_assigner is None and self.idle_timeout_ms is None
 
     def create_generator(self) -> WatermarkGenerator | None:

@@ -1,4 +1,4 @@
-"""Everything about when and how checkpoints are taken."""
+"""``CheckpointConfig``: when and how checkpoints are taken."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class PositionedFile(io.RawIOBase):
 
     @abstractmethod
     def read_at(self, size: int, offset: int) -> Any:
-        """So many bytes from there on; fewer at the end."""
+        """Read up to ``size`` bytes at ``offset``; fewer at the end of the file."""
 
     def readable(self) -> bool:
         return True
@@ -61,10 +61,10 @@ class PositionedFile(io.RawIOBase):
 # Large records
 
 VARIABLE = "MILLRACE_MAX_RECORD_SIZE"
-"""The environment variable of workers that says it, as Flink writes sizes: ``512 mb``."""
+"""The workers' environment variable with the largest size of a record, as Flink writes sizes: ``512 mb``."""
 DEFAULT = 256 << 20
 BEGINNING = 1 << 10
-"""bytes that are told of a record that is too large"""
+"""bytes of a too large record that its error shows"""
 
 
 def record_limit() -> int:

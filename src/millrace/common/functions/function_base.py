@@ -1,6 +1,5 @@
-"""``Function`` and what the runtime tells one (``RuntimeContext``, ``KeyedStateStore``), and ``CheckpointedFunction``
-with operator state, which PyFlink has not.
-"""
+"""``Function`` and its ``RuntimeContext`` and ``KeyedStateStore``; and ``CheckpointedFunction`` with operator state,
+which PyFlink does not have."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ class KeyedStateStore(ABC):
 
 
 class GlobalAggregateManager(ABC):
-    """Values that all subtasks of an operator make together.
+    """Values that all subtasks of an operator aggregate together.
 
     >>> sorted(GlobalAggregateManager.__abstractmethods__)
     ['get_global_aggregate', 'update_global_aggregate']
@@ -99,7 +98,7 @@ class GlobalAggregateManager(ABC):
 
     @abstractmethod
     def get_global_aggregate(self, aggregate_name: str, aggregate_function: AggregateFunction) -> Any:
-        """The same, without adding anything (our addition)."""
+        """The present result of a global aggregate, without adding a value; None for nothing (our addition)."""
 
 
 class RuntimeContext(KeyedStateStore):

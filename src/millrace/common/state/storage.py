@@ -1,6 +1,5 @@
-"""Where state lives: what a state backend of a user's own gives each task (an ordered store of bytes), what a
-checkpoint storage of a user's own has to do (keep files that appear as a whole and never change), and what happens
-to the last checkpoints when a job is cancelled.
+"""Interfaces for users' own state backends and checkpoint storages, and the retention of checkpoints of cancelled
+jobs.
 
 Everything else of a state backend is Millrace's: how values, lists, maps, windows and timers become entries, what goes
 into checkpoints, and building the store anew from them after a failure. The driver and all tasks make a checkpoint
@@ -20,7 +19,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class StorePlace:
-    """Which task a store is for. No two stores have the same place.
+    """The task that a store belongs to. No two stores have the same place.
 
     >>> place = StorePlace("job", stage=1, partition=0, copy="a")
     >>> place.name
@@ -31,7 +30,7 @@ class StorePlace:
     stage: int
     partition: int
     copy: str
-    """tells this store from others of the task: an earlier one may still be there when its process was killed"""
+    """tells this store from others of the task: an earlier store may still exist if its process was killed"""
 
     @property
     def name(self) -> str:
@@ -77,7 +76,7 @@ class KeyValueStore(ABC):
 # Checkpoint storages
 
 SCHEME = "plugin://"
-"""what the URIs of such storages begin with"""
+"""prefix of the URIs of users' own storages"""
 
 
 def own_uri(cls: type[CheckpointFiles], location: str) -> str:
@@ -148,10 +147,10 @@ class ExternalizedCheckpointRetention(Enum):
     """
 
     DELETE_ON_CANCELLATION = 0
-    """Kept when the job fails, deleted when it is cancelled."""
+    """The checkpoints stay if the job fails, and are deleted if it is cancelled."""
 
     RETAIN_ON_CANCELLATION = 1
-    """Kept in both cases; the user deletes them."""
+    """The checkpoints stay if the job fails or is cancelled; the user deletes them."""
 
     NO_EXTERNALIZED_CHECKPOINTS = 2
     """Checkpoints serve only the recovery of the running job."""

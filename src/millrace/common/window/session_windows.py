@@ -41,7 +41,7 @@ D = TypeVar("D", bound="DynamicSessions[Any]")
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Tells from an element how long its session lasts after it.
+    """Computes from an element how long its session lasts after it.
 
     >>> class Gap(SessionWindowTimeGapExtractor):
     ...     def extract(self, element):
@@ -96,7 +96,7 @@ class StaticSessions(Sessions[T]):
 
 
 class DynamicSessions(Sessions[T]):
-    """Sessions whose elements tell how long they last.
+    """Sessions with a gap that each element sets.
 
     :param session_window_time_gap_extractor: a ``SessionWindowTimeGapExtractor``, or a function from an element to ms.
     :raises TypeError: it is neither.

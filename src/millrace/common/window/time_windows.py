@@ -85,7 +85,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: MergeCallback[W]) -> None:
-        """Tell ``callback`` which of ``windows`` become one."""
+        """Call ``callback`` for each group of ``windows`` that become one."""
 
 
 # Assigners of time windows
