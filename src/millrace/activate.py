@@ -32,7 +32,7 @@ _STAND_INS = {
     "util.utils": "java_utils",
 }
 """PyFlink's modules that wrap Java: name below ``pyflink`` -> name below ``millrace.standins``."""
-# Millrace has more packages than these, but they are nobody's PyFlink.
+# Millrace has more packages than these, but PyFlink does not have them.
 _PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "testing", "util"})
 
 

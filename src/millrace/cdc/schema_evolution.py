@@ -229,7 +229,7 @@ class Following:
             return self._created(source, event.schema, layout_of, policy)
         known = self.sources.get(source)
         if known is None:
-            return self, []  # it tells of itself with its next row
+            return self, []  # its next row brings its schema
         if isinstance(event, DropTableEvent):
             return self._dropped(source, policy)
         if isinstance(event, TruncateTableEvent):

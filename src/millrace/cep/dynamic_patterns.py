@@ -181,7 +181,7 @@ class PatternProcessorDiscoverer(ABC):
         ...         return [PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))]
 
     :param interval: from one call to the next.
-    :param failures: so many calls may fail one after the other; then the job does.
+    :param failures: number of consecutive calls that may fail before the job fails.
     """
 
     def __init__(self, interval: TimeSpan = _EVERY, failures: int = 10) -> None:

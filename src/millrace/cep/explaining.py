@@ -283,7 +283,7 @@ class _TracedNfa(Nfa):
         return Ended(told, why, "; ".join(dict.fromkeys(tests)))
 
     def _skip(self, state: KeyState, match: Partial) -> None:
-        # Also matches that are complete but not told yet are dropped.
+        # Complete matches that are not emitted yet are dropped, too.
         before = {id(partial): self.told(partial) for partial in (*state.partials, *state.completed)}
         super()._skip(state, match)
         kept = {id(partial) for partial in (*state.partials, *state.completed)}

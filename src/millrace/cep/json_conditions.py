@@ -226,7 +226,7 @@ def _text(given: Json, name: str, where: str) -> str:
 def _sql(given: Any, where: str) -> str:
     if isinstance(given, str):
         return given
-    from millrace.cep.expressions import sql_of  # only those who use expressions need tables
+    from millrace.cep.expressions import sql_of  # only expressions need the Table API
 
     try:
         return sql_of(given)

@@ -185,7 +185,7 @@ class Pattern:
         return self
 
     def times_or_more(self: P, times: int, window_time: TimeSpan | None = None) -> P:
-        """At least so many times; ``window_time`` is the longest time from the event before."""
+        """At least ``times`` times; ``window_time`` is the longest time from the event before."""
         if self._number(times) < 1:
             raise self._refused(f"You should give a positive number greater than 0, not {times}")
         self._quantifier = self._quantifier.repeated(times, None, self._millis(window_time))

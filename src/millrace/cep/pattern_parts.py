@@ -236,7 +236,7 @@ def bound_pattern(pattern: PatternDescription, type_info: Callable[[], TypeInfor
     """The pattern with its expressions, if there are any, over events of a type."""
     if not any(isinstance(each, UnboundCondition) for each in conditions_of(pattern.steps)):
         return pattern
-    from millrace.cep.expressions import bound  # only those who use expressions need what computes them
+    from millrace.cep.expressions import bound  # only expressions need the Table API
 
     return bound(pattern, type_info())
 

@@ -143,6 +143,6 @@ def _tell(address: str | None, properties: tuple[str, ...], job: str, over: thre
         try:
             line = jobs_at(address, properties, job).document(job).at_work
         except ElsewhereError:
-            continue  # whoever waits will say so
+            continue  # the waiting call will report it
         if line and not over.is_set():
             click.echo(f"Still waiting: {line}", err=True)

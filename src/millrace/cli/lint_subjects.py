@@ -34,7 +34,7 @@ class _NotStarted:
 
     def collected(self) -> Iterator[Any]:
         raise _FarEnoughError
-        yield  # a generator: only who reads it has come far enough
+        yield  # a generator: only reading it ends the program
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         if name.startswith("__"):
@@ -82,5 +82,5 @@ def jobs_of(rehearsal: Rehearsal) -> Found:
 
 
 def _subject(file: str, made: Graph, prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> Subject:
-    _, settings = prepare()  # says what is wrong with the configuration; the program begins anew
+    _, settings = prepare()  # reports errors of the configuration; the environment's program is empty afterwards
     return Subject(file, made, run_passes(made), settings.checkpoints is not None)

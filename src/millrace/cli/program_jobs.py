@@ -83,7 +83,7 @@ class Jobs:
 
     def wait(self) -> None:
         """Wait for jobs that the program didn't wait for. Raises the error of a job that fails now."""
-        # A job whose results nobody reads any more would wait for its reader for ever.
+        # A job whose results are not read any more would wait for its reader without end.
         _cancel(self._collecting)
         for client in self._detached:
             if not _ended(client):

@@ -94,7 +94,7 @@ class Stopper:
     def _handle(self, number: int, _: FrameType | None) -> None:
         self._count += 1
         # A terminal or a shell tells both processes, and the one that watches hands it on all the same: then a signal
-        # arrives twice. Whichever way more have come, so many were sent.
+        # arrives twice. The larger of the two counts is the number that was sent.
         handed_on = self._handed_on()
         if max(handed_on, self._count - handed_on) > 1:
             os._exit(128 + number)

@@ -155,7 +155,7 @@ class _Input:
         self.is_lost = False
         """whether input has been read that cannot be read again"""
         self._position: int | None = None
-        with contextlib.suppress(OSError):  # closed, so that nobody reads it
+        with contextlib.suppress(OSError):  # closed, so that no process reads it
             mode = os.fstat(0).st_mode
             self.is_lost = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
             if stat.S_ISREG(mode):

@@ -109,7 +109,7 @@ def keep_program(folder: str, job: str, path: str) -> str:
     kept = os.path.join(parent, os.path.basename(path))
     try:
         os.link(path, kept)
-    except FileExistsError:  # the same request once more
+    except FileExistsError:  # a repeated request
         pass
     except OSError:  # `web.upload.dir` may be on another file system
         with open(path, "rb") as content:
@@ -303,7 +303,7 @@ def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping
     changed = _different(facts.versions, here)
     if changed:
         return f"it was started with another {' and '.join(changed)}"
-    # What the program says nothing about is as whoever started the session wanted it.
+    # Keys that the program does not set have the values of the session.
     other = sorted(key for key, value in spark_part(configuration).items() if facts.settings.get(key) != value)
     if other:
         return f"it has other settings: {', '.join(other)}"

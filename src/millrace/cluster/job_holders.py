@@ -68,7 +68,7 @@ def read_log(paths: Iterable[str], name: str) -> Iterator[bytes] | None:
     for path in paths:
         if os.path.basename(path) == name:
             try:
-                file = open(path, "rb")  # noqa: SIM115  whoever reads to the end closes it
+                file = open(path, "rb")  # noqa: SIM115  closed by the reader at its end
             except FileNotFoundError:
                 return None
             return _pieces(file)
@@ -149,7 +149,7 @@ class ClusterJobs:
             try:
                 self.look()
             except OSError:
-                continue  # somebody removes the folder: the supervisor ends this process
+                continue  # the folder is being removed: the supervisor ends this process
 
     def _as_it_is(self, document: JobDocument, program: str) -> JobDocument:
         """Correct a written document whose process is dead: SUSPENDED if the cluster has no supervisor, else FAILING
@@ -157,7 +157,7 @@ class ClusterJobs:
         if document.state in (*job_folder.OVER, "CREATED") or submissions.is_running(program):
             return document
         if read_entry(self._cluster) is None:
-            return replace(document, state="SUSPENDED")  # nobody goes on with it, until there is a supervisor again
+            return replace(document, state="SUSPENDED")  # it is not restarted until there is a supervisor again
         return replace(document, state="FAILING") if document.state == "RUNNING" else document
 
     def look(self) -> None:
@@ -168,7 +168,7 @@ class ClusterJobs:
                 program = os.path.join(self._cluster, place, name)
                 for document in documents_of(program):
                     running[document.id] = ClusterJob(self._as_it_is(document, program), program)
-        # After those that run: one that ends meanwhile is here, then.
+        # Read after the running ones, so that a job that ends meanwhile is found here.
         found: dict[str, ClusterJob] = {}
         for id, path in job_folder.archived(self._cluster):
             if (known := self._archived.get(id)) is not None:

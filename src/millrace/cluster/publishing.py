@@ -64,7 +64,7 @@ class Flames:
     def _of(self, runner: JobRunner, vertex: Vertex) -> list[Sampled]:
         with self._lock:
             lock = self._locks.setdefault(vertex.id, threading.Lock())
-        with lock:  # who comes meanwhile gets the same samples
+        with lock:  # concurrent requests share the samples
             at, samples = self._samples.get(vertex.id, (float("-inf"), []))
             if time.monotonic() - at > FLAMES_FRESH_SECONDS:
                 told = runner.look(Sampling(SECONDS, HERTZ, tuple(_tasks(vertex))))

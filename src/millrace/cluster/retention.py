@@ -67,7 +67,7 @@ def expire(cluster: str, kept: Limits, now: float | None = None) -> None:
     for name in os.listdir(done):
         program = os.path.join(done, name)
         if is_unfinished(name):
-            shutil.rmtree(program, ignore_errors=True)  # whoever removed it has died
+            shutil.rmtree(program, ignore_errors=True)  # the process that was removing it has died
         elif name not in left and _is_over(program, left, kept, now):
             hidden = os.path.join(done, f"{UNFINISHED}{uuid.uuid4().hex}")
             if move(program, hidden):

@@ -258,7 +258,7 @@ class _Known:
         states = {"CREATED": entered[JobStatus.CREATED]}
         running = entered.get(JobStatus.RUNNING)
         if running is not None:
-            # Spark is told of all tasks at once: an attempt of the job is one of its subtasks.
+            # Spark gets all tasks at once: an attempt of the job is an attempt of each subtask.
             states |= {"SCHEDULED": running, "DEPLOYING": running, "INITIALIZING": running, "RUNNING": running}
         if state not in states:
             since = figures.changed if self._history.status is JobStatus.RUNNING else entered[self._history.status]

@@ -94,7 +94,7 @@ T = TypeVar("T")
 class CompletableFuture(Generic[T]):
     """A result that may not be available yet.
 
-    ``future`` is what completes it (None: a fresh one, completed by whoever holds ``future()``); ``py_class``, when
+    ``future`` is what completes it (None: a fresh one, completed through ``future()``); ``py_class``, when
     given, converts its result.
 
         >>> future = CompletableFuture.of(3)

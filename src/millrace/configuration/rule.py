@@ -45,7 +45,7 @@ def flink_facts() -> Iterator[Fact]:
         yield Fact(key, type_, default, tuple(older.split()), version)
 
 
-# What becomes of keys
+# Effects of keys
 
 
 class Effect(Enum):

@@ -180,7 +180,7 @@ def _concerns(key: str, target: Target) -> bool:
         return target.yarn
     if key.startswith("kubernetes."):
         return target.kubernetes
-    # One process has nobody to encrypt anything for.
+    # A single process has no traffic to encrypt.
     return not (key.startswith("security.ssl.") and target.local)
 
 

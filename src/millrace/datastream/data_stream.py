@@ -567,7 +567,7 @@ class DataStream(_NodeHandle):
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
-        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many.
+        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most that many.
 
         >>> with env.from_collection([1, 2]).map(str).execute_and_collect() as texts:
         ...     print(list(texts))

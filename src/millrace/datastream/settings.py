@@ -41,9 +41,9 @@ checkpoints have ten times as long unless it is set; intervals of checkpoints th
 
 EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
 """How long a task may stand still before its epoch is cancelled and counts as failed: it has neither begun nor ended a
-piece, nor come further in one. However long an epoch takes, it is no failure. Tasks that nobody can be asked about,
-as those of a batch job with a single epoch, stand still when Spark tells of no progress. Streaming mode: ten minutes
-unless it is set. Batch mode: no limit unless it is set."""
+piece, nor come further in one. However long an epoch takes, it is no failure. Tasks without a process that can be
+asked, as those of a batch job with a single epoch, stand still when Spark reports no progress. Streaming mode: ten
+minutes unless it is set. Batch mode: no limit unless it is set."""
 STREAMING_EPOCH_TIMEOUT_MS = 600_000
 
 EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("flow")

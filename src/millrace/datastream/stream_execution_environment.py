@@ -454,7 +454,7 @@ class StreamExecutionEnvironment(HasOlderNames):
 
             >>> lines = env.socket_text_stream("localhost", 9999)
 
-        :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
+        :param max_retry: attempts to connect again after the server has closed the connection, -1: without limit.
         """
         from millrace.connectors.socket_source import SocketTextSource
 
@@ -562,7 +562,7 @@ class StreamExecutionEnvironment(HasOlderNames):
             return max(min(longest, interval), _SHORTEST_EPOCH_MS)
         if options.EPOCH_MILLIS.key in self._configuration.to_dict() or self._by_the_clock():
             return longest
-        # Nobody sees what it does before its end, so it need not stop for that.
+        # Its output is not visible before its end, so it need not stop for that.
         shown = any(isinstance(info.spec, (specs.Print, specs.Collect)) for info in job.operators)
         return longest if shown else max(longest, _UNSEEN_EPOCH_MS)
 

@@ -82,7 +82,7 @@ class Meter(Metric):
         >>> meter.get_count()
         5
 
-    :param time_span_in_seconds: the rate is the average over the last so many seconds.
+    :param time_span_in_seconds: time over which the rate is averaged (s).
     :param clock: seconds since the epoch: other processes and the driver go on from its slots of time.
     :raises ValueError: a time span that is not positive.
     """

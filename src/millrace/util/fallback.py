@@ -75,7 +75,7 @@ def takes_older_arguments(function: F) -> F:
         return function(*args, **keywords)
 
     call.__dict__["__signature__"] = inspect.signature(function)
-    return call  # type: ignore[return-value]  # the same to whoever calls it
+    return call  # type: ignore[return-value]  # the same signature for callers
 
 
 class HasOlderNames:
@@ -93,7 +93,7 @@ class HasOlderNames:
             if found is None:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}"
                 instead = "" if name.startswith("_") else self._instead_of(name)
-                # Python itself would look for what is meant once more.
+                # Python itself would look for similar names again.
                 raise AttributeError(text + instead) if instead else AttributeError(text, name=name, obj=self)
             return found
 

@@ -75,7 +75,7 @@ def check_shared(path: str) -> None:
 def check_file(path: str) -> None:
     """Check that no other user has written a file, or can write it. Its folder is not checked.
 
-    :raises NotPrivateError: somebody has, or can.
+    :raises NotPrivateError: another user has written it, or can.
     """
     _check(path, os.stat(path), _TRUST)
 

@@ -59,7 +59,7 @@ def is_alive(process: int, started: int | None = None) -> bool:
         pass
     stat = _stat(process)
     if stat is not None and stat[0] in ("Z", "X"):
-        return False  # it has ended, and nobody has asked how
+        return False  # a zombie: it has ended, and its parent has not waited for it
     return started is None or started_at(process) in (started, None)
 
 

@@ -94,7 +94,7 @@ def serve(settings: RunSettings, folder: str | None) -> None:
             background=background,
         )
         with hooks(settings, gateway.submit, gateway.listener, pyflink=True):
-            # Who reads the log of one in the background finds no token there.
+            # The log of a gateway in the background contains no token.
             shown = "" if token is None or background else f", token {token}"
             click.echo(f"The SQL gateway listens at {server.address}{shown}")
             click.echo(_where_jobs_run(settings.configuration))

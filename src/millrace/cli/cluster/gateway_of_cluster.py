@@ -41,7 +41,7 @@ def run_gateway(folder: str) -> int:
     files = [each for each in own.get(FILES, "").split(",") if each]
     sys.path[:0] = [import_path(os.path.abspath(each)) for each in files]
     gateway = make_gateway(own, Home(lambda _: _this_cluster(folder)))
-    server = make_server(make_gateway_app(gateway, RestSettings()))  # who may ask, the cluster's server has decided
+    server = make_server(make_gateway_app(gateway, RestSettings()))  # the cluster's server has authorized the request
     described = os.path.join(folder, GATEWAY_FILE)
     listening = rpc.listen(rpc.socket_path(folder, rpc.GATEWAY))
     write_file(described, encode(GatewayDescription(this_process())))

@@ -129,7 +129,7 @@ class Gateway:
             for session in idle:
                 session.close()
 
-    # -- what the process is told -------------------------------------------------------------------------------
+    # -- requests of the process -------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> SparkJobClient:
         """A ``Submitter``: the job belongs to the session on whose thread it is submitted."""

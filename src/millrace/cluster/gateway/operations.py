@@ -295,5 +295,5 @@ class Operation:
         if self._pages is not None:
             self._pages.close()
         if self._table is not None and self._result is not None and self._result.is_query:
-            with contextlib.suppress(Exception):  # why it has failed is told to who fetches its rows
+            with contextlib.suppress(Exception):  # its error is raised where its rows are fetched
                 self._table.collect().close()

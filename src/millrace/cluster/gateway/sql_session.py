@@ -368,7 +368,7 @@ def answer(
         case s.Set(key=None):
             return table(("key", "value"), sorted(mask_options({**defaults, **session.settings()}).items()))
         case s.Set(key=str() as key, value=value):
-            # Texts of statements know where they stand, which nobody needs to know of settings.
+            # Texts of statements know their positions, which settings do not need.
             session.set(str(key), str(value or ""))
             return done()
         case s.Reset(key=key):

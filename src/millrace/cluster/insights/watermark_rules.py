@@ -95,7 +95,7 @@ def held_back(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
             continue
         ahead = max(known)
         for subtask, value in given:
-            # One that is marked as idle holds nobody back: the vertex is further on than it.
+            # A subtask that is marked as idle holds back no watermark: the vertex's watermark is ahead of its own.
             holds = low is None if value is None else ahead - value > BEHIND and (low is None or low <= value)
             if holds:
                 yield _holder(vertex, source, subtask, value, ahead)

@@ -68,7 +68,7 @@ class RemoteCall:
         self._seconds = seconds
         self._until = time.monotonic() + seconds
         self._found: Answer | None = None
-        # Files, not pipes: whoever does not read must not hold up the other side.
+        # Files, not pipes: ssh must not block because this side does not read.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         with tempfile.TemporaryFile() as given:

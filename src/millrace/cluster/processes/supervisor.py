@@ -281,7 +281,7 @@ class Supervisor:
         folder = submissions.take_up(self._cluster, name)
         if folder is None:
             left = os.path.join(self._cluster, job_folder.SUBMISSIONS, name)
-            shutil.rmtree(left, ignore_errors=True)  # the same id once more
+            shutil.rmtree(left, ignore_errors=True)  # a second submission of this id
             return None
         program = self._watch(folder)
         if program is not None:
@@ -334,7 +334,7 @@ class Supervisor:
         for connection, _ in self._connections.values():
             connection.close()
         self._listener.close()
-        # Whoever reads what another program prints would not see its end, as long as a copy of its stream is open here.
+        # A reader of another program's output would not see its end while a copy of its stream is open here.
         others = (each.streams for each in self._programs.values() if each is not program)
         for file in (*self._wake, *itertools.chain.from_iterable(others)):
             os.close(file)
@@ -389,9 +389,9 @@ class Supervisor:
         program.settle(outcome)
         move(program.folder, os.path.join(self._cluster, job_folder.DONE, program.id))
         del self._programs[program.id]
-        program.close(outcome.exit_code)  # last: who hears of the end finds it recorded
+        program.close(outcome.exit_code)  # last: the end is recorded before the command learns of it
 
-    # -- who asks -------------------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()

@@ -56,7 +56,7 @@ def make_server(app: ASGIApp, **more: Any) -> uvicorn.Server:
             log_config=None,
             access_log=False,  # the link with the token would be in it
             server_header=False,
-            proxy_headers=False,  # who calls decides on nothing, so nobody else is to be believed
+            proxy_headers=False,  # nothing depends on the client's address, so no proxy needs to be trusted
             lifespan="off",
             ws="none",
             timeout_graceful_shutdown=5,

@@ -27,7 +27,7 @@ _HTTP, _HTTPS = 9870, 9871
 def open_hdfs(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
     """The file system behind a URI, and the path inside it.
 
-    :raises ValueError: the URI names nobody, or httpx is not installed.
+    :raises ValueError: the URI names no server, or httpx is not installed.
     """
     try:
         from millrace.common.files.webhdfs import WebHdfs

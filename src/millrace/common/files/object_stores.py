@@ -99,7 +99,7 @@ def open_s3(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
         wanted["endpoint_override"] = endpoint
         if "://" not in endpoint:
             wanted["scheme"] = "http" if given.get("connection.ssl.enabled", "true").lower() == "false" else "https"
-        # Flink's default; here only for who says so, since most servers of one's own want the other way.
+        # Flink's default; here only on request, since most self-hosted servers need the other style.
         wanted["force_virtual_addressing"] = given.get("path.style.access", "true").lower() == "false"
     region = _region(given, settings) or (None if endpoint is None else "us-east-1")
     wanted["region"] = region or _found_region(bucket)
@@ -159,7 +159,7 @@ def _found_region(bucket: str) -> str | None:
         found: str = fs.resolve_s3_region(bucket)
         return found
     except OSError:
-        return None  # whoever asks for a file hears what is wrong
+        return None  # opening a file will raise the error
 
 
 def _seconds(value: str | None, default: float) -> float:

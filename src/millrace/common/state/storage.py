@@ -2,7 +2,7 @@
 jobs.
 
 Everything else of a state backend is Millrace's: how values, lists, maps, windows and timers become entries, what goes
-into checkpoints, and building the store anew from them after a failure. The driver and all tasks make a checkpoint
+into checkpoints, and rebuilding the store from them after a failure. The driver and all tasks make a checkpoint
 storage for each location that they use, and call it from several threads at once.
 ``millrace.testing.check_state_backend`` and ``millrace.testing.check_checkpoint_storage`` test implementations.
 """
@@ -42,7 +42,7 @@ class KeyValueStore(ABC):
     """Entries in the order of their keys, as ``bytes`` compare.
 
     One task uses a store, one call at a time, from one thread after another. It begins empty, and what it holds may go
-    when it is closed or its process dies: after that the task is built anew, in another store. Any exception fails the
+    when it is closed or its process dies: after that the task is rebuilt, in another store. Any exception fails the
     epoch.
 
         >>> sorted(KeyValueStore.__abstractmethods__)

@@ -184,7 +184,7 @@ def _lines(metric: ReportedMetric) -> Iterator[bytes]:
     name = metric.identifier(lambda part: _MEANS_SOMETHING.sub("-", part))
     for suffix, value in suffixed(metric.value).items():
         key = f"{name}.{suffix}" if suffix else name
-        set_to_zero = f"{key}:0|g\n" if value < 0 else ""  # a sign alone means: less by so much
+        set_to_zero = f"{key}:0|g\n" if value < 0 else ""  # a value with a sign is taken for a difference
         yield f"{set_to_zero}{key}:{value!r}|g".encode()
 
 

@@ -143,7 +143,7 @@ class Driver:
         return self._sink.create_committer() or _NothingToCommit()
 
     def _restore(self, metadata: Metadata, other_goes_on: bool) -> None:
-        # Each driver has numbers of its own for its epochs; but those that died have used the next ones, too.
+        # Each driver numbers its epochs itself; but dead drivers have used the next numbers, too.
         self.epochs, self.position = metadata.epoch + 1, metadata.position
         states = [state for states in metadata.states for state in states]
         if self.parallelism == len(metadata.states):

@@ -261,7 +261,7 @@ class Hdfs:
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": "false",
             "dfs.heartbeat.interval": "1",
-            # A file is complete when the DataNode has told of it: to be asked sooner than after 0.4 s.
+            # A file is complete when the DataNode has reported it: poll sooner than after 0.4 s.
             "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
         }
         for name, values in (("core-site.xml", core), ("hdfs-site.xml", hdfs)):

@@ -195,7 +195,7 @@ def timeline(program: StreamExecutionEnvironment | DataStream, elements: int = E
         >>> timeline(windows.reduce(lambda x, y: x + y)).complete
         True
 
-    :param elements: so many elements at most are recorded; then the program is stopped.
+    :param elements: number of elements after which the program is stopped.
     :raises TimelineError: the program has neither windows nor a keyed process function, or is in batch mode.
     :raises JobFailedError: it failed.
     """
