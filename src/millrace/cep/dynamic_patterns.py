@@ -355,8 +355,8 @@ class DynamicPatternStream:
         return replace(self, _late_tag=late_data_output_tag)
 
     def side_output_refused_patterns(self, output_tag: OutputTag) -> DynamicPatternStream:
-        """(id, version, reason) of patterns that can't be used go to a side output, and the version before goes on;
-        else such a pattern is a failure of the job."""
+        """Send (id, version, reason) of unusable patterns to a side output, and continue with the version before;
+        otherwise such a pattern fails the job."""
         expect(output_tag, OutputTag, "side_output_refused_patterns()")
         return replace(self, _refused_tag=output_tag)
 

@@ -44,7 +44,7 @@ _JOB_PARAMETERS: ConfigOption[dict[str, str]] = (
 class ExecutionConfig(HasOlderNames):
     """Settings of a job, stored under Flink's keys in ``configuration``. Setters return the config itself.
 
-    Settings about Kryo, Avro and closures are kept, but mean nothing here: values travel by pickle.
+    Settings about Kryo, Avro and closures are stored without effect: values travel by pickle.
 
         >>> config = ExecutionConfig().set_parallelism(4)
         >>> config.get_parallelism()

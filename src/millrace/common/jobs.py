@@ -288,7 +288,7 @@ class JobClient(ABC):
 
     @abstractmethod
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Take a savepoint while the job goes on; the result is its path."""
+        """Take a savepoint while the job continues; the result is its path."""
 
     @abstractmethod
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:

@@ -227,8 +227,8 @@ class WatermarkStrategy:
         """Let the watermark not follow an element that is further ahead of all before it than ``max_jump``: one wrong
         clock would make all other elements late. Not in Flink.
 
-        Such elements go on as they are; they are counted (``numTimeJumpsIgnored``), and some are shown in the log. A
-        hundred of them one behind the other are believed.
+        Such elements are passed on; they are counted (``numTimeJumpsIgnored``), and some are logged. After a hundred of
+        them in a row the watermark follows.
 
             >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_max_jump(Duration.of_hours(1))
             >>> strategy.max_jump_ms

@@ -160,7 +160,7 @@ class KeyValueStateBackend(StateBackend):
     """Base of a user's own backends: keyed state in ordered stores of bytes (our addition).
 
     The backend is pickled into the tasks; what can't be pickled is made in ``open_store``. Checkpoints don't depend on
-    it: a job may go on with another backend. ``millrace.testing.check_state_backend`` tests it.
+    it: a job may be restored with another backend. ``millrace.testing.check_state_backend`` tests it.
 
         >>> class InMyStore(KeyValueStateBackend):
         ...     def open_store(self, place):

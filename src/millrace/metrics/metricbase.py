@@ -83,7 +83,7 @@ class Meter(Metric):
         5
 
     :param time_span_in_seconds: time over which the rate is averaged (s).
-    :param clock: seconds since the epoch: other processes and the driver go on from its slots of time.
+    :param clock: seconds since the epoch: other processes and the driver continue with its time slots.
     :raises ValueError: a time span that is not positive.
     """
 
@@ -239,7 +239,7 @@ class MetricGroup:
     """A named set of metrics and of further groups.
 
     Registering a name again gives the metric that is there (a gauge is replaced), so that a function whose ``open``
-    runs in every epoch goes on counting.
+    runs in every epoch continues to count.
 
         >>> class Counted(MapFunction):
         ...     def open(self, runtime_context):

@@ -360,8 +360,8 @@ class OperatorHarness:
         self.set_processing_time(self._now + by)
 
     def end_slice(self) -> None:
-        """End a slice of the epoch, as a task does when nothing more has come: what operators hold back to bring it
-        together goes on, and results of ``AsyncFunction`` that are ready."""
+        """End a slice of the epoch, as a task does when no more elements have arrived: operators emit results that they
+        held back to combine them, and results of ``AsyncFunction`` that are ready."""
         self._begin()
         self.operator.end_slice()
         self.operator.tick(self._now)
@@ -654,7 +654,7 @@ class OperatorHarness:
         return self._another(**{"processing_time": self._now, **settings})
 
     def restored(self) -> OperatorHarness:
-        """A new, open harness that goes on from a snapshot of this one; its output is empty."""
+        """A new, open harness that is restored from a snapshot of this one; its output is empty."""
         return self.fresh().restore(self.snapshot()).open()
 
 

@@ -172,9 +172,9 @@ def run_locally(
     """Run a bounded program; given a stream, collect its elements.
 
     ``epoch_records`` splits the input into epochs of at most about this many records per source subtask, ``workers``
-    and ``seed`` make tasks change workers at random between epochs. ``finish`` is asked between any two pieces of the input
-    whether a task has to come to the end of its epoch, with the rest of what it has before it for the next one; of a
-    program in streaming mode without loops. Raises what ``execute`` would raise.
+    and ``seed`` make tasks change workers at random between epochs. ``finish`` is asked between any two pieces of the
+    input whether a task has to end its epoch, leaving the rest of its elements to the next one; for programs in
+    streaming mode without loops only. Raises the errors of ``execute``.
 
         >>> sink = env.from_collection(["a", "b"]).print()
         >>> run_locally(env).printed

@@ -71,7 +71,7 @@ _PORT = "8083"
 def serve(settings: RunSettings, folder: str | None) -> None:
     """Run a gateway until a signal ends it.
 
-    :param folder: where others find it, made by who has started it in the background; None: it makes one.
+    :param folder: run folder of the gateway, made by the command that started it in the background; None: it makes one.
     """
     # Functions that CREATE FUNCTION names are found where the gateway was started, and with -pyfs.
     sys.path[:0] = [os.getcwd(), *settings.paths]

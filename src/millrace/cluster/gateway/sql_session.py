@@ -198,7 +198,7 @@ class SqlJob:
 class SqlJobs:
     """Submits jobs, and finds them again.
 
-    :param say: told before Spark is started, which takes some seconds.
+    :param say: is called before Spark is started, which takes some seconds.
     :param cluster: the one that takes the jobs of INSERTs at the moment; None: this process runs them.
     """
 
@@ -231,7 +231,7 @@ class SqlJobs:
     def listener(self, announce: Callable[[str], None] = lambda _: None) -> _Listener:
         """A listener for one job of this process.
 
-        :param announce: told its id, on the thread that drives it, before it does anything.
+        :param announce: is called with the job's id before it starts, on the thread that drives it.
         """
         return _Listener(self._started, announce)
 

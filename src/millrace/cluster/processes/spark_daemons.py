@@ -59,7 +59,7 @@ class Order:
 def orders(layout: Layout, logging: Logging, recovery: str) -> list[Order]:
     """The orders for all daemons of a layout, the master first.
 
-    :param recovery: where a master on this machine remembers who was there.
+    :param recovery: folder in which a master on this machine stores its workers and applications.
     """
     where = (layout.address, layout.port)
 

@@ -109,7 +109,7 @@ class RestServer:
     def stop(self, seconds: float = 30.0) -> None:
         """Stop the server. Requests in progress have a few seconds to complete.
 
-        :raises TimeoutError: it goes on after this time.
+        :raises TimeoutError: it still runs after this time.
         """
         self._server.should_exit = True
         if not self._runs and self._thread is None:

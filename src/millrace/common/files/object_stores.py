@@ -269,11 +269,11 @@ _CONFLICT = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 
 
 def create_once(uri: str, file_system: Any, path: str, content: bytes, settings: Mapping[str, str]) -> bool:
-    """Write a file unless it is there; whether it is this content now. One that is there with the same content is this
-    one: the answer to an earlier attempt may have been lost.
+    """Write a file unless it exists; returns whether it has this content now.
 
-    S3 and HDFS see to it themselves. Of other stores it is looked first, which two who come at the same time may both
-    pass.
+    An existing file with the same content counts as written: the answer to an earlier attempt may have been lost. S3
+    and
+    HDFS do this atomically. For other stores existence is checked first, and two concurrent writers may both pass.
 
     :param uri: of the file system.
     """

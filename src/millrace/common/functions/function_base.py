@@ -92,8 +92,9 @@ class GlobalAggregateManager(ABC):
         """Add ``aggregand`` to an aggregate of this operator.
 
         :param aggregate_function: the same for all calls with that name; it needs ``merge``, too.
-        :return: the result of all that was added, by any subtask, before this epoch began; None for nothing. Whoever
-            asks in the same epoch gets the same.
+        :return: the result of all values that were added, by any subtask, before this epoch began; None for nothing.
+            All calls
+            in an epoch return the same.
         """
 
     @abstractmethod
@@ -265,7 +266,7 @@ class FunctionInitializationContext:
         self._keyed_state = keyed_state
 
     def is_restored(self) -> bool:
-        """Whether the function goes on from state, be it an empty one, rather than beginning the job."""
+        """Whether the function was restored from state, possibly an empty one, rather than beginning the job."""
         return self._restored
 
     def get_restored_checkpoint_id(self) -> int | None:

@@ -87,8 +87,8 @@ def own_uri(cls: type[CheckpointFiles], location: str) -> str:
 class CheckpointFiles(ABC):
     """Files of checkpoints, savepoints and of the state of running tasks.
 
-    Paths are relative, with ``/`` between their parts. What one process has written others read at once. A location may
-    go on with a path: ``Files("a/b").read("c")`` reads what ``Files("a").write("b/c", ...)`` wrote.
+    Paths are relative, with ``/`` between their parts. What one process has written others can read at once. A location
+    may be the first part of a path: ``Files("a/b").read("c")`` reads what ``Files("a").write("b/c", ...)`` wrote.
 
         >>> sorted(CheckpointFiles.__abstractmethods__)
         ['delete', 'files', 'read', 'write']

@@ -142,7 +142,7 @@ class Recorder:
         self._seconds = seconds
 
     def run(self, job: JobGraph) -> LocalRun:
-        """The sources run for real, sinks get nothing: their results are kept.
+        """Run the sources for real, and record the input of the sinks, which do not write.
 
         :raises JobFailedError: a function or a source failed.
         """
