@@ -40,7 +40,7 @@ class AccumulatorDocument:
 
 @dataclass(frozen=True)
 class InputDocument:
-    """An input edge of a vertex: the vertex that sends, and how records are distributed."""
+    """From which vertex a vertex gets elements, and how they are spread."""
 
     vertex: str
     ship_strategy: str
@@ -130,7 +130,7 @@ FOREVER = 9223372036854775807
 
 @dataclass(frozen=True)
 class CheckpointConfigDocument:
-    """The checkpoint settings of a job. Times are ms."""
+    """What is configured. Times are ms."""
 
     mode: str = "exactly_once"
     interval: int = FOREVER
@@ -148,7 +148,7 @@ class CheckpointConfigDocument:
 
 @dataclass(frozen=True)
 class TaskCheckpointDocument:
-    """The part of one vertex in a checkpoint."""
+    """What one vertex did for a checkpoint."""
 
     vertex: str
     subtasks: int
@@ -189,7 +189,7 @@ class CheckpointDocument:
 
 @dataclass(frozen=True)
 class RestoredDocument:
-    """The checkpoint or savepoint that the job was last restored from."""
+    """The checkpoint or savepoint that the job went on from last."""
 
     id: int
     at: int
@@ -199,7 +199,7 @@ class RestoredDocument:
 
 @dataclass(frozen=True)
 class CheckpointsDocument:
-    """All checkpoints of a job that are still known, with their counts and settings."""
+    """All that is known of a job's checkpoints."""
 
     config: CheckpointConfigDocument = field(default_factory=CheckpointConfigDocument)
     restored_count: int = 0
@@ -217,7 +217,7 @@ class CheckpointsDocument:
 
 @dataclass(frozen=True)
 class ExceptionDocument:
-    """A failure, with the failures of other tasks at the same time."""
+    """One failure, with those that came at the same time."""
 
     name: str
     """class of the exception"""
@@ -261,7 +261,7 @@ class EpochDocument:
 
 @dataclass(frozen=True)
 class SlowDocument:
-    """The operator that takes most of the job's time while records wait for it."""
+    """The operator that takes most of the time of a job while records wait for it."""
 
     vertex: str
     """id of the operator's vertex"""

@@ -18,7 +18,7 @@ from millrace.util.charts import Canvas, Course, charts
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a rule: a sentence with numbers, and advice."""
+    """A sentence with numbers, and what can be done."""
 
     rule: str
     """stable name of the rule, for programs that read findings"""
