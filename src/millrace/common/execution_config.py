@@ -1,4 +1,4 @@
-"""How a job runs: parallelism, watermark interval, and the rest."""
+"""``ExecutionConfig``: parallelism, watermark interval and other settings of a job."""
 
 from __future__ import annotations
 

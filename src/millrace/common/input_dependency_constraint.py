@@ -1,4 +1,5 @@
-"""When a task may be scheduled, depending on its inputs: a setting of Flink without effect here."""
+"""``InputDependencyConstraint``, a setting of Flink without effect here: when a task may be scheduled, by its
+inputs."""
 
 from __future__ import annotations
 

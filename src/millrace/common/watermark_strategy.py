@@ -1,4 +1,4 @@
-"""How a stream gets timestamps and watermarks: strategies, and the generators of watermarks with what they write to."""
+"""``WatermarkStrategy``: how a stream gets timestamps and watermarks; with watermark generators and their output."""
 
 from __future__ import annotations
 

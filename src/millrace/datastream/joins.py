@@ -1,6 +1,5 @@
-"""Two streams by key: window joins and co-groups, whose functions become a ``WindowFunction`` that sees the elements of
-both sides, tagged; and interval joins, from handle to function.
-"""
+"""Joins of two streams by key: window joins and co-groups, whose functions become a ``WindowFunction`` that sees the
+tagged elements of both sides; and interval joins, from handle to function."""
 
 from __future__ import annotations
 

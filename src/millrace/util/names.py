@@ -1,4 +1,5 @@
-"""From names to objects: registries that fill themselves by importing the modules of a package, and configured classes.
+"""Finds objects by names: registries that fill themselves by importing the modules of a package, and configured
+classes.
 
 Classes are named ``package.module:Class`` or ``package.module.Class``. For a name that does not exist, the closest
 known

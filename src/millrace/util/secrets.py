@@ -1,4 +1,4 @@
-"""Which options hold secrets, and texts in which these can't be read.
+"""Finds options that hold secrets, and masks secrets in texts.
 
 An option holds a secret if its name says so, in any case: it has one of the words that Flink hides (``password``,
 ``secret``, ``token`` and others), or names a key that opens something (``access-key``, not ``key.format`` or

@@ -1,4 +1,4 @@
-"""Where the client's statements run, and the explanation of their errors.
+"""Executors, which run the client's statements, and the explanation of their errors.
 
 ``Executor`` is the contract; ``Embedded`` runs statements in the client's own process, on a thread of their own. The
 client answers HELP, SET, SHOW JOBS, STOP JOB and the like itself (``COMMANDS``).

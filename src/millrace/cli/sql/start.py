@@ -1,4 +1,4 @@
-"""Makes the SQL client of a command line, here or at a gateway, and lets it run scripts or answer a prompt."""
+"""Starts the SQL client, in this process or at a gateway, for scripts or for a prompt."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _GATEWAYS = {
     "requirements": "-pyreq",
     "executable": "-pyexec",
 }
-"""options of the command line that the gateway alone can follow"""
+"""options of the command line that a session of a gateway cannot take, since they belong to the gateway's process"""
 
 
 @contextlib.contextmanager
 def open_session(endpoint: str, program: ProgramOptions, configuration: Mapping[str, str]) -> Iterator[Remote]:
-    """A session as long as the client runs.
+    """Open a session at a gateway, for as long as the client runs.
 
     :raises click.ClickException: there is no session, or an option that a client of a gateway can't follow."""
     for field, name in _GATEWAYS.items():

@@ -1,4 +1,5 @@
-"""From HTTP to handlers: authorization, parsing of parameters, running the handler on a thread, its body as JSON.
+"""Connects HTTP requests to handlers: authorization, parsing of parameters, a thread for the handler, its body as
+JSON.
 
 Programs send the token (``Authorization: Bearer``). Browsers get a cookie by the link that is printed
 (``/?token=...``). Cookies of one host are sent to all its ports, also to servers of other users, so a cookie does not

@@ -1,4 +1,4 @@
-"""How jobs and asynchronous operations have ended: results, failures and their causes. Texts of exceptions are masked.
+"""Results of jobs and asynchronous operations: their outcome, failures and causes. Texts of exceptions are masked.
 
 ``begin``, ``on_job`` and ``result`` serve operations that one request begins and later requests ask for.
 """

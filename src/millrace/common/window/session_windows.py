@@ -1,6 +1,4 @@
-"""Session windows: they end when nothing came for a while, the same gap for all elements or one that each element
-sets.
-"""
+"""Session windows: they end after a gap without elements, which is the same for all elements or set by each."""
 
 from __future__ import annotations
 
@@ -168,7 +166,7 @@ class EventTimeSessionWindows(EventTimeAssigner[T], StaticSessions[T]):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicEventTimeSessionWindows[Any]:
-        """Sessions whose elements tell how long they last."""
+        """Sessions with a gap that each element sets."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
@@ -183,5 +181,5 @@ class ProcessingTimeSessionWindows(ProcessingTimeAssigner[T], StaticSessions[T])
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicProcessingTimeSessionWindows[Any]:
-        """Sessions whose elements tell how long they last."""
+        """Sessions with a gap that each element sets."""
         return DynamicProcessingTimeSessionWindows(extractor)
