@@ -12,7 +12,7 @@ _HOMES = ("datastream", "table", "common", "datastream.functions", "datastream.w
 
 
 def __getattr__(name: str) -> NoReturn:
-    """``from millrace import StreamExecutionEnvironment``: say where it is."""
+    """Explain ``from millrace import StreamExecutionEnvironment``: the error names the module that has it."""
     if name[:1].isupper():  # a class; all modules are in lower case
         from importlib import import_module
 

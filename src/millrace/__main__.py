@@ -1,4 +1,4 @@
-"""``python -m millrace``: the ``millrace`` command of a certain Python."""
+"""``python -m millrace``: the ``millrace`` command, run by a certain Python."""
 
 from __future__ import annotations
 

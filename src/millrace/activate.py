@@ -1,4 +1,4 @@
-"""``import pyflink`` that resolves to Millrace, so that PyFlink programs run unchanged."""
+"""Makes ``import pyflink`` resolve to Millrace, so that PyFlink programs run unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millrace.util import fallback
 __all__ = ["activate", "deactivate", "is_active"]
 
 PYFLINK_VERSION = "2.3.0"
-"""The PyFlink whose API Millrace has: what programs read in ``pyflink.version``."""
+"""The PyFlink version whose API Millrace has, and which ``pyflink.version`` reports."""
 
 _PYFLINK = "pyflink"
 _VERSION = "pyflink.version"
@@ -31,8 +31,8 @@ _STAND_INS = {
     "util.java_utils": "java_utils",
     "util.utils": "java_utils",
 }
-"""What faces Java in PyFlink: the name below ``pyflink`` and that below ``millrace.standins``."""
-# Millrace has more packages than these, but they are nobody's PyFlink.
+"""PyFlink's modules that wrap Java: name below ``pyflink`` -> name below ``millrace.standins``."""
+# Millrace has more packages than these, but PyFlink does not have them.
 _PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "testing", "util"})
 
 
@@ -53,7 +53,7 @@ class PyFlinkFinder(MetaPathFinder):
 
 
 class _Stopgap(MetaPathFinder):
-    """Behind all other finders: asked for ``pyflink`` only where none is installed."""
+    """A finder after all others: it serves ``pyflink`` only if PyFlink is not installed."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell = tell
@@ -69,14 +69,14 @@ class _Stopgap(MetaPathFinder):
 
 
 class _OwnLoader(Loader):
-    """The modules that Millrace has no counterpart of: ``pyflink`` itself and ``pyflink.version``."""
+    """Loads the modules without a counterpart in Millrace: ``pyflink`` itself and ``pyflink.version``."""
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__version__"] = PYFLINK_VERSION
 
 
 class _AliasLoader(Loader):
-    """Puts a module of Millrace into ``sys.modules`` under its PyFlink name."""
+    """Registers a module of Millrace in ``sys.modules`` under its PyFlink name."""
 
     def __init__(self, ours: str) -> None:
         self._ours = ours
@@ -94,7 +94,7 @@ class _AliasLoader(Loader):
 
 
 def _our_name(fullname: str) -> str:
-    """Millrace's name of a PyFlink module. Raises ``ModuleNotFoundError`` naming both if there is none."""
+    """Millrace's name of a PyFlink module. Raises ``ModuleNotFoundError`` with both names if there is none."""
     rest = fullname.removeprefix(f"{_PYFLINK}.")
     package = rest.partition(".")[0]
     ours = f"millrace.{rest}"
@@ -114,9 +114,9 @@ def _our_name(fullname: str) -> str:
 
 
 def activate() -> None:
-    """Make ``import pyflink`` and all that is below it resolve to Millrace, here and in the workers.
+    """Make ``pyflink`` and all modules below it resolve to Millrace, here and in the workers.
 
-    Can be called again. Raises ``RuntimeError`` when the real PyFlink has been imported already.
+    May be called again. Raises ``RuntimeError`` when the real PyFlink has been imported already.
     """
     if is_active():
         return
@@ -132,12 +132,12 @@ def activate() -> None:
 
 
 def activate_where_missing(tell: Callable[[], None]) -> None:
-    """Let the first ``import pyflink`` call ``activate`` if no PyFlink is installed, and this function before that."""
+    """Call ``activate`` at the first ``import pyflink``, if PyFlink is not installed, and this function before that."""
     sys.meta_path.append(_Stopgap(tell))
 
 
 def deactivate() -> None:
-    """Undo ``activate`` and ``activate_where_missing``; what has been imported from ``pyflink`` stays usable."""
+    """Undo ``activate`` and ``activate_where_missing``; modules imported from ``pyflink`` stay usable."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Stopgap)]
     if not is_active():
         return
@@ -148,5 +148,5 @@ def deactivate() -> None:
 
 
 def is_active() -> bool:
-    """Whether ``pyflink`` is Millrace in this process."""
+    """Whether ``pyflink`` resolves to Millrace in this process."""
     return any(isinstance(finder, PyFlinkFinder) for finder in sys.meta_path)

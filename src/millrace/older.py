@@ -1,4 +1,4 @@
-"""The way from today's API to the room of older names: which name lies where. The room is loaded when one is used."""
+"""Maps deprecated names to the modules of ``millrace.legacy``, which are loaded when a program uses one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODULES = {
     "table.sinks": "csv_tables",
     "table.sources": "csv_tables",
 }
-"""Modules that PyFlink has no more: its name and ours in the room."""
+"""Modules that PyFlink no longer has: PyFlink's name -> module below ``millrace.legacy``."""
 
 _DESCRIPTORS = """
     Avro ConnectorDescriptor Csv CustomConnectorDescriptor CustomFormatDescriptor Elasticsearch FileSystem
@@ -136,7 +136,7 @@ _ARGUMENTS = {
     "Table.insert_into": "table_methods",
     **dict.fromkeys(("udf", "udtf", "udaf", "udtaf"), "table_methods"),
 }
-"""Functions of today whose older arguments the room knows: where ``todays_arguments`` is."""
+"""Functions with deprecated arguments -> the module with their ``todays_arguments``."""
 
 _CAPITAL = re.compile("[A-Z]")
 _HOMES = {(module, name): home for module, home, names in _NAMES for name in names.split()}
@@ -144,7 +144,7 @@ _STAND_INS = {(cls, name): home for cls, home, names in _METHODS for name in nam
 
 
 class OlderNames:
-    """Knows in which module of the room an older name lies."""
+    """Finds the module of a deprecated name."""
 
     def method(self, owner: type, name: str) -> Callable[..., Any] | None:
         for cls in owner.__mro__:
@@ -169,7 +169,7 @@ class OlderNames:
 
 
 def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Whether a look at the arguments is worth loading the room for."""
+    """Whether arguments may be deprecated ones, so that loading ``millrace.legacy`` is worthwhile."""
     if not keywords.keys().isdisjoint(("udf_type", "table_config", "key_type_info")):
         return True
     if any(type(arg).__name__ == "TableConfig" for arg in args):
@@ -179,13 +179,13 @@ def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]
 
 
 def older_module(name: str) -> str | None:
-    """Our name of a module (named without ``pyflink.``) that PyFlink has no more."""
+    """Millrace's name of a module (without ``pyflink.``) that PyFlink no longer has."""
     home = _MODULES.get(name)
     return None if home is None else f"{_ROOM}.{home}"
 
 
 def add_older_names(name: str, module: ModuleType) -> None:
-    """Let a module, known as ``pyflink.`` and this name, have the older names, too, also for ``import *``."""
+    """Add the deprecated names of a module, known as ``pyflink.`` and this name, to it, also for ``import *``."""
     if not any(each == name for each, _ in _HOMES) or hasattr(module.__dict__.get("__getattr__"), "_before"):
         return
     before = module.__dict__.get("__getattr__")
@@ -221,7 +221,7 @@ def remove_older_names(module: ModuleType) -> None:
 
 
 def install() -> None:
-    """Answer for older methods and texts from now on."""
+    """Install the lookup of deprecated methods and texts."""
     fallback.install(OlderNames())
 
 

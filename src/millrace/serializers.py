@@ -1,4 +1,4 @@
-"""``pyflink.serializers``: objects in a stream of bytes, each behind its length. Programs rarely need it."""
+"""``pyflink.serializers``: objects in a stream of bytes, each preceded by its length. Programs rarely need it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NULL = -2
 
 
 def read_int(stream: BinaryIO) -> int:
-    """Four bytes, the highest first.
+    """Read an int of four bytes, big-endian.
 
     :raises EOFError: there are none.
     """
@@ -39,11 +39,11 @@ class IterableSerializer(ABC):
 
     @abstractmethod
     def deserialize(self, stream: BinaryIO) -> Iterator[Any]:
-        """To the end of the stream."""
+        """Read all objects up to the end of the stream."""
 
 
 class VarLengthDataSerializer(IterableSerializer):
-    """Writes objects one after the other, each behind the length of its bytes."""
+    """Writes objects one after the other, each preceded by the length of its bytes."""
 
     @abstractmethod
     def dumps(self, obj: Any) -> bytes: ...
@@ -75,7 +75,7 @@ class VarLengthDataSerializer(IterableSerializer):
 
 
 class PickleSerializer(VarLengthDataSerializer):
-    """Objects as pickles: read only what you have written."""
+    """Writes objects as pickles; read only data that you have written yourself."""
 
     def dumps(self, obj: Any) -> bytes:
         return pickle.dumps(obj, 3)
@@ -85,7 +85,7 @@ class PickleSerializer(VarLengthDataSerializer):
 
 
 class BatchedSerializer(IterableSerializer):
-    """Gives lists of objects to another serializer."""
+    """Passes lists of objects to another serializer."""
 
     UNLIMITED_BATCH_SIZE = -1
     UNKNOWN_BATCH_SIZE = 0

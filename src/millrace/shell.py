@@ -1,4 +1,4 @@
-"""What PyFlink's Python shell has ready: environments, and the names of the packages that it imports.
+"""The names of PyFlink's Python shell: environments, and the names of the packages that it imports.
 
 ``from pyflink.shell import s_env, st_env, DataTypes``
 """
@@ -11,12 +11,12 @@ from typing import Any
 from millrace.older import older_module
 
 _HOMES = ("common", "datastream", "table", "table.catalog", "table.window", "table.descriptors", "metrics")
-"""Packages whose names the shell knows."""
+"""Packages whose names the shell offers."""
 _STREAMS, _BATCH = ("s_env", "st_env"), ("b_env", "bt_env")
 
 
 def __getattr__(name: str) -> Any:
-    """Environments are made when they are first asked for."""
+    """Make the environments when they are first used."""
     if name in _STREAMS:
         made = _stream_environments()
     elif name in _BATCH:
@@ -38,7 +38,7 @@ def _stream_environments() -> dict[str, Any]:
 
 
 def _batch_environments() -> dict[str, Any]:
-    """The shells of Flink up to 1.13 had these."""
+    """The batch environments of the shells of Flink up to 1.13."""
     from millrace.table import EnvironmentSettings, TableEnvironment
 
     dataset = import_module(str(older_module("dataset")))

@@ -1,7 +1,7 @@
-"""Changes as text: JSON of Debezium (with the schema of Kafka Connect) and of Canal, and lines of Flink CDC's
-``values`` sink.
+"""Changes as text: JSON of Debezium (with Kafka Connect's schema) and of Canal, and lines of Flink CDC's ``values``
+sink.
 
-In JSON an update is one message with both sides.
+In JSON an update is one message with the old and the new row.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ _NAMES: Mapping[type[DataType], str] = {
     t.FloatType: "float",
     t.DoubleType: "double",
 }
-"""others are texts in the messages, as which the schema tells of them"""
+"""Kafka Connect's names of types. Values of all other types are texts in the messages, and the schema calls them
+strings."""
 
 
 @lru_cache(maxsize=256)
 def connect_schema(schema: TableSchema) -> str:
-    """``before`` and ``after``, as they are in the message."""
+    """The schema of a message's ``before`` and ``after``."""
     sides = [_side(schema, name) for name in ("before", "after")]
     found: dict[str, Any] = {"type": "struct", "fields": sides, "optional": False}
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
@@ -64,7 +65,7 @@ _TEXTS = JsonTexts(SQL, plain_decimals=True)
 
 
 class Change(NamedTuple):
-    """A change of one row, by the places of its sides in a batch."""
+    """A change of one row: the indexes of its old and new row in a batch."""
 
     op: str
     """``c``, ``u`` or ``d``"""
@@ -73,7 +74,7 @@ class Change(NamedTuple):
 
     @property
     def place(self) -> int:
-        """The row that says which key it is."""
+        """Index of the row that contains the change's key."""
         if self.after is not None:
             return self.after
         assert self.before is not None
@@ -81,7 +82,7 @@ class Change(NamedTuple):
 
 
 def changes_of(batch: Batch) -> Iterator[Change]:
-    """The changes of a batch. One that changes the key is two: a deletion and an insertion."""
+    """The changes of a batch. An update of the key becomes a deletion and an insertion."""
     kinds = batch.rows.kind_values().tolist()
     keys = [batch.rows.columns[place] for place in batch.schema.key_places]
     before: int | None = None
@@ -110,16 +111,16 @@ def row_texts(batch: Batch) -> list[str]:
 
 @dataclass(frozen=True)
 class ChangeTexts:
-    """Messages in one form.
+    """Writes changes as messages of one format.
 
-    :ivar schemas: whether messages of Debezium say what types their values have.
+    :ivar schemas: whether messages of Debezium contain a schema with the types of their values.
     """
 
     form: str
     schemas: bool = False
 
     def of(self, batch: Batch) -> list[tuple[Change, str]]:
-        """Each change with its message."""
+        """Each change of a batch with its message."""
         rows = row_texts(batch)
         make = self._canal(batch) if self.form == CANAL else self._debezium(batch)
         return [(change, make(change, rows)) for change in changes_of(batch)]
@@ -154,14 +155,14 @@ class ChangeTexts:
 
 
 def _source(table: TableId) -> dict[str, str]:
-    """Databases with schemas have both here; of others the database is ``db``, as with Debezium."""
+    """The ``source`` of a message. Of databases without schemas, ``db`` is the namespace, as in Debezium."""
     if table.namespace:
         return {"db": table.namespace, "schema": table.schema, "table": table.table}
     return {"db": table.schema, "table": table.table} if table.schema else {"table": table.table}
 
 
 def texts_of(element: Element) -> Iterator[str]:
-    """A line for each change: an update is one."""
+    """A line for each change; an update is one line."""
     if isinstance(element, Batch):
         yield from _rows(element)
     else:

@@ -1,4 +1,5 @@
-"""From a pipeline's description to a program of streams, or to the text of ``--dry-run``, which has no secret in it."""
+"""Turns the description of a pipeline into a stream program, or into the text of ``--dry-run``, which contains no
+secrets."""
 
 from __future__ import annotations
 
@@ -93,12 +94,12 @@ def _unknown_sink(pipeline: Pipeline) -> NoReturn:
 
 INTERVAL = "execution.checkpointing.interval"
 DEFAULT_INTERVAL = "3s"
-"""of a pipeline that never ends, unless its configuration says another one"""
+"""Checkpoint interval of an unbounded pipeline whose configuration sets none."""
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A pipeline with everything found that it names."""
+    """A pipeline with all names resolved: source, sink, routes, transforms, functions."""
 
     pipeline: Pipeline
     source: PipelineSource
@@ -121,7 +122,7 @@ def compose(pipeline: Pipeline) -> Composed:
 
 
 def build(composed: Composed, environment: StreamExecutionEnvironment | None = None) -> StreamExecutionEnvironment:
-    """Add the pipeline to a program, a new one unless one is given."""
+    """Add the pipeline to a program; to a new one if none is given."""
     pipeline = composed.pipeline
     found = environment or StreamExecutionEnvironment.get_execution_environment()
     found.configure(Configuration.from_dict(dict(pipeline.settings)))
@@ -149,7 +150,8 @@ def build(composed: Composed, environment: StreamExecutionEnvironment | None = N
 
 
 def _checkpoints(composed: Composed, environment: StreamExecutionEnvironment) -> None:
-    """A database keeps its log until a checkpoint says what of it is done."""
+    """Enable checkpoints for an unbounded pipeline: a database retains its log until a checkpoint confirms its
+    position."""
     if composed.source.is_unbounded and environment.get_checkpoint_interval() <= 0:
         environment.configure(Configuration.from_dict({INTERVAL: DEFAULT_INTERVAL}))
 
@@ -168,7 +170,7 @@ def _system_zone() -> str:
 
 
 def plan_text(composed: Composed) -> str:
-    """Lines for people."""
+    """The pipeline's plan as lines for the user."""
     return "\n".join(_lines(composed))
 
 

@@ -1,9 +1,8 @@
-"""``type: postgres``, ``mysql`` and ``jdbc``: writes changes into tables of a database, and changes the tables
-themselves.
+"""``type: postgres``, ``mysql`` and ``jdbc``: writes changes into tables of a database, and applies schema changes.
 
-Rows that come again after a failure may be older than the last changes of their table: the table
-``millrace_schema_changes`` says where their values belong now. It stands beside the table and has one row for each
-column that was renamed or dropped, written with the change.
+After a failure rows are written again that may be older than the last schema changes of their table. The table
+``millrace_schema_changes`` maps their columns to the present ones: it is stored beside the written table, has one row
+for each column that was renamed or dropped, and is written with the schema change.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _COLUMNS = "table_name, lineage, version, place, old_name, new_name"
 
 @dataclass(frozen=True)
 class Moved:
-    """A column that is called otherwise from a version of its table on, or gone."""
+    """A column that was renamed or dropped by the schema change with this version."""
 
     version: int
     old: str
@@ -61,14 +60,14 @@ class Moved:
 
 @dataclass(frozen=True)
 class History:
-    """What is known of one table, in the order in which it happened."""
+    """The renamed and dropped columns of one table, in the order of the schema changes."""
 
     moved: tuple[Moved, ...] = ()
 
     def current(self, name: str, version: int, there: frozenset[str] | set[str]) -> str | None:
-        """What a column of a version is called now; None: it is gone.
+        """The present name of a column of a version; None: it was dropped.
 
-        :param there: the columns that the table has. The last change may be told of and not made.
+        :param there: the table's present columns. The last change may be recorded and not applied yet.
         """
         found: str | None = name
         for each in self.moved:
@@ -79,30 +78,33 @@ class History:
         return found
 
     def is_last(self, version: int) -> bool:
-        """Whether no later change takes something away."""
+        """Whether no later change renames or drops a column."""
         return all(each.version <= version for each in self.moved)
 
     def has(self, version: int) -> bool:
-        """Whether a change that takes something away was told of."""
+        """Whether the change with this version is recorded as one that renames or drops columns."""
         return any(each.version == version for each in self.moved)
 
 
 def moves(event: SchemaChangeEvent, version: int) -> list[Moved]:
-    """What of a change has to be remembered."""
+    """The columns that a schema change renames or drops, as they are recorded."""
     if isinstance(event, RenameColumnEvent):
         return [Moved(version, old, new) for old, new in event.names.items()]
     return [Moved(version, name, None) for name in event.names] if isinstance(event, DropColumnEvent) else []
 
 
 class Histories:
-    """Reads and writes what is remembered."""
+    """Reads and writes the table ``millrace_schema_changes``."""
 
     def __init__(self, ddl: Ddl) -> None:
         self._ddl = ddl
         self._mark = "?" if ddl.dialect.style == "qmark" else "%s"
 
     def load(self, connection: Any, table: str, lineage: str) -> History:
-        """:param lineage: which run of a pipeline the versions are of."""
+        """The recorded history of a table.
+
+        :param lineage: id of the pipeline run that the versions belong to.
+        """
         if not self._ddl.columns(connection, _beside(table)):
             return History()
         query = (
@@ -114,7 +116,7 @@ class Histories:
             return History(tuple(Moved(int(version), old, new) for version, old, new in cursor.fetchall()))
 
     def prepare(self, table: str) -> list[str]:
-        """What makes the place for it."""
+        """The statements that create the table of recorded changes."""
         names = {"table_name": "VARCHAR(200)", "lineage": "VARCHAR(40)", "version": "BIGINT", "place": "INT"}
         parts = [f"{name} {kind} NOT NULL" for name, kind in {**names, "old_name": "VARCHAR(200)"}.items()]
         key = f"PRIMARY KEY ({', '.join(names)})"
@@ -122,7 +124,8 @@ class Histories:
         return [f"CREATE TABLE IF NOT EXISTS {place} ({', '.join(parts)}, new_name VARCHAR(200), {key})"]
 
     def record(self, connection: Any, table: str, lineage: str, moved: Sequence[Moved]) -> None:
-        """Within the transaction of the change, before it: what commits by itself then has told of it first."""
+        """Record renamed and dropped columns. Runs in the schema change's transaction and before it: a database that
+        commits DDL by itself has then recorded the change first."""
         marks = ", ".join([self._mark] * 6)
         statement = f"INSERT INTO {self._ddl.dialect.table(_beside(table))} ({_COLUMNS}) VALUES ({marks})"
         with closing(connection.cursor()) as cursor:
@@ -144,9 +147,9 @@ logger = logging.getLogger(__name__)
 class Writing:
     """How tables are written.
 
-    :ivar creates: whether tables that are missing are made.
-    :ivar natives: whether the source is a database of the same kind, so that its types have the same names.
-    :ivar tolerant: whether a change of a table that the database refuses is left out.
+    :ivar creates: whether missing tables are created.
+    :ivar natives: whether the source is a database of the same kind, so that native type names can be used.
+    :ivar tolerant: whether a schema change that the database refuses is skipped.
     """
 
     database: Database
@@ -158,10 +161,11 @@ class Writing:
 
 
 class DatabaseSink(Sink[SinkElement]):
-    """**At least once, with one row per key**: what is written again changes nothing in the end.
+    """**At least once, with one row per key**: writing a row again changes nothing in the end.
 
-    A change of a table waits until the rows before it are written, and rows behind it wait for it: both are in order
-    here, since all of a table comes to one writer.
+    A schema change waits until all rows before it are written, and rows after it wait for the change: both arrive in
+    order,
+    since all elements of a table go to one writer.
     """
 
     def __init__(self, writing: Writing) -> None:
@@ -181,7 +185,7 @@ class _Writer(SinkWriter[SinkElement]):
         self._waiting: dict[TableId, list[Batch]] = {}
         self._count = 0
         self._there: dict[TableId, frozenset[str]] = {}
-        """tables with their columns, as the database has them"""
+        """present columns of each table, as the database reports them"""
         self._told: set[tuple[TableId, str]] = set()
         self._histories = Histories(self._ddl)
         self._known: dict[tuple[TableId, str], History] = {}
@@ -247,7 +251,8 @@ class _Writer(SinkWriter[SinkElement]):
         self._retrying.run(lambda connection: changes.apply(connection, rows))
 
     def _left_out(self, table: TableId, missing: Sequence[str]) -> None:
-        """The table lacks columns that the pipeline has not taken away."""
+        """Log, once for each column, that values are dropped because the table has lost the column outside of the
+        pipeline."""
         new = [name for name in missing if (table, name) not in self._told]
         if new:
             self._told.update((table, name) for name in new)
@@ -256,7 +261,7 @@ class _Writer(SinkWriter[SinkElement]):
             )
 
     def _columns(self, table: TableId, schema: TableSchema) -> frozenset[str]:
-        """The columns that a table has; it is made first if it is missing."""
+        """The present columns of a table; a missing table is created first."""
         found = self._there.get(table)
         if found is None:
             found = self._look(table)
@@ -340,7 +345,8 @@ class _Writer(SinkWriter[SinkElement]):
         )
 
     def _statements(self, connection: Any, event: SchemaChangeEvent, version: int, history: History) -> list[str]:
-        """What is left to do: a change may have been made before, and others after it."""
+        """The statements of a schema change that still have to run: it may have been applied before, and later ones,
+        too."""
         ddl, table = self._ddl, self._writing.name_of(event.table)
         there = set(ddl.columns(connection, table))
         found: list[str] = []
@@ -390,7 +396,7 @@ _KINDS: dict[str, tuple[Dialect, int]] = {"postgres": (PostgreSqlDialect(), 5432
 
 @dataclass(frozen=True)
 class TableNames:
-    """A table of the sink as the database calls it: PostgreSQL has schemas, MySQL databases, SQLite neither."""
+    """Maps a sink table to its name in the database: PostgreSQL has schemas, MySQL databases, SQLite neither."""
 
     dialect: Dialect
     database: str

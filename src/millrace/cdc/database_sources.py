@@ -1,7 +1,7 @@
-"""``type: mysql`` and ``type: postgres``: captured tables, with the options of Flink CDC's pipeline connectors.
+"""``type: mysql`` and ``type: postgres``: capture tables, with the options of Flink CDC's pipeline connectors.
 
-What was captured becomes batches of columns: a batch for the changes of each table, in their order. ``mysql`` is
-MariaDB, too.
+Captured changes become column batches, one for the changes of each table, in their order. ``mysql`` also captures
+MariaDB.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ IGNORED = (
     *("scan.incremental.close-idle-reader.enabled", "scan.incremental.snapshot.unbounded-chunk-first.enabled"),
     *("include-comments.enabled", "jdbc.driver", "scan.snapshot.fetch.size"),
 )
-"""of Flink's way to work: taken without effect"""
+"""Options that tune Flink CDC's own implementation: accepted without effect."""
 
 
 def startup_of(options: EndOptions, modes: Iterable[StartupMode], offset_of: Callable[[], Any]) -> StartupOptions:
-    """:param offset_of: asked for the place of ``specific-offset``.
+    """The startup options of a source.
 
+    :param offset_of: parses the position for ``specific-offset``.
     :raises PipelineError: a mode that the database does not have, or that lacks what it needs.
     """
     known = {each.value: each for each in modes}
@@ -69,7 +70,8 @@ def startup_of(options: EndOptions, modes: Iterable[StartupMode], offset_of: Cal
 
 
 def chunking_of(options: EndOptions) -> tuple[Chunking, Mapping[str, str]]:
-    """How large chunks are, and by which columns tables are cut: one for all, or ``schema.table:column;...``."""
+    """The size of snapshot chunks, and the columns that split tables into chunks: one column for all tables, or
+    ``schema.table:column;...``."""
     default = Chunking()
     name = "scan.incremental.snapshot.chunk.key-column"
     columns: dict[str, str] = {}
@@ -90,16 +92,19 @@ def chunking_of(options: EndOptions) -> tuple[Chunking, Mapping[str, str]]:
 
 
 def check_metadata(options: EndOptions) -> None:
-    """:raises PipelineError: metadata that there is not. What there is, expressions know without being told."""
+    """Check ``metadata.list``. Expressions can use all metadata without it.
+
+    :raises PipelineError: unknown metadata.
+    """
     for name in filter(None, map(str.strip, (options.text("metadata.list") or "").split(","))):
         if name != COMMITTED:
             options.fail("metadata.list", f"'metadata.list': there is {COMMITTED}, and no {name}")
 
 
 def refuse_debezium(options: EndOptions, known: Iterable[str]) -> Mapping[str, str]:
-    """Settings of Debezium, which is not here, but some of its settings mean something here, too.
+    """Refuse options of Debezium, which Millrace does not use; a few of them have an equivalent and are accepted.
 
-    :raises PipelineError: one that means nothing.
+    :raises PipelineError: an option without an equivalent.
     """
     found, names = options.below("debezium."), tuple(known)
     for name in found:
@@ -113,7 +118,7 @@ def refuse_debezium(options: EndOptions, known: Iterable[str]) -> Mapping[str, s
 
 
 class CapturingSource(PipelineSource):
-    """Tables of a database that are captured."""
+    """A source that captures tables of a database."""
 
     def __init__(self, source: CdcSource[Any]) -> None:
         self._source = source
@@ -128,7 +133,7 @@ class CapturingSource(PipelineSource):
 
 
 class _Gathered:
-    """The changes of one table between two changes of its schema."""
+    """The changes of one table between two of its schema changes."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
@@ -149,11 +154,13 @@ class _Gathered:
 
 
 class BatchDecoder(ChangeDecoder[Element]):
-    """Batches and changes of schemas. Between two of these the order of tables does not matter, that within one does.
+    """Turns captured changes into batches and schema changes.
 
-    A batch has the schema of its rows, so that of a table need not be told once more.
+    The order of elements is kept within a table, and between schema changes not across tables. A batch carries the
+    schema
+    of its rows, so a table's schema need not be sent again.
 
-    :param namespaces: whether tables are known by their database, too, where there are schemas below it.
+    :param namespaces: whether table names contain the database, if there are schemas below it.
     """
 
     def __init__(self, namespaces: bool = False) -> None:
@@ -268,7 +275,7 @@ def _settings(options: EndOptions) -> MySqlSettings:
 
 
 def _offset(options: EndOptions) -> dict[str, Any]:
-    """A place in the log, by transactions or by file."""
+    """A position in the binlog, by GTIDs or by file."""
     gtids = options.text(_GTIDS)
     try:
         if gtids is not None:

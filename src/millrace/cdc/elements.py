@@ -1,6 +1,6 @@
-"""What flows through a pipeline, and what the composer needs of its source and its sink.
+"""The elements of a pipeline, and the interfaces of its source and sink.
 
-Rows of a table in columns and changes of schemas flow in one order, both under the table that they go to.
+Elements are column batches of changes, and schema changes. They flow in one order, addressed to their table.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Batch:
     """Changes of rows of one table, in their order. The old row of an update is right before the new one.
 
-    :ivar keys_only: old rows have the values of their key, and NULL for the rest.
-    :ivar times: when each change was committed: an array of ms since 1970; None: they are rows of a snapshot.
+    :ivar keys_only: whether old rows contain the key's values only, and NULL for the rest.
+    :ivar times: commit time of each change: an array of ms since 1970; None: rows of a snapshot, or unknown.
     """
 
     table: TableId
@@ -30,12 +30,13 @@ class Batch:
     keys_only: bool = False
     times: Any = field(default=None, repr=False)
     version: int = 0
-    """how many changes of the sink's table were before it"""
+    """number of schema changes of the sink's table before this batch"""
     lineage: str = ""
-    """which run of a pipeline the versions are of"""
+    """id of the pipeline run that counts the versions"""
 
     def with_rows(self, rows: Rows, schema: TableSchema | None = None) -> Batch:
-        """Others in their place, of which it is not known any more when they were changed."""
+        """The batch with other rows in place of its own. The commit times are dropped, since they belong to the old
+        rows."""
         return replace(self, rows=rows, schema=schema or self.schema, times=None)
 
 
@@ -44,7 +45,11 @@ Element = Batch | SchemaChangeEvent
 
 @dataclass(frozen=True)
 class SinkChange:
-    """A change of a table of the sink. :ivar version: that the table has afterwards; :ivar lineage: as of ``Batch``."""
+    """A schema change of a sink table.
+
+    :ivar version: the table's version after the change.
+    :ivar lineage: id of the pipeline run that counts the versions, as in ``Batch``.
+    """
 
     event: SchemaChangeEvent
     version: int
@@ -60,9 +65,9 @@ SinkElement = Batch | SinkChange
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """What has happened to a table of the source, for one table of the sink.
+    """An element of a source table, addressed to one sink table.
 
-    :ivar origin: of a batch: the schema of the source, before the transform.
+    :ivar origin: schema of a batch's rows at the source, before transforms.
     """
 
     sink: TableId
@@ -72,22 +77,22 @@ class Routed:
 
     @property
     def key(self) -> str:
-        """What brings all of a table of the sink to one subtask."""
+        """The partitioning key: all elements of a sink table go to one subtask."""
         return str(self.sink)
 
 
 class PipelineSource(ABC):
-    """A source as the file describes it."""
+    """A source as the pipeline file describes it."""
 
     @abstractmethod
     def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
-        """A stream of elements: batches and changes of schemas.
+        """The source's elements as a stream: batches and schema changes.
 
-        :param keyed: whether the sink keeps rows by their keys, and may have some that are gone by now.
+        :param keyed: whether the sink stores rows by key, and may contain rows that have been deleted since.
         """
 
     parallelism: int | None = None
-    """how many subtasks it has; None: as many as the pipeline"""
+    """number of subtasks; None: the pipeline's parallelism"""
 
     @property
     def is_unbounded(self) -> bool:
@@ -95,11 +100,12 @@ class PipelineSource(ABC):
 
 
 class PipelineSink(ABC):
-    """A sink as the file describes it. Everything of one table comes to one of its subtasks, in order."""
+    """A sink as the pipeline file describes it. All elements of one table go to one of its subtasks, in order."""
 
     keeps_rows_by_keys = False
-    """whether it may have rows of an attempt that failed, whose deletions must come once more"""
+    """whether the sink stores rows by key, so that rows of a failed attempt may remain and their deletions must be
+    repeated"""
 
     @abstractmethod
     def attach(self, stream: DataStream) -> Any:
-        """Let a stream of elements end here; gives what a name can be given to."""
+        """End a stream of elements in this sink; returns an object that can be named."""

@@ -41,12 +41,12 @@ _MINUTE = 60.0
 
 
 def folder_of(table: TableId) -> str:
-    """``schema/table``, with what a folder's name cannot have in the form of URLs."""
+    """The folder of a table: ``schema/table``, with URL escapes for characters that a folder's name cannot contain."""
     return "/".join(quote(part, safe=" ") for part in (table.namespace, table.schema, table.table) if part)
 
 
 class TableFolders(BucketAssigner):
-    """A folder for each table. Remembers the schema that a file was begun with."""
+    """Assigns tables to folders, and remembers the schema of each file."""
 
     def __init__(self) -> None:
         self._schemas: dict[str, TableSchema] = {}
@@ -61,7 +61,7 @@ class TableFolders(BucketAssigner):
 
 
 class SchemaRollingPolicy(CheckpointRollingPolicy):
-    """A file ends with its epoch, and where the table's schema changes."""
+    """Closes a file at the end of each epoch, and when its table's schema changes."""
 
     def __init__(self, folders: TableFolders) -> None:
         self._folders = folders
@@ -76,7 +76,7 @@ class SchemaRollingPolicy(CheckpointRollingPolicy):
 
 
 class _ParquetWriter(BulkWriter):
-    """Rows with their kinds (+I, -U, +U, -D) in the last column."""
+    """Writes rows with their kinds (+I, -U, +U, -D) in the last column."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -105,7 +105,7 @@ class ParquetFactory(BulkWriterFactory):
 
 
 class Lines:
-    """Messages as lines."""
+    """Writes messages as lines."""
 
     def __init__(self, texts: ChangeTexts) -> None:
         self._texts = texts
@@ -143,7 +143,7 @@ _OPTIONS = ("print.enabled", "error.on.schema.change")
 
 
 class Texts(FlatMapFunction):
-    """A line for each change."""
+    """Writes a line for each change."""
 
     def __init__(self, refuses_changes: bool) -> None:
         self._refuses = refuses_changes

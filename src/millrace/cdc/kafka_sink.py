@@ -37,9 +37,9 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass
 class ChangeSerializer(RecordSerializer[SinkElement]):
-    """Records of changes. Changes of schemas are none: readers see the new columns in the rows.
+    """Makes Kafka records of changes. Schema changes produce none: readers see new columns in the rows.
 
-    :ivar by_key: whether the key picks the partition; else all go to partition 0.
+    :ivar by_key: whether the key selects the partition; otherwise all records go to partition 0.
     """
 
     texts: ChangeTexts
@@ -50,7 +50,7 @@ class ChangeSerializer(RecordSerializer[SinkElement]):
     names_in_headers: bool
     headers: Headers
     ensure: Callable[[str], None]
-    """makes a topic that is missing"""
+    """creates a missing topic"""
     _known: dict[TableId, tuple[str, Headers]] = field(default_factory=dict)
 
     def records(self, element: SinkElement, timestamp: int | None) -> Iterable[ProducerRecord]:

@@ -1,7 +1,7 @@
-"""A pipeline as its file describes it: read, and checked as far as the file alone goes.
+"""Parses and checks a pipeline file, as far as that is possible without its source and sink.
 
-``include.schema.changes`` and ``exclude.schema.changes`` say which kinds of schema changes a sink gets. ``EndOptions``
-reads options of a source or a sink one by one: one that is unknown or wrong is an error with its line.
+``include.schema.changes`` and ``exclude.schema.changes`` select the kinds of schema changes that a sink gets.
+``EndOptions`` reads the options of a source or a sink: an unknown or wrong one is an error with its line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from millrace.util.secrets import mask
 
 
 class Behavior(enum.Enum):
-    """``schema.change.behavior``: what becomes of a change of a table's columns."""
+    """``schema.change.behavior``: how a schema change of a source table is applied to the sink."""
 
     EXCEPTION = "exception"
     EVOLVE = "evolve"
@@ -32,18 +32,18 @@ class Behavior(enum.Enum):
 
 @dataclass(frozen=True)
 class End:
-    """``source`` or ``sink``: its type, and the options that the type has."""
+    """The block ``source`` or ``sink``: its type and options."""
 
     type: str
     name: str | None
     options: Mapping[str, str] = field(repr=False)
     block: Block = field(repr=False, compare=False)
-    """where it stands, for messages"""
+    """the YAML block, whose lines error messages name"""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Tables that fit a pattern go to a table."""
+    """A routing rule: tables that match a pattern go to a sink table."""
 
     source_table: str
     sink_table: str
@@ -54,7 +54,8 @@ class Route:
 
 @dataclass(frozen=True)
 class Transform:
-    """What becomes of the rows of tables that fit a pattern. Names as in the file."""
+    """A rule of ``transform``: projection, filter and keys for tables that match a pattern. Fields are named as in the
+    file."""
 
     source_table: str
     projection: str | None
@@ -69,7 +70,7 @@ class Transform:
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function in Python under a name for expressions."""
+    """A Python function, with its name in expressions."""
 
     name: str
     classpath: str
@@ -78,7 +79,7 @@ class UserFunction:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """All of a pipeline file."""
+    """The whole content of a pipeline file."""
 
     file: str
     source: End
@@ -90,16 +91,16 @@ class Pipeline:
     parallelism: int
     behavior: Behavior
     accepted: frozenset[str]
-    """the kinds of schema changes that reach the sink: ``add.column``, ..."""
+    """kinds of schema changes that reach the sink: ``add.column``, ..."""
     first_route_only: bool
-    """whether the first route that fits is the only one"""
+    """whether only the first matching route applies"""
     by_table: bool | None
-    """whether all rows of a table go to one subtask of the sink; None: as the sink needs it"""
+    """whether all rows of a table go to one subtask of the sink; None: the sink decides"""
     zone: str | None
     batch: bool
     uid_prefix: str | None
     settings: Mapping[str, str] = field(repr=False)
-    """configuration of Flink"""
+    """options of Flink's configuration"""
 
 
 ADD_COLUMN = "add.column"
@@ -114,7 +115,7 @@ INCLUDE, EXCLUDE = "include.schema.changes", "exclude.schema.changes"
 
 
 def accepted_kinds(sink: Block, behavior: Behavior) -> frozenset[str]:
-    """What the sink block says, and what ``lenient`` leaves out unless it says something."""
+    """The kinds of schema changes that the sink's block selects; ``lenient`` has defaults of its own."""
     included = set(ALL) if INCLUDE not in sink.values else _named(sink, INCLUDE)
     if EXCLUDE in sink.values:
         return frozenset(included - _named(sink, EXCLUDE))
@@ -126,7 +127,7 @@ def _named(sink: Block, key: str) -> set[str]:
 
 
 def _meant(sink: Block, key: str, word: str) -> Iterable[str]:
-    """The kinds that a word stands for: ``add.column``, or a part of it such as ``drop`` or ``column``."""
+    """The kinds that a word selects: ``add.column``, or a part of it such as ``drop`` or ``column``."""
     parts = word.lower().removesuffix(".event").split(".")
     found = [kind for kind in ALL if kind.split(".")[: len(parts)] == parts or kind.split(".")[-len(parts) :] == parts]
     if not found and parts != ["all"]:
@@ -138,7 +139,10 @@ T = TypeVar("T")
 
 
 class EndOptions:
-    """:param prefixes: beginnings of options whose names go on as the user likes."""
+    """Reads the options of a source or a sink.
+
+    :param prefixes: prefixes of options whose remaining name is up to the user.
+    """
 
     def __init__(self, end: End, known: Iterable[str], prefixes: Iterable[str] = ()) -> None:
         self.end = end
@@ -172,14 +176,14 @@ class EndOptions:
         return found
 
     def size(self, name: str, default: int) -> int:
-        """A size in bytes."""
+        """An option as a size in bytes."""
         return self._read(name, to_bytes_count, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         return self._read(name, to_boolean, default)
 
     def seconds(self, name: str, default: float) -> float:
-        """A span of time."""
+        """An option as a duration in seconds."""
         return self._read(name, lambda text: to_duration(text).to_millis() / 1000, default)
 
     def one_of(self, name: str, default: str, known: Iterable[str]) -> str:
@@ -189,7 +193,7 @@ class EndOptions:
         return found
 
     def below(self, prefix: str) -> dict[str, str]:
-        """What begins with a prefix, without it."""
+        """The options with a prefix, without the prefix."""
         return {name[len(prefix) :]: text for name, text in self._options.items() if name.startswith(prefix)}
 
     def _read(self, name: str, read: Callable[[str], T], default: T) -> T:
@@ -203,7 +207,7 @@ class EndOptions:
 
 
 def _fronts(name: str) -> Iterable[str]:
-    """``a.b.c``, ``a.b``, ``a``: what the option may stand under in the file."""
+    """The names under which a nested option may appear in the file: ``a.b.c``, ``a.b``, ``a``."""
     while name:
         yield name
         name = name.rpartition(".")[0]
@@ -324,7 +328,7 @@ def _transform(block: Block) -> Transform:
 
 
 def _given(block: Block, key: str) -> str | None:
-    """A text of SQL; a star at its beginning may have a backslash, since YAML wants one."""
+    """A SQL expression. A leading star may be escaped by a backslash, since YAML requires that."""
     found = block.text(key)
     return found.replace("\\*", "*") if found is not None and found.strip() else None
 

@@ -1,8 +1,7 @@
-"""Operators of a pipeline: routes and transforms for batches of rows, then the schemas of the sink's tables.
+"""Operators of a pipeline: routing and transforms of batches, then the schemas of the sink's tables.
 
-``Transforming`` sends what happened to tables of the source to each table of the sink that it is for.
-``SchemaOperator`` keeps the schemas of the sink's tables in state, says what to change there, and brings rows into
-their columns by name.
+``Transforming`` sends each element of a source table to every sink table that it is routed to. ``SchemaOperator`` holds
+the schemas of the sink's tables in state, emits schema changes, and maps rows to the sink's columns by name.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Coercion:
-    """How rows of a schema become rows of another one. Columns that are missing are NULL."""
+    """Converts rows of one schema to another schema; missing columns become NULL."""
 
     schema: TableSchema
     columns: tuple[Rex, ...]
@@ -58,10 +57,10 @@ class Coercion:
 
 
 def coercion(table: object, found: TableSchema, wanted: TableSchema, tolerant: bool) -> Coercion | None:
-    """None: the rows are as they should be.
+    """The conversion from one schema to another; None: none is needed.
 
-    :param tolerant: whether values that do not fit become NULL. Otherwise they fail the job.
-    :raises ValueError: a column cannot be cast to the type that it has in the sink.
+    :param tolerant: whether values that do not fit become NULL; otherwise they fail the job.
+    :raises ValueError: a column cannot be cast to its type in the sink.
     """
     if found.names == wanted.names and all(a.is_same(b) for a, b in zip(found.types, wanted.types)):
         return None
@@ -92,9 +91,10 @@ _EVENT_TYPES = pa.array([str(kind) for kind in RowKind])
 
 
 def transformed(batch: Batch, applied: Applied, around: Surroundings, functions: FunctionRunner | None) -> Batch | None:
-    """The rows as the rules make them; None if none is left. A row goes by the first rule whose filter it passes.
+    """A batch after the transform rules; None if no row is left. The first rule whose filter accepts a row applies to
+    it.
 
-    An update that leaves what the filters let through is a deletion, one that enters it an insertion.
+    An update from an accepted to a rejected row becomes a deletion, the reverse an insertion.
     """
     if not applied.rules:
         return batch
@@ -152,7 +152,7 @@ def _projected(batch: Batch, rule: Bound, layout: Layout, where: Any, evaluator:
 
 
 def _paired(rows: Rows, order: Any, before: Any) -> Rows:
-    """Updates of which one side is gone are deletions or insertions."""
+    """Turn updates that have lost their old or new row into insertions or deletions."""
     kinds = rows.kind_values().copy()
     if not len(kinds):
         return rows
@@ -171,9 +171,9 @@ def _paired(rows: Rows, order: Any, before: Any) -> Rows:
 
 
 def _soft(batch: Batch, rows: Rows) -> Rows:
-    """Deletions as insertions of what the row was.
+    """Soft deletes: turn deletions into insertions of the deleted row.
 
-    :raises ValueError: that is not known.
+    :raises ValueError: the deleted row is unknown, since the batch contains keys only.
     """
     kinds = rows.kind_values().copy()
     gone = kinds == DELETE
@@ -187,7 +187,7 @@ def _soft(batch: Batch, rows: Rows) -> Rows:
 
 
 class Layouts:
-    """What the rules make of tables, remembered for each schema."""
+    """The result of the rules for each table and schema, cached."""
 
     def __init__(self, rules: tuple[Rule, ...], around: PipelineSurroundings) -> None:
         self._rules, self._around = rules, around
@@ -203,7 +203,7 @@ class Layouts:
 
 
 class Transforming(FlatMapFunction):
-    """Rows come out transformed, changes of schemas as they were: the next operator knows what they mean."""
+    """Applies transforms to batches, and passes schema changes on unchanged: the next operator interprets them."""
 
     def __init__(self, rules: tuple[Rule, ...], router: Router, around: PipelineSurroundings) -> None:
         self._rules, self._router, self._around = rules, router, around
@@ -245,7 +245,7 @@ def _runner(runtime: Any, wrappers: list[Any]) -> FunctionRunner:
 
 
 class SchemaOperator(KeyedProcessFunction):
-    """Keyed by the table of the sink: everything of a table passes here in its order, schema changes at their place."""
+    """Maps batches to the sink's schemas. Keyed by sink table: all elements of a table pass here in their order."""
 
     def __init__(self, rules: tuple[Rule, ...], around: PipelineSurroundings, policy: Policy, lineage: str) -> None:
         self._rules, self._around, self._policy, self._lineage = rules, around, policy, lineage

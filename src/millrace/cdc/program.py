@@ -11,11 +11,11 @@ from millrace.cdc.pipeline_file import read_pipeline
 from millrace.cdc.yaml_tree import PipelineError
 
 WRONG_FILE = 2
-"""exit code, as of wrong options"""
+"""exit code of an invalid pipeline file, as of wrong options"""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the pipeline of a file, until it ends. Functions are imported from the folder that the file is in."""
+    """Run the pipeline of a file until it ends. Functions are imported from the file's folder."""
     path = os.path.abspath(arguments[0])
     folder = os.path.dirname(path)
     if folder not in sys.path:

@@ -1,7 +1,7 @@
-"""Schemas of the sink's tables that follow those of the source's tables which are routed to them.
+"""Schemas of the sink's tables, derived from the schemas of the source tables that are routed to them.
 
-``schema.change.behavior`` says which changes of a schema reach the sink, and in which form. Several tables have one
-schema: all columns of all, each of a type that has room for every value.
+``schema.change.behavior`` decides which schema changes reach the sink, and in which form. Several source tables share a
+schema that has the columns of all, each with a type that holds every value.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
 _EXACT_IN_DOUBLE = 32
-"""bits of the widest integer that a DOUBLE has room for without losing digits"""
+"""Widest integer (bits) whose values a DOUBLE holds exactly."""
 _DIGITS = 38
 
 
 def widest(one: DataType, two: DataType) -> DataType:
-    """The type that both are cast to without losing anything: STRING if there is no better one."""
+    """The smallest type that both types can be cast to without loss; STRING if there is no better one."""
     nullable = one.is_nullable or two.is_nullable
     return _widest(one, two).with_nullable(nullable)
 
@@ -63,7 +63,7 @@ def _widest(one: DataType, two: DataType) -> DataType:
 
 
 def merged(current: TableSchema, other: TableSchema) -> TableSchema:
-    """The columns of ``current``, wide enough for ``other``, and behind them those that only that has.
+    """The columns of ``current``, widened for ``other``, followed by the columns that only ``other`` has.
 
     The key is that of ``current``.
     """
@@ -89,29 +89,30 @@ _KINDS: dict[type[SchemaChangeEvent], str] = {
 
 
 class SchemaChangeRefused(RuntimeError):
-    """A table was changed, and the pipeline says that none may be."""
+    """A table of the source was changed, and the pipeline's behavior is ``exception``."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the pipeline says about changes of schemas."""
+    """The pipeline's rules for schema changes: the behavior, and the accepted kinds."""
 
     behavior: Behavior
     accepted: frozenset[str] = frozenset(pipeline_file.ALL)
 
     @property
     def tolerant(self) -> bool:
-        """Whether rows may have to be squeezed into columns that were not changed with the source."""
+        """Whether values that do not fit the sink's columns become NULL, because the sink's schema may lag behind the
+        source's."""
         return self.behavior in (Behavior.IGNORE, Behavior.TRY_EVOLVE)
 
     def accepts(self, event: SchemaChangeEvent) -> bool:
         return kind_of(event) in self.accepted
 
     def let_through(self, events: Iterable[SchemaChangeEvent], schema: TableSchema) -> list[SchemaChangeEvent]:
-        """What reaches the sink of changes (all but the table's creation) that were made.
+        """The schema changes (other than the table's creation) that reach the sink.
 
-        :param schema: of the table of the sink before them.
-        :raises SchemaChangeRefused: none may reach it.
+        :param schema: schema of the sink table before the changes.
+        :raises SchemaChangeRefused: the behavior is ``exception``.
         """
         found: list[SchemaChangeEvent] = []
         for event in events:
@@ -134,12 +135,12 @@ class Policy:
 
 
 def kind_of(event: SchemaChangeEvent) -> str:
-    """``add.column``, ..."""
+    """The kind of a schema change: ``add.column``, ..."""
     return next(kind for cls, kind in _KINDS.items() if isinstance(event, cls))
 
 
 def _lenient(event: SchemaChangeEvent, schema: TableSchema) -> Iterator[SchemaChangeEvent]:
-    """Changes after which the table still has all that it had: columns are added and widened, never taken away."""
+    """The changes under ``lenient``: columns are added and widened, but never removed."""
     columns = {column.name: column for column in schema.columns}
     if isinstance(event, AddColumnEvent):
         yield _added(event, (each.column for each in event.added))
@@ -163,7 +164,7 @@ def _added(event: SchemaChangeEvent, columns: Iterable[Column]) -> AddColumnEven
 
 
 def _nullable(event: SchemaChangeEvent, schema: TableSchema, names: Iterable[str]) -> Iterator[SchemaChangeEvent]:
-    """Columns that get no values any more must be able to have none."""
+    """A change that makes columns nullable which get no values any more."""
     wanted = set(names) - set(schema.primary_key)
     types = {c.name: c.type for c in schema.columns if c.name in wanted and not c.type.is_nullable}
     if types:
@@ -171,7 +172,8 @@ def _nullable(event: SchemaChangeEvent, schema: TableSchema, names: Iterable[str
 
 
 def fitting_part(event: SchemaChangeEvent, schema: TableSchema) -> SchemaChangeEvent | None:
-    """What of a change can be made of a schema: it may have been made already. None: nothing."""
+    """The part of a schema change that still applies to a schema, since it may have been applied before; None:
+    nothing."""
     names = set(schema.names)
     if isinstance(event, AddColumnEvent):
         added = []
@@ -196,20 +198,20 @@ def fitting_part(event: SchemaChangeEvent, schema: TableSchema) -> SchemaChangeE
 
 
 LayoutOf = Callable[[TableId, TableSchema], Layout]
-"""what the transforms make of a table of the source"""
+"""computes the layout of a sink table: the transforms applied to a source table's schema"""
 Told = tuple["Following", list[SchemaChangeEvent]]
-"""what is known afterwards, and what the sink is told"""
+"""the state after a change, and the schema changes to send to the sink"""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Following:
-    """What is known of a table of the sink: it is kept in checkpoints.
+    """The schema of one sink table and of its source tables; part of checkpoints.
 
-    :ivar sources: the tables that go to it, as they are in the source now.
-    :ivar layout: what the table of the sink is now. None: it is not there.
-    :ivar version: how many changes of it the sink was told of, counted for this ``lineage``.
+    :ivar sources: source tables that are routed to the sink table, with their present schemas.
+    :ivar layout: present layout of the sink table; None: the table does not exist.
+    :ivar version: number of schema changes sent to the sink, counted within ``lineage``.
     """
 
     sink: TableId
@@ -219,7 +221,7 @@ class Following:
     lineage: str = ""
 
     def after(self, source: TableId, event: SchemaChangeEvent, layout_of: LayoutOf, policy: Policy) -> Told:
-        """A table of the source was changed.
+        """The state after a schema change of a source table, and the changes for the sink.
 
         :raises SchemaChangeRefused: the behavior is ``exception``.
         """
@@ -227,7 +229,7 @@ class Following:
             return self._created(source, event.schema, layout_of, policy)
         known = self.sources.get(source)
         if known is None:
-            return self, []  # it tells of itself with its next row
+            return self, []  # its next row brings its schema
         if isinstance(event, DropTableEvent):
             return self._dropped(source, policy)
         if isinstance(event, TruncateTableEvent):
@@ -239,8 +241,8 @@ class Following:
         return self._changed(source, known, new, layout_of, policy, fitting)
 
     def before_rows(self, source: TableId, schema: TableSchema, layout_of: LayoutOf, policy: Policy) -> Told:
-        """Rows come that have a schema of the source. Parallel readers of a snapshot may see a table before and after
-        a change, in any order: so nothing is taken away because of it."""
+        """The state before rows with a source schema, and the changes for the sink. Parallel readers of a snapshot may
+        see a table before and after a change, in any order, so no column is removed because of rows."""
         known = self.sources.get(source)
         if known == schema and self.layout is not None:
             return self, []
@@ -291,7 +293,7 @@ class Following:
         return replace(self, sources=rest, layout=None if event else self.layout), event
 
     def _if_alone(self, event: SchemaChangeEvent, policy: Policy) -> list[SchemaChangeEvent]:
-        """A change of the whole table, which is none of the sink's if others go there, too."""
+        """A DROP or TRUNCATE of the sink table; none if other source tables are routed to it, too."""
         if len(self.sources) > 1:
             others = ", ".join(map(str, self.sources))
             logger.warning("table %s stays as it is at a %s: %s go there", self.sink, type(event).__name__, others)

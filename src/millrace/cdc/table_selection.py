@@ -1,6 +1,4 @@
-"""Which tables: patterns (``db.orders_\\.*, shop.[a|b]``), ``route``, and ``tables`` and ``tables.exclude`` of a
-source.
-"""
+r"""Selects tables by patterns (``db.orders_\.*, shop.[a|b]``): for ``route``, and for a source's ``tables`` options."""
 
 from __future__ import annotations
 
@@ -18,15 +16,17 @@ _MOST_PARTS = 3
 
 @dataclass(frozen=True)
 class Selector:
-    """Tables whose names fit, part by part. A dot parts the names; ``\\.`` is the dot of a regular expression.
+    r"""Matches table names, part by part.
 
-    A pattern without the database fits tables of any database, of those that have schemas below it.
+    A dot separates the parts; ``\.`` is the dot of a regular expression. A pattern without a database matches tables of
+    any
+    database that has schemas.
     """
 
     patterns: tuple[tuple[str, ...], ...]
 
     def match(self, table: TableId) -> tuple[str, ...] | None:
-        """What the groups of the first pattern that fits have found; None: none fits."""
+        """The regular expression groups of the first matching pattern; None: none matches."""
         for parts in self.patterns:
             names = _names(table, len(parts))
             if names is None:
@@ -69,7 +69,7 @@ def selector(text: str, block: Block, key: str = "source-table") -> Selector:
 
 
 def table_id(text: str) -> TableId | None:
-    """A name of one to three parts. None: it is none."""
+    """A table's name of one to three parts; None: the text is not a name."""
     parts = text.strip().split(".")
     if not all(parts) or len(parts) > _MOST_PARTS:
         return None
@@ -96,13 +96,13 @@ class _Rule:
 
 @dataclass(frozen=True)
 class Router:
-    """Where tables go: those that no rule is for keep their names."""
+    """Maps source tables to sink tables; tables without a matching route keep their names."""
 
     rules: tuple[_Rule, ...]
     first_only: bool
 
     def targets(self, table: TableId) -> tuple[TableId, ...]:
-        """At least one table, none twice."""
+        """The sink tables of a source table: at least one, without duplicates."""
         found = [each for rule in self.rules for each in (rule.target(table),) if each is not None]
         chosen: Sequence[TableId] = found[:1] if self.first_only else found
         return tuple(dict.fromkeys(chosen)) or (table,)
@@ -133,7 +133,7 @@ def _check_groups(route: Route, tables: Selector, block: Block) -> None:
 
 
 def table_list(options: EndOptions, name: str, text: str, parts: int) -> list[tuple[str, ...]]:
-    """Patterns, part by part, as regular expressions. :raises PipelineError: one has another number of parts."""
+    """The parts of patterns as regular expressions."""
     found = list(selector(text, options.end.block, name).patterns) if text.strip() else []
     for each in found:
         if len(each) != parts:
@@ -144,7 +144,7 @@ def table_list(options: EndOptions, name: str, text: str, parts: int) -> list[tu
 
 @dataclass(frozen=True)
 class TableList:
-    """Regular expressions: of schemas (or databases), and of ``schema.table``. A whole name has to fit."""
+    """Regular expressions that match whole names of schemas (or databases), and of ``schema.table``."""
 
     schemas: tuple[str, ...]
     tables: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""``transform``: projections and filters, read once and bound to each schema that a table has.
+"""``transform``: projections and filters, parsed once and bound to each schema of a table.
 
-A ``Layout`` is a table of the sink as the rules make it. Expressions can name columns, metadata of the row, functions.
+A ``Layout`` is a sink table after the rules. Expressions can use columns, metadata of the row, and functions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from millrace.util.names import did_you_mean
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns with the partition keys and options that a transform gives."""
+    """Columns of a sink table, with the partition keys and options that a transform sets."""
 
     schema: TableSchema
     partition_keys: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class CreateSinkTable(CreateTableEvent):
-    """A table of the sink, to be made unless it is there."""
+    """Creates a table of the sink, unless it exists."""
 
     partition_keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -57,12 +57,12 @@ METADATA = (
     *(Field(name, _TEXT) for name in (NAMESPACE, SCHEMA, TABLE, EVENT_TYPE)),
     Field(COMMITTED, t.BigIntType(False)),
 )
-"""columns behind those of the table"""
+"""metadata columns, which follow the table's own"""
 
 
 @dataclass(frozen=True)
 class PipelineSurroundings:
-    """What the pipeline says for all expressions. The binder asks it for names."""
+    """The binder's environment: it resolves names in the pipeline's expressions."""
 
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
     zone: str = "UTC"
@@ -90,7 +90,7 @@ class PipelineSurroundings:
 
 
 def block_of(table: TableId, schema: TableSchema, surroundings: PipelineSurroundings, place: str) -> Block:
-    """Where expressions over a table's rows stand."""
+    """The YAML block of a rule, for errors in its expressions."""
     columns = tuple(Field(column.name, column.type) for column in schema.columns)
     # A column of the table goes before metadata of its name.
     hidden = tuple(Field("" if each.name in schema.names else each.name, each.type) for each in METADATA)
@@ -99,12 +99,12 @@ def block_of(table: TableId, schema: TableSchema, surroundings: PipelineSurround
 
 
 _OTHER_NAMES = {"TIMESTAMP_DIFF": "TIMESTAMPDIFF", "TIMESTAMP_ADD": "TIMESTAMPADD"}
-"""Flink CDC's names -> those of SQL, which take the unit as a word"""
+"""Flink CDC's function names -> SQL's names, which take the unit as a keyword"""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A transform whose texts are read."""
+    """A transform rule with parsed expressions."""
 
     tables: Selector
     written: Transform
@@ -116,7 +116,10 @@ class Rule:
         return self.written.source_table
 
     def bound(self, table: TableId, schema: TableSchema, surroundings: PipelineSurroundings) -> Bound:
-        """What the rule does with rows of a schema. :raises PipelineError: a column or function is missing."""
+        """The rule bound to a schema.
+
+        :raises PipelineError: a column or function is missing.
+        """
         block = block_of(table, schema, surroundings, "'projection'")
         outputs = self._outputs(block, schema)
         computed = {column.name: expression for column, expression in outputs if not isinstance(expression, Ref)}
@@ -185,7 +188,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Bound:
-    """A rule over the rows of one schema: expressions over its columns, and the metadata behind them."""
+    """A rule bound to one schema: its expressions refer to columns, and to metadata after these."""
 
     layout: Layout
     outputs: tuple[Rex, ...]
@@ -194,7 +197,7 @@ class Bound:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the rows come out as they are."""
+        """Whether the rule leaves rows unchanged."""
         places = [each.index for each in self.outputs if isinstance(each, Ref)]
         return self.condition is None and not self.soft_delete and places == list(range(len(self.outputs)))
 
@@ -229,7 +232,7 @@ def _named(item: nodes.Node) -> tuple[str | None, nodes.Node]:
 
 
 def _names_of(computed: dict[str, Rex], schema: TableSchema) -> Intercept:
-    """In a filter, names of computed columns mean their expressions, unless the table has such a column."""
+    """The computed columns by name: a filter may use their names, unless the table has a column of that name."""
 
     def intercept(tree: nodes.Node) -> Rex | None:
         if isinstance(tree, nodes.Column) and len(nodes.column_parts(tree)) == 1 and tree.name not in schema.names:
@@ -240,7 +243,7 @@ def _names_of(computed: dict[str, Rex], schema: TableSchema) -> Intercept:
 
 
 def _in_words_of_sql(tree: nodes.Node) -> nodes.Node:
-    """Functions that Flink CDC calls otherwise than SQL."""
+    """Replace Flink CDC's function names by those of SQL."""
 
     def change(part: nodes.Node) -> nodes.Node | None:
         if not isinstance(part, nodes.Call) or part.name.upper() not in _OTHER_NAMES or not part.expressions:
@@ -257,14 +260,14 @@ def _in_words_of_sql(tree: nodes.Node) -> nodes.Node:
 
 @dataclass(frozen=True)
 class Applied:
-    """What becomes of a table's rows: none of its rules changes anything if there is none."""
+    """The rules for one table, bound to its schema. Without rules rows pass unchanged."""
 
     layout: Layout
     rules: tuple[Bound, ...]
 
 
 def applied(rules: Sequence[Rule], table: TableId, schema: TableSchema, around: PipelineSurroundings) -> Applied:
-    """The rules for a table, bound to a schema of it.
+    """Bind the rules for a table to its schema.
 
     :raises PipelineError: names or types are wrong, or two rules make different tables.
     """

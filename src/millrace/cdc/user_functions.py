@@ -37,7 +37,10 @@ _NEEDS_TYPE = (
 
 
 def find_functions(declared: Iterable[UserFunction]) -> dict[str, Found]:
-    """Functions by their names in small letters. :raises PipelineError: one is not there, or is no function."""
+    """The Python functions of a pipeline, by their lower-case names.
+
+    :raises PipelineError: a function is missing, or the name is not a function's.
+    """
     return {each.name.lower(): user_function(each.name, _wrapped(each)) for each in declared}
 
 
@@ -85,7 +88,7 @@ def _instance(declared: UserFunction, kind: type[Any]) -> Any:
 
 
 class _Adapted(ScalarFunction):
-    """A class with ``eval`` and perhaps ``open`` and ``close``, which knows nothing of Millrace."""
+    """Adapts a plain class with ``eval``, and optionally ``open`` and ``close``."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -115,7 +118,7 @@ def _declared_type(found: Any) -> DataType | None:
 
 
 def _annotated(found: Any) -> DataType | None:
-    """The type that Python's annotation of the result means."""
+    """The SQL type of a function's annotated Python result type."""
     inner = getattr(found, "inner", found)
     method = inner if inspect.isfunction(inner) else getattr(inner, "eval", inner)
     hint = getattr(method, "__annotations__", {}).get("return")

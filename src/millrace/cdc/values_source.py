@@ -1,4 +1,4 @@
-"""``type: values``: events that stand in the pipeline's file, to try out routes and transforms, and for tests."""
+"""``type: values``: events listed in the pipeline file, for tests and for trying out routes and transforms."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class ValuesSource(PipelineSource):
 
 
 def read_events(source: Block) -> list[Element]:
-    """What ``events`` of a source block says.
+    """Parse ``events`` of a source block.
 
-    :raises PipelineError: an event is none, or is of a table that is not there.
+    :raises PipelineError: an event is malformed, or its table does not exist.
     """
     source.only(("type", "name", "events"))
     schemas: dict[TableId, TableSchema] = {}
@@ -149,7 +149,7 @@ _MAKERS: Mapping[str, Callable[[Block, TableId], SchemaChangeEvent]] = {
 
 
 def _batch(block: Block, kind: str, table: TableId, schema: TableSchema) -> Batch:
-    """Rows: of updates, old and new ones in turn."""
+    """A batch of rows; updates alternate between old and new rows."""
     rows = [_row(block, kind, each, schema) for each in _items(block, kind, block.values[kind])]
     cycle = _ROWS[kind]
     if len(rows) % len(cycle):

@@ -1,4 +1,4 @@
-"""YAML with the lines that its parts stand in: values are texts, as they were written. Errors name the line."""
+"""YAML with the line of each part; values stay texts. Errors name the line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from millrace.util.names import did_you_mean
 
 
 class PipelineError(ValueError):
-    """A pipeline file that cannot be run as it is.
+    """A pipeline file is invalid.
 
-    :ivar line: counted from 1; None: the file as a whole.
+    :ivar line: line of the error, counted from 1; None: the file as a whole.
     """
 
     def __init__(self, message: str, file: str = "", line: int | None = None) -> None:
@@ -30,7 +30,10 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True)
 class Text:
-    """A single value. :ivar value: None for ``null``, ``~`` or nothing."""
+    """A scalar value.
+
+    :ivar value: its text; None for ``null``, ``~`` or an empty value.
+    """
 
     value: str | None
     file: str
@@ -54,31 +57,37 @@ class Items:
 
 @dataclass(frozen=True)
 class Block:
-    """Keys with what they have.
+    """A mapping: keys and their values.
 
-    :ivar where: the line of each key.
+    :ivar where: line of each key.
     """
 
     title: str
-    """for messages"""
+    """name of the block in error messages"""
     values: Mapping[str, Part]
     where: Mapping[str, int]
     file: str
     line: int
 
     def fail(self, message: str, key: str | None = None) -> NoReturn:
-        """:param key: the one that is wrong; None: the block."""
+        """Raise a ``PipelineError`` with a line.
+
+        :param key: the wrong key; None: the block itself.
+        """
         raise PipelineError(message, self.file, self.where.get(key, self.line) if key else self.line)
 
     def only(self, known: Iterable[str], prefixes: Iterable[str] = ()) -> None:
-        """:raises PipelineError: there are other keys."""
+        """Allow these keys only.
+
+        :raises PipelineError: the block has other keys.
+        """
         names, beginnings = list(known), tuple(prefixes)
         for key in self.values:
             if key not in names and not key.startswith(beginnings or ("\0",)):
                 self.fail(f"unknown key '{key}' in {self.title}{did_you_mean(key, names)}", key)
 
     def text(self, key: str) -> str | None:
-        """The value of a key, None where it has none."""
+        """The text of a key; None if the key is missing or empty."""
         found = self.values.get(key)
         if found is None:
             return None
@@ -87,14 +96,17 @@ class Block:
         return found.value
 
     def needed(self, key: str) -> str:
-        """:raises PipelineError: it is missing, or empty."""
+        """The text of a required key.
+
+        :raises PipelineError: it is missing or empty.
+        """
         found = self.text(key)
         if found is None or not found.strip():
             self.fail(f"{self.title} needs '{key}'", key)
         return found
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of values, or one with commas."""
+        """The items of a list, or of a text separated by commas."""
         found = self.values.get(key)
         if found is None:
             return ()
@@ -125,7 +137,7 @@ class Block:
             yield each
 
     def flat(self, without: Iterable[str] = ()) -> dict[str, str]:
-        """All single values, those in inner blocks under names with dots."""
+        """All scalar values; those of inner blocks have dotted names."""
         left_out = set(without)
         found: dict[str, str] = {}
         for key, value in self.values.items():

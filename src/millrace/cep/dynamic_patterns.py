@@ -1,7 +1,6 @@
-"""Patterns that change while a job runs: ``PatternProcessor`` (a pattern as data, with its id, its version and the
-function that gets its matches), discoverers that ask for patterns again and again, and ``DynamicPatternStream``, a
-stream and the patterns that are looked for in it, as a second stream tells them.
-"""
+"""Patterns that change while a job runs: ``PatternProcessor``, discoverers, and ``DynamicPatternStream``. A processor
+is a pattern as data, with its id, its version and the function for its matches. Discoverers ask for all patterns
+regularly. A ``DynamicPatternStream`` is a stream with the patterns of a second stream."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ from millrace.util.secrets import mask_text
 
 
 class NamedFunctions(PatternProcessFunction, TimedOutPartialMatchHandler):
-    """Calls the function that the pattern at hand names."""
+    """Calls the function that the matching pattern names."""
 
     def __init__(self, functions: Mapping[str, PatternProcessFunction]) -> None:
         self._functions = dict(functions)
@@ -80,7 +79,7 @@ _FIELDS = ("id", "version", "pattern", "function")
 
 
 class PatternProcessor:
-    """A version of a pattern.
+    """One version of a pattern.
 
         >>> processor = PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))
         >>> processor.get_id(), processor.get_version()
@@ -115,7 +114,7 @@ class PatternProcessor:
         self._update = PatternUpdate(id, version, pattern, function or "")
 
     def get_id(self) -> str:
-        """The name under which versions replace each other."""
+        """The pattern's id: a higher version replaces the one with the same id."""
         return self._update.id
 
     def get_version(self) -> int:
@@ -123,11 +122,11 @@ class PatternProcessor:
         return self._update.version
 
     def get_pattern(self) -> str | None:
-        """The text of the pattern."""
+        """The pattern as JSON text."""
         return self._update.pattern
 
     def get_function(self) -> str | None:
-        """The name of the function that hears of its matches."""
+        """The name of the function that gets the pattern's matches."""
         return self._update.function or None
 
     def __eq__(self, other: Any) -> bool:
@@ -141,7 +140,8 @@ class PatternProcessor:
 
 
 def updates_of(message: Any) -> PatternUpdates:
-    """What a message says: processors, or rows, objects or JSON with id, version, pattern and function.
+    """The processors in a message: it contains processors, or rows, objects or JSON with id, version, pattern and
+    function.
 
     :raises ValueError: it is none of these.
     """
@@ -174,14 +174,14 @@ _log = logging.getLogger(__name__)
 
 
 class PatternProcessorDiscoverer(ABC):
-    """Knows the patterns that there are. ``discover`` is called again and again, by one subtask.
+    """Finds the present patterns. One subtask calls ``discover`` regularly.
 
         >>> class Fixed(PatternProcessorDiscoverer):
         ...     def discover(self):
         ...         return [PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))]
 
     :param interval: from one call to the next.
-    :param failures: so many calls may fail one after the other; then the job does.
+    :param failures: number of consecutive calls that may fail before the job fails.
     """
 
     def __init__(self, interval: TimeSpan = _EVERY, failures: int = 10) -> None:
@@ -195,7 +195,7 @@ class PatternProcessorDiscoverer(ABC):
 
 
 class PeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
-    """Calls a function that gives all patterns: a file's, those of a table of any kind.
+    """Calls a function that returns all patterns: those of a file, or of a table of any kind.
 
     >>> def discover():
     ...     return [PatternProcessor("large", 1, Pattern.begin("a").where("amount > 100"))]
@@ -241,7 +241,7 @@ class JDBCPeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
 
 
 class DiscoveringSource(SourceFunction[PatternUpdates], CheckpointedFunction):
-    """Emits all patterns whenever they are others than before, and once after a restart."""
+    """Emits all patterns whenever they have changed, and once after a restart."""
 
     def __init__(self, discoverer: PatternProcessorDiscoverer) -> None:
         self._discoverer = discoverer
@@ -250,10 +250,10 @@ class DiscoveringSource(SourceFunction[PatternUpdates], CheckpointedFunction):
         self._ended = threading.Event()
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """There is none: what was emitted before is emitted again, and changes nothing."""
+        """Does nothing: after a restart all patterns are emitted again, which changes nothing."""
 
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """There is none."""
+        """Does nothing: there is no state."""
 
     def run(self, ctx: SourceFunction.SourceContext[PatternUpdates]) -> None:
         told: PatternUpdates | None = None
@@ -279,7 +279,7 @@ class DiscoveringSource(SourceFunction[PatternUpdates], CheckpointedFunction):
 
 
 def all_patterns(*processors: PatternProcessor) -> PatternUpdates:
-    """The message that these are all patterns."""
+    """A message that contains all patterns, so that others are removed."""
     return PatternUpdates(tuple(each._update for each in processors), True)
 
 
@@ -290,7 +290,7 @@ _QUIET = Duration.of_millis(1)
 
 @dataclass(frozen=True)
 class _Reader(PatternReader):
-    """Reads patterns with the names that the program knows, over the fields of its events."""
+    """Parses patterns, whose conditions may use the program's named conditions and the fields of its events."""
 
     conditions: Named
     type_info: TypeInformation
@@ -311,12 +311,12 @@ class _Reader(PatternReader):
 
 
 class _NeverWaits(WatermarkGenerator):
-    """Messages about patterns have no time that events would wait for."""
+    """A watermark generator for the patterns' stream, which never holds back the events."""
 
     stateless = True
 
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """The element says nothing of time."""
+        """Does nothing: messages about patterns have no event time."""
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         output.emit_watermark(MAX_WATERMARK - 1)
@@ -324,7 +324,7 @@ class _NeverWaits(WatermarkGenerator):
 
 @dataclass(frozen=True, eq=False)
 class DynamicPatternStream:
-    """Made by ``CEP.dynamic_patterns``; in event time, unless told otherwise.
+    """A stream with changing patterns, made by ``CEP.dynamic_patterns``; in event time by default.
 
     >>> texts = env.from_collection([])
     >>> stream = CEP.dynamic_patterns(env.from_collection([1, 9]), texts)
@@ -342,11 +342,11 @@ class DynamicPatternStream:
     _finish: bool = False
 
     def in_event_time(self) -> DynamicPatternStream:
-        """Events are in the order of their timestamps, as far as the watermark allows."""
+        """Process events in the order of their timestamps, up to the watermark."""
         return replace(self, _event_time=True)
 
     def in_processing_time(self) -> DynamicPatternStream:
-        """Events are in the order in which they come, and have the time of the clock."""
+        """Process events in the order of their arrival, with the time of the clock."""
         return replace(self, _event_time=False)
 
     def side_output_late_data(self, late_data_output_tag: OutputTag) -> DynamicPatternStream:
@@ -355,14 +355,14 @@ class DynamicPatternStream:
         return replace(self, _late_tag=late_data_output_tag)
 
     def side_output_refused_patterns(self, output_tag: OutputTag) -> DynamicPatternStream:
-        """(id, version, reason) of patterns that can't be used go to a side output, and the version before goes on;
-        else such a pattern is a failure of the job."""
+        """Send (id, version, reason) of unusable patterns to a side output, and continue with the version before;
+        otherwise such a pattern fails the job."""
         expect(output_tag, OutputTag, "side_output_refused_patterns()")
         return replace(self, _refused_tag=output_tag)
 
     def finish_old_versions(self, finish: bool = True) -> DynamicPatternStream:
-        """An old version of a pattern begins nothing any more, but finishes the matches that it has begun; else its
-        partial matches are dropped (metric ``numPartialMatchesDropped``)."""
+        """Let an old version of a pattern finish the matches that it has begun, without beginning new ones; otherwise
+        its partial matches are dropped (metric ``numPartialMatchesDropped``)."""
         return replace(self, _finish=finish)
 
     def process(
@@ -388,7 +388,7 @@ class DynamicPatternStream:
         return stream
 
     def describe(self, functions: PatternProcessFunction | Mapping[str, PatternProcessFunction]) -> specs.MatchPatterns:
-        """What ``process`` adds to the program."""
+        """The operator that ``process`` adds to the program."""
         function, names = functions, frozenset[str]()
         if isinstance(functions, Mapping):
             for name, each in functions.items():

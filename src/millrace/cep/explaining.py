@@ -1,6 +1,4 @@
-"""Patterns made visible: as diagrams of Mermaid (the steps as they are written, and the automaton that comes of them),
-and by a run over one key's events that writes down what the automaton does with each partial match.
-"""
+"""Diagrams of patterns (Mermaid), and explanations of what a pattern does with the events of one key."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ _STATE_ARROWS = {Action.TAKE: "-->", Action.IGNORE: "-.->", Action.PROCEED: "==>
 
 
 def pattern_diagram(pattern: PatternDescription) -> str:
-    """The steps with what may lie between them, how often they come, and their conditions."""
+    """A diagram of the steps, with contiguity, quantifiers and conditions."""
     lines = ["flowchart LR"]
     last = _sequence(pattern.steps, "s", lines, "    ")
     told = ["match"]
@@ -65,7 +63,7 @@ def pattern_diagram(pattern: PatternDescription) -> str:
 
 
 def automaton_diagram(pattern: PatternDescription) -> str:
-    """The states; thick arrows go on with the same event, dotted ones pass over it."""
+    """A diagram of the automaton's states; thick arrows take the event, dotted ones pass over it."""
     automaton = compile_pattern(pattern)
     names = [condition_text(each) for each in automaton.conditions]
     numbers = {id(state): number for number, state in enumerate(automaton.states)}
@@ -85,7 +83,7 @@ def automaton_diagram(pattern: PatternDescription) -> str:
 
 
 def condition_text(condition: IterativeCondition) -> str:
-    """What is asked of an event, for people: the text of an expression, else the name of the function or class."""
+    """A condition as text: the text of an expression, else the name of the function or class."""
     if isinstance(condition, (AndCondition, OrCondition)):
         word = "and" if isinstance(condition, AndCondition) else "or"
         return f"({condition_text(condition.left)} {word} {condition_text(condition.right)})"
@@ -101,7 +99,7 @@ def condition_text(condition: IterativeCondition) -> str:
 
 
 def text_of_test(test: Test, names: list[str]) -> str:
-    """When a way can be taken, with names for the conditions."""
+    """The test of a transition as text, with names for the conditions."""
     if test is True:
         return "always"
     if isinstance(test, int):
@@ -118,7 +116,7 @@ def _function_text(function: Any) -> str:
 
 
 def _sequence(steps: tuple[Step, ...], prefix: str, lines: list[str], indent: str) -> str:
-    """Draw steps; the name of the last one."""
+    """Draw steps; returns the name of the last one."""
     before = ""
     for number, step in enumerate(steps):
         name = f"{prefix}{number}"
@@ -150,7 +148,7 @@ def _about(step: Step) -> list[str]:
 
 
 def quantifier_text(quantifier: Quantifier) -> str:
-    """How often a step comes: ``{2,4} greedy``; empty for exactly once."""
+    """A quantifier as text: ``{2,4} greedy``; empty for exactly once."""
     found, times = [], quantifier.times
     if times is not None:
         most = "" if times.most is None else times.most
@@ -167,7 +165,7 @@ def _span(millis: int) -> str:
 
 
 def _label(*parts: str) -> str:
-    """Text in a label: what Mermaid would read as its own is spelled otherwise."""
+    """A label's text, in which Mermaid's own syntax is escaped."""
     marks = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "\n": " "}
     return "<br/>".join("".join(marks.get(letter, letter) for letter in part) for part in parts)
 
@@ -199,13 +197,13 @@ def explained(
 
 
 def partial_matches(pattern: PatternDescription, stored: Any) -> list[PartialMatch]:
-    """What a stored state holds of a key."""
+    """The partial matches that a stored state contains for one key."""
     nfa, state = _TracedNfa(pattern), load(stored)
     return [nfa.told(partial) for partial in state.partials]
 
 
 class _TracedNfa(Nfa):
-    """The automaton, with a note of each partial match that ends."""
+    """The automaton; it records each partial match that ends."""
 
     def __init__(self, pattern: PatternDescription) -> None:
         super().__init__(pattern)
@@ -216,12 +214,12 @@ class _TracedNfa(Nfa):
         self._untils = {step.name: numbering.test(step.until) for step in single_steps(pattern.steps) if step.until}
         self._ended: list[Ended] = []
         self._known: Answers = []
-        """what conditions have said of the event"""
+        """the answers of the conditions for the current event"""
         self._outcomes: dict[int, tuple[Outcome, Answers]] = {}
-        """by state, of the event at hand; by the identity of partial matches where they are asked one by one"""
+        """outcomes for the current event by state; by identity of the partial match where conditions depend on it"""
 
     def step(self, state: KeyState, event: Any, time: int) -> ExplainedStep:
-        """An event (None: only time passes) and what it does."""
+        """Process an event (None: only time passes); returns the effects."""
         self._ended, self._known, self._outcomes = [], [], {}
         matches, _ = self.prune(state, time)
         if event is not None:
@@ -240,7 +238,7 @@ class _TracedNfa(Nfa):
         )
 
     def told(self, partial: Partial) -> PartialMatch:
-        """A partial match for people."""
+        """A partial match in readable form."""
         return PartialMatch(self.automaton.states[partial[0]].name, events_by_name(partial[1]))
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
@@ -263,7 +261,7 @@ class _TracedNfa(Nfa):
         return outcome
 
     def _note(self, partial: Partial, told: PartialMatch) -> Ended | None:
-        """Why the event ends a partial match, if it does."""
+        """Record why the event ends a partial match, if it does."""
         outcome, answers = self._outcomes[id(partial) if self._iterative[partial[0]] else partial[0]]
         stops = [move for move in outcome.moves if move.target_kind is Kind.STOP]
         if stops:
@@ -285,7 +283,7 @@ class _TracedNfa(Nfa):
         return Ended(told, why, "; ".join(dict.fromkeys(tests)))
 
     def _skip(self, state: KeyState, match: Partial) -> None:
-        # Also matches that are complete but not told yet are dropped.
+        # Complete matches that are not emitted yet are dropped, too.
         before = {id(partial): self.told(partial) for partial in (*state.partials, *state.completed)}
         super()._skip(state, match)
         kept = {id(partial) for partial in (*state.partials, *state.completed)}
@@ -296,7 +294,8 @@ class _TracedNfa(Nfa):
 
 
 def _ways(state: State) -> Sequence[tuple[State, Any]]:
-    """The transitions that take or pass over an event, from the state and those that look at the same event."""
+    """The transitions that take or ignore an event: those of the state itself, and of all states that it proceeds to
+    with the same event."""
     found: list[tuple[State, Any]] = []
     waiting, seen = [state], {id(state)}
     while waiting:
@@ -311,7 +310,7 @@ def _ways(state: State) -> Sequence[tuple[State, Any]]:
 
 
 def _is_true(test: Any, answers: dict[int, bool]) -> bool:
-    """Whether a test is known to hold by what was asked."""
+    """Whether the conditions' answers so far show that a test holds."""
     return _value(test, answers) is True
 
 

@@ -1,4 +1,4 @@
-"""What became of one key's events, as data and as text: which partial matches there are, and why others ended."""
+"""The explanation of one key's events as data and as text: live partial matches, and why others ended."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class Why(Enum):
     """
 
     STRICT = "strict contiguity"
-    """the event does not match, and nothing may come in between"""
+    """the event does not match, and strict contiguity allows none in between"""
     CONDITION = "condition"
-    """no way on holds for the event"""
+    """no transition's condition holds for the event"""
     NOT_PATTERN = "not pattern"
-    """the event is one that a NOT pattern excludes"""
+    """the event matches a NOT pattern"""
     UNTIL = "until"
-    """the loop has ended, and nothing else goes on"""
+    """the until condition has ended the loop, and no other transition is possible"""
     WITHIN = "within"
-    """its window has passed"""
+    """the time of its window has passed"""
     SKIP = "skip"
-    """a match has come, and the strategy drops what began before a certain event"""
+    """a match was found, and the skip strategy drops partial matches that began before a certain event"""
 
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """A partial match: where it is in the automaton, and what it has.
+    """A partial match: its state in the automaton, and its events.
 
     >>> PartialMatch("b", {"a": [1]}).events
     {'a': [1]}
     """
 
     state: str
-    """the name of the state; that of the step that it waits for, perhaps with a number"""
+    """name of the state: that of the step that the partial match waits for, with a number if need be"""
     events: Mapping[str, list[Any]]
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Ended:
-    """A partial match that is no more.
+    """A partial match that has ended.
 
     >>> sorted(each.name for each in Why)[:2]
     ['CONDITION', 'NOT_PATTERN']
@@ -65,7 +65,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """An event, or the passing of time.
+    """The effects of one event, or of passing time.
 
     >>> pattern = Pattern.begin("a").where(SimpleCondition.of(lambda n: n == 1)).next("b")
     >>> CEP.explain([1, 2], pattern, timestamps=lambda n: n * 1000).steps[0].time
@@ -74,13 +74,14 @@ class ExplainedStep:
 
     time: int
     event: Any
-    """None where only time passes"""
+    """the event; None where only time passes"""
     asked: Mapping[str, bool]
-    """condition of the event alone -> what it said; those that were not asked are missing"""
+    """condition -> its answer for this event, for conditions on the event alone; conditions that were not evaluated are
+    missing"""
     matches: tuple[Mapping[str, list[Any]], ...]
     ended: tuple[Ended, ...]
     live: tuple[PartialMatch, ...]
-    """after it"""
+    """partial matches that live after the event"""
 
     def __str__(self) -> str:
         lines = [f"{self.time}: time passes" if self.event is None else f"{self.time}: {self.event!r}"]

@@ -37,7 +37,7 @@ from millrace.util.exceptions import TableException
 
 
 class Fields:
-    """The fields of events as columns, for all conditions of a pattern: made once for the events at hand.
+    """The fields of events as columns, shared by all conditions of a pattern: made once for each batch of events.
 
     :param columns: the fields of an event.
     :param single: whether an event is the value of the only column.
@@ -50,11 +50,11 @@ class Fields:
         self._arrays: list[Any] = []
 
     def use(self, numbers: Iterable[int]) -> None:
-        """Another condition looks at these columns."""
+        """Mark these columns as used by a condition."""
         self._used.update(numbers)
 
     def of(self, events: Sequence[Any]) -> list[Any]:
-        """The columns, None for those that no condition looks at.
+        """The columns of events; None for columns that no condition uses.
 
         :param events: must not change as long as they are asked about.
         """
@@ -68,12 +68,12 @@ class Fields:
 
 
 class ExpressionCondition(ColumnCondition):
-    """An expression over the fields of the events."""
+    """A condition that is an expression over the fields of the events."""
 
     def __init__(self, condition: Rex, fields: Fields, text: str) -> None:
         self._condition, self._fields = condition, fields
         self.text = text
-        """as it was given, for people"""
+        """the expression as the user wrote it, for messages"""
         fields.use(refs(condition))
 
     def mask(self, events: Sequence[Any]) -> Sequence[bool]:
@@ -94,7 +94,7 @@ def bound(pattern: PatternDescription, type_info: TypeInformation) -> PatternDes
 
 
 def _fields(type_info: TypeInformation) -> Fields | None:
-    """None: the elements have none that are declared."""
+    """The fields of an element type; None if it declares none."""
     data_type = data_type_of_info(type_info)
     if isinstance(data_type, RawType):
         return None
@@ -137,13 +137,13 @@ def _condition(condition: Any, fields: Fields | None) -> Any:
 
 
 def _changing(part: Rex) -> str | None:
-    """The name of a function that gives another value each time."""
+    """The name of a function in the expression that is not deterministic."""
     function = find_scalar(part.function) if isinstance(part, Call) else None
     return None if function is None or (function.deterministic and not function.dynamic) else function.name
 
 
 class _Names:
-    """A session without tables and functions of its own."""
+    """A session without tables and functions."""
 
     zone = "UTC"
     streaming = True
@@ -174,7 +174,7 @@ _BRACKETED = (nodes.BuiltIn, nodes.Not, nodes.Neg, nodes.Between, nodes.In)
 
 
 def sql_of(expression: Any) -> str:
-    """The expression as SQL text that means the same.
+    """The expression as equivalent SQL text.
 
     :raises ValueError: it has something that SQL has no text for.
     """
@@ -190,7 +190,8 @@ def sql_of(expression: Any) -> str:
 
 
 def _in_brackets(node: nodes.Node) -> nodes.Node:
-    """Constants as literals, and brackets round each operator: a tree made in Python has none, and needs none."""
+    """The expression with constants as literals, and brackets around each operator, which a tree made in Python
+    lacks."""
     if isinstance(node, nodes.Constant):
         return _literal(node)
     inside = node.rebuilt(_in_brackets)

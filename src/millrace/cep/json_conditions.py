@@ -40,7 +40,7 @@ _IS = {"==": "IS NULL", "!=": "IS NOT NULL"}
 
 
 def as_sql(expression: str) -> str:
-    """The same condition as SQL text.
+    """A condition in Aviator's language as SQL text.
 
     :raises ValueError: something that this translation does not know.
     """
@@ -88,7 +88,7 @@ def _unknown(what: str, expression: str) -> ValueError:
 
 Json = dict[str, Any]
 Named = Mapping[str, Any]
-"""name -> what ``where`` takes, or a class of conditions; for ``SubtypeCondition`` a class of events"""
+"""name -> an argument of ``where``, or a class of conditions; for ``SubtypeCondition`` a class of events"""
 
 _FLINK = "org.apache.flink.cep.pattern.conditions."
 _COMBINED: dict[str, type[AndCondition | OrCondition | NotCondition]] = {
@@ -101,7 +101,7 @@ _TYPES = ("SQL", "AVIATOR", "CLASS")
 
 
 class Reader:
-    """Reads the conditions of one pattern, with the names that the program knows."""
+    """Parses the conditions of one pattern, with the named conditions of the program."""
 
     def __init__(self, named: Named) -> None:
         self._named = named
@@ -164,7 +164,7 @@ class Reader:
 
 
 class Writer:
-    """Writes the conditions of one pattern; functions and objects go by the names that the program gives them."""
+    """Writes the conditions of one pattern; functions and objects are written as the program's names for them."""
 
     def __init__(self, named: Named) -> None:
         self._names = {id(_inner(each)): name for name, each in named.items()}
@@ -193,7 +193,7 @@ class Writer:
 
 
 def fields(given: Any, where: str, known: tuple[str, ...]) -> Json:
-    """An object of JSON, none of whose fields is unknown.
+    """A JSON object without unknown fields.
 
     :raises MalformedPatternException: it is none, or has other fields.
     """
@@ -210,7 +210,7 @@ def _class(name: str, **more: Any) -> Json:
 
 
 def _inner(condition: Any) -> Any:
-    """The function of a condition that is one; what is given to ``where`` and what is kept are told by that."""
+    """The function that a condition wraps, by which the program's name for it is found; other conditions unchanged."""
     if isinstance(condition, (FunctionCondition, IterativeFunctionCondition)):
         return condition.function
     return condition
@@ -226,7 +226,7 @@ def _text(given: Json, name: str, where: str) -> str:
 def _sql(given: Any, where: str) -> str:
     if isinstance(given, str):
         return given
-    from millrace.cep.expressions import sql_of  # only those who use expressions need tables
+    from millrace.cep.expressions import sql_of  # only expressions need the Table API
 
     try:
         return sql_of(given)

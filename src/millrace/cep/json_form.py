@@ -25,12 +25,12 @@ __all__ = ["pattern_from_json", "pattern_to_json"]
 # Writing
 
 VERSION = 1
-"""of the form"""
+"""Version number of the JSON form."""
 UNITS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1_000, "MILLISECONDS": 1}
 
 
 def graph_of(pattern: Pattern, named: Named) -> Json:
-    """A whole pattern."""
+    """The JSON graph of a whole pattern."""
     graph = _graph_json(pattern, Writer(named))
     return {**graph, "version": VERSION}
 
@@ -64,7 +64,7 @@ def _graph_json(pattern: Pattern, writer: Writer) -> Json:
 
 
 def node_name(pattern: Pattern) -> str:
-    """Groups have no names of their own: they go by that of their last pattern."""
+    """The name of a node; a group, which has none, has that of its last pattern."""
     return node_name(pattern.get_raw_pattern()) if isinstance(pattern, GroupPattern) else pattern.get_name()
 
 
@@ -109,7 +109,7 @@ def _quantifier(described: Quantifier, until: Json | None) -> Json:
 
 
 def _window(step: Pattern) -> Any:
-    """The window that is set at a step; where there are two, both in a list."""
+    """The windows of a step; two windows become a list."""
     found = [
         {"type": kind.value, "time": time_of(millis)}
         for kind in (WithinType.FIRST_AND_LAST, WithinType.PREVIOUS_AND_CURRENT)
@@ -119,7 +119,7 @@ def _window(step: Pattern) -> Any:
 
 
 def time_of(millis: int) -> Json:
-    """Milliseconds in the largest unit that they are whole in."""
+    """A time in the largest unit in which its milliseconds are a whole number."""
     unit = next(unit for unit, size in UNITS.items() if millis % size == 0 and (millis or size == 1))
     return {"unit": unit, "size": millis // UNITS[unit]}
 
@@ -134,7 +134,7 @@ _GRAPH = (
 _QUANTIFIER = ("consumingStrategy", "properties", "times", "untilCondition", "details")
 _PROPERTIES = ("SINGLE", "LOOPING", "TIMES", "OPTIONAL", "GREEDY")
 DEPTH = 32
-"""groups in groups"""
+"""Largest depth of nested groups."""
 
 
 def pattern_of(given: Any, named: Named) -> Pattern:
@@ -162,7 +162,7 @@ def _pattern_of_graph(graph: Json, reader: Reader, depth: int) -> Pattern:
 
 
 def _in_order(graph: Json, where: str) -> list[tuple[Json, Contiguity]]:
-    """The nodes from the first one on, each with what may lie before it."""
+    """The nodes from the first one on, each with the contiguity before it."""
     nodes: dict[str, Json] = {}
     for node in _list(graph, "nodes", where):
         name = node.get("name") if isinstance(node, dict) else None
@@ -351,7 +351,7 @@ def _refuse(word: str) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two fields with one name it would not be known which counts."""
+    """Refuse an object with two fields of one name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""``Pattern`` and ``GroupPattern``: what to look for, step by step."""
+"""``Pattern`` and ``GroupPattern``: describe what to look for, step by step."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ P = TypeVar("P", bound="Pattern")
 
 
 class Pattern:
-    """One step of a pattern, with those before it. Methods change it and give it back; those that begin the next step
-    give that.
+    """One step of a pattern, with the steps before it.
+
+    Methods change the step and return it, or begin the next step and return that.
 
         Pattern.begin("start").where(lambda e: e.price > 10).next("middle").one_or_more().within(Duration.of_seconds(5))
 
@@ -131,7 +132,7 @@ class Pattern:
     # -- conditions -----------------------------------------------------------------------------------------------
 
     def where(self: P, condition: Any) -> P:
-        """What an event must be; of several conditions all.
+        """Require a condition of an event; all conditions must hold.
 
         >>> pattern = Pattern.begin("large").where(SimpleCondition.of(lambda n: n > 100))
         """
@@ -140,19 +141,19 @@ class Pattern:
         return self
 
     def or_(self: P, condition: Any) -> P:
-        """What an event may be instead of all that was said before."""
+        """Add an alternative: an event matches by this condition, or by the conditions so far."""
         given = as_condition(condition, f"or_() of pattern {self._name!r}")
         self._condition = given if self._condition is None else OrCondition(self._condition, given)
         return self
 
     def subtype(self: P, subtype_class: type) -> P:
-        """Events must be of this class, too."""
+        """Require the events' class, too."""
         if not isinstance(subtype_class, type):
             raise TypeError(f"subtype() of pattern {self._name!r} takes a class, not {subtype_class!r}")
         return self.where(SubtypeCondition(subtype_class))
 
     def until(self: P, until_condition: Any) -> P:
-        """What ends a loop; the event is not taken by the loop."""
+        """End a loop at an event that fulfils the condition; the loop does not take that event."""
         given = as_condition(until_condition, f"until() of pattern {self._name!r}")
         if self._until is not None:
             raise self._refused("Only one until condition can be applied")
@@ -184,7 +185,7 @@ class Pattern:
         return self
 
     def times_or_more(self: P, times: int, window_time: TimeSpan | None = None) -> P:
-        """At least so many times; ``window_time`` is the longest time from the event before."""
+        """At least ``times`` times; ``window_time`` is the longest time from the event before."""
         if self._number(times) < 1:
             raise self._refused(f"You should give a positive number greater than 0, not {times}")
         self._quantifier = self._quantifier.repeated(times, None, self._millis(window_time))
@@ -195,7 +196,7 @@ class Pattern:
         return self.times_or_more(1, window_time)
 
     def optional(self: P) -> P:
-        """The step may be left out."""
+        """Make the step optional: a match may lack it."""
         previous = self._previous
         if previous is not None and previous._quantifier.has_property(QuantifierProperty.GREEDY):
             raise self._refused(f"Optional pattern cannot be preceded by greedy pattern {previous._name!r}")

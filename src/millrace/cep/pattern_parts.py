@@ -1,7 +1,4 @@
-"""What steps of a pattern have: conditions (what ``where``, ``or_`` and ``until`` take), ``Quantifier`` (how often a
-step repeats, with the rules for what goes together), and ``AfterMatchSkipStrategy`` (where matching goes on after a
-match).
-"""
+"""The parts of a pattern's steps: conditions, ``Quantifier``, and ``AfterMatchSkipStrategy``."""
 
 from __future__ import annotations
 
@@ -28,11 +25,11 @@ from millrace.runtime.cep.description import (
 from millrace.runtime.cep.description import Quantifier as Described
 
 ConsumingStrategy = Contiguity
-"""Flink's name: what may lie between events"""
+"""Flink's name for the contiguity: which events may lie between two that match"""
 
 
 class QuantifierProperty(Enum):
-    """What a quantifier says.
+    """A property of a quantifier.
 
     >>> Pattern.begin("a").one_or_more().get_quantifier().has_property(QuantifierProperty.LOOPING)
     True
@@ -47,7 +44,7 @@ class QuantifierProperty(Enum):
 
 @dataclass(frozen=True)
 class Quantifier:
-    """The repetitions of one pattern; methods give another quantifier, or refuse.
+    """How often one pattern repeats. Methods return another quantifier, or raise if the combination is not allowed.
 
         >>> quantifier = Pattern.begin("a").one_or_more().optional().get_quantifier()
         >>> quantifier.has_property(QuantifierProperty.OPTIONAL)
@@ -57,13 +54,13 @@ class Quantifier:
     """
 
     pattern: str
-    """the pattern's name, for messages"""
+    """the pattern's name, for error messages"""
     consuming_strategy: Contiguity
     described: Described = field(default_factory=Described)
 
     @property
     def properties(self) -> frozenset[QuantifierProperty]:
-        """All that it says.
+        """All properties of the quantifier.
 
         >>> sorted(each.name for each in Pattern.begin("a").one_or_more().get_quantifier().properties)
         ['LOOPING']
@@ -84,20 +81,20 @@ class Quantifier:
         return property in self.properties
 
     def repeated(self, least: int, most: int | None, window: int | None, optional: bool = False) -> Quantifier:
-        """``least`` to ``most`` times, None for any number."""
+        """A quantifier for ``least`` to ``most`` repetitions; None: any number."""
         self._check(not self.consuming_strategy.is_not, "Option not applicable to NOT pattern")
         self._check(self.described.times is None, f"Already applied quantifier to this Pattern: {self}")
         # Flink refuses nothing for a number of times after optional(): it forgets optional() then. So do we.
         return replace(self, described=Described(Times(least, most, window), optional))
 
     def optional(self) -> Quantifier:
-        """The same, and none at all."""
+        """This quantifier, with no occurrence allowed, too."""
         self._check(not self.described.optional, "Optional already applied")
         self._check(not self.consuming_strategy.is_not, "NOT pattern cannot be optional")
         return self._with(optional=True)
 
     def greedy(self) -> Quantifier:
-        """The same, as often as possible."""
+        """This quantifier, with as many repetitions as possible."""
         self._check(not self.consuming_strategy.is_not, "Option not applicable to NOT pattern")
         combined = self.described.inner is Contiguity.RELAXED_ANY
         self._check(not combined, "Option not applicable to a pattern with allow_combinations()")
@@ -105,13 +102,13 @@ class Quantifier:
         return self._with(greedy=True)
 
     def combinations(self) -> Quantifier:
-        """The same, with any of the events that fit."""
+        """This quantifier, with any events between repetitions, also matching ones."""
         self._check(self.described.times is not None, "Combinations not applicable to a single pattern")
         self._check_inner(Contiguity.RELAXED_ANY, "Combinations already applied")
         return self._with(inner=Contiguity.RELAXED_ANY)
 
     def consecutive(self) -> Quantifier:
-        """The same, without events between."""
+        """This quantifier, without any events between repetitions."""
         self._check(self.described.times is not None, "Consecutive not applicable to a single pattern")
         self._check_inner(Contiguity.STRICT, "Consecutive already applied")
         return self._with(inner=Contiguity.STRICT)
@@ -133,7 +130,7 @@ class Quantifier:
 
 
 class AfterMatchSkipStrategy:
-    """Which partial matches, and matches that are complete but not told yet, are dropped after a match.
+    """Which partial matches, and complete matches that are not emitted yet, are dropped after a match.
 
     Made by the methods below; given to ``Pattern.begin``.
 
@@ -145,31 +142,31 @@ class AfterMatchSkipStrategy:
 
     @staticmethod
     def no_skip() -> AfterMatchSkipStrategy:
-        """Drop nothing: every possible match is told."""
+        """Drop nothing: every possible match is emitted."""
         return AfterMatchSkipStrategy(Skip())
 
     @staticmethod
     def skip_to_next() -> AfterMatchSkipStrategy:
-        """Drop what begins with the same event: one match for each first event."""
+        """Drop matches that begin with the same event: one match for each first event."""
         return AfterMatchSkipStrategy(Skip(SkipKind.SKIP_TO_NEXT))
 
     @staticmethod
     def skip_past_last_event() -> AfterMatchSkipStrategy:
-        """Drop whatever begins before the end of the match: matches have no event in common."""
+        """Drop matches that begin before the end of the match: matches have no event in common."""
         return AfterMatchSkipStrategy(Skip(SkipKind.SKIP_PAST_LAST_EVENT))
 
     @staticmethod
     def skip_to_first(pattern_name: str) -> AfterMatchSkipStrategy:
-        """Drop what begins before the first event of this pattern."""
+        """Drop matches that begin before the first event of this pattern."""
         return AfterMatchSkipStrategy(Skip(SkipKind.SKIP_TO_FIRST, _named(pattern_name)))
 
     @staticmethod
     def skip_to_last(pattern_name: str) -> AfterMatchSkipStrategy:
-        """Drop what begins before the last event of this pattern."""
+        """Drop matches that begin before the last event of this pattern."""
         return AfterMatchSkipStrategy(Skip(SkipKind.SKIP_TO_LAST, _named(pattern_name)))
 
     def throw_exception_on_miss(self) -> AfterMatchSkipStrategy:
-        """The same, but a match without such an event is an error, as is one that begins with it.
+        """This strategy, which fails the job for a match that lacks the event to skip to, or begins with it.
 
         :raises TypeError: the strategy skips to no pattern.
         """
@@ -178,7 +175,7 @@ class AfterMatchSkipStrategy:
         return AfterMatchSkipStrategy(replace(self._skip, throw_on_miss=True))
 
     def is_skip_strategy(self) -> bool:
-        """Whether anything is dropped."""
+        """Whether the strategy drops anything."""
         return self._skip.kind is not SkipKind.NO_SKIP
 
     def get_pattern_name(self) -> str | None:
@@ -206,7 +203,7 @@ _BOTH = 2
 
 
 class UnboundCondition(IterativeCondition):
-    """An expression or SQL text, before it is known over which fields: ``CEP.pattern`` binds it to its stream."""
+    """An expression or SQL text whose fields are not known yet: ``CEP.pattern`` binds it to its stream."""
 
     def __init__(self, given: Any, where: str) -> None:
         self.given, self.where = given, where
@@ -239,7 +236,7 @@ def bound_pattern(pattern: PatternDescription, type_info: Callable[[], TypeInfor
     """The pattern with its expressions, if there are any, over events of a type."""
     if not any(isinstance(each, UnboundCondition) for each in conditions_of(pattern.steps)):
         return pattern
-    from millrace.cep.expressions import bound  # only those who use expressions need what computes them
+    from millrace.cep.expressions import bound  # only expressions need the Table API
 
     return bound(pattern, type_info())
 

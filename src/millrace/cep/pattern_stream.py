@@ -1,4 +1,4 @@
-"""``CEP``, which looks for a pattern in a stream, and ``PatternStream``: what is done with the matches."""
+"""``CEP``, which looks for a pattern in a stream, and ``PatternStream``, which processes the matches."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ __all__ = ["PatternStream"]
 
 
 class PatternStream:
-    """A stream and the pattern that is looked for in it. Made by ``CEP.pattern``; in event time, unless told
-    otherwise.
+    """A stream with a pattern to look for, made by ``CEP.pattern``; in event time by default.
 
-        >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a").next("b")).in_processing_time()
-        >>> list(matches.flat_select(lambda match: [match["b"][0]]).execute_and_collect())
-        [2]
+    >>> matches = CEP.pattern(env.from_collection([1, 2]), Pattern.begin("a").next("b")).in_processing_time()
+    >>> list(matches.flat_select(lambda match: [match["b"][0]]).execute_and_collect())
+    [2]
     """
 
     def __init__(
@@ -63,11 +62,11 @@ class PatternStream:
         return self._but(late_data_output_tag, self._event_time)
 
     def in_event_time(self) -> PatternStream:
-        """Events are in the order of their timestamps, as far as the watermark allows."""
+        """Process events in the order of their timestamps, up to the watermark."""
         return self._but(self._late_tag, True)
 
     def in_processing_time(self) -> PatternStream:
-        """Events are in the order in which they come, and have the time of the clock."""
+        """Process events in the order of their arrival, with the time of the clock."""
         return self._but(self._late_tag, False)
 
     def _but(self, late_tag: OutputTag | None, event_time: bool) -> PatternStream:
@@ -189,7 +188,7 @@ class _FlatTimeoutFunction(PatternFlatTimeoutFunction):
 
 
 class CEP:
-    """The entrance.
+    """The entry point of complex event processing: look for patterns in streams, and explain them.
 
     >>> pattern = Pattern.begin("small").where(SimpleCondition.of(lambda n: n < 5)).next("large").where(
     ...     SimpleCondition.of(lambda n: n > 5))

@@ -1,1 +1,1 @@
-"""The ``millrace`` command. What needs Spark or rich is imported when it is used: ``--help`` is to be quick."""
+"""The ``millrace`` command. Modules that need Spark or rich are imported on use, so that ``--help`` is quick."""

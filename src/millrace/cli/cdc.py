@@ -85,9 +85,9 @@ def cdc(
 
 
 def _read(path: str) -> Pipeline:
-    """What the file says. Raises click's error if something is wrong with it.
+    """Read the pipeline file; an error in it becomes click's error.
 
-    No more is done here: drivers are forks of this process, which has no threads yet.
+    Drivers are forks of this process, which must have no threads yet, so nothing else is done here.
     """
     from millrace.cdc.pipeline_file import read_pipeline
     from millrace.cdc.yaml_tree import PipelineError
@@ -99,7 +99,7 @@ def _read(path: str) -> Pipeline:
 
 
 def _plan(path: str, files: tuple[str, ...]) -> str:
-    """What the pipeline will do, with all that it names looked up."""
+    """The text of ``--dry-run``: the pipeline with all names looked up."""
     from millrace.cdc.composer import compose, plan_text
     from millrace.cdc.yaml_tree import PipelineError
 

@@ -1,7 +1,7 @@
 """The command line as Flink's command takes it: spelling of options, help texts, refused options, program arguments.
 
 Long options may have one dash. A command that runs a program has its own options before the program's file, and the
-program's arguments behind it. An option of ``flink run`` that means nothing here is refused with what to do instead.
+program's arguments after it. An option of ``flink run`` without a meaning here is refused with advice.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from millrace.util.names import close_to
 
 
 def spelled(word: str, options: Iterable[click.Option]) -> str:
-    """A word of a command line, with the two dashes that a long name has.
+    """A word of a command line, with two dashes if it is a long option.
 
-    :raises click.NoSuchOption: letters that stand behind a short option as its value, and look like a long name:
-        ``-savepoint`` would be ``-s avepoint``.
+    :raises click.NoSuchOption: a short option with a value that looks like a long option: ``-savepoint`` would be
+        ``-s avepoint``.
     """
     if not word.startswith("-") or word.startswith("--"):
         return word
@@ -49,7 +49,7 @@ def all_spelled(words: Iterable[str], options: list[click.Option]) -> Iterator[s
 
 
 def _meant(name: str, option: click.Option) -> str | None:
-    """The long name of an option that a word comes near to."""
+    """The long option that a word is similar to."""
     long = [each for each in option.opts if each.startswith("--")]
     inside = [each for each in long if name.casefold() in each.casefold()]
     close = close_to(name, [each[2:] for each in long])
@@ -60,7 +60,7 @@ def _meant(name: str, option: click.Option) -> str | None:
 
 
 class Outlined(click.Command):
-    """A command that Flink has, too: its help names every option of Flink's, also those that are refused."""
+    """A command that Flink has, too: its help lists all of Flink's options, also those that are refused."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_action(self, ctx, formatter)
@@ -68,7 +68,7 @@ class Outlined(click.Command):
 
 
 def write_action(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """``Action "stop" ...``, how it is called, and what it takes."""
+    """Write the help of an action: ``Action "stop" ...``, its usage and its options."""
     paragraphs = (command.help or "").strip().split("\n\n")
     first, *others = [" ".join(each.split()) for each in paragraphs]
     formatter.write(f'\nAction "{command.name}": {first}\n\n')
@@ -88,7 +88,8 @@ def write_action(command: click.Command, ctx: click.Context, formatter: click.He
 
 
 def _rows(option: click.Option, ctx: click.Context) -> Iterator[tuple[str, str]]:
-    """``-s,--fromSavepoint <path>`` and what it does; a row for each pair of a short and a long name."""
+    """Rows of the help: ``-s,--fromSavepoint <path>`` and its description, one for each pair of short and long
+    option."""
     record = option.get_help_record(ctx)
     if record is None:
         return
@@ -111,7 +112,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Refused:
-    """An option, and the text that refuses it."""
+    """A refused option, with the text of its error."""
 
     names: tuple[str, ...]
     text: str
@@ -119,7 +120,7 @@ class Refused:
 
     @property
     def is_of_old(self) -> bool:
-        """Whether Flink's command does not name it any more."""
+        """Whether current versions of Flink no longer have the option."""
         return self.names[0].startswith("-y") and self.names[0] != "-yid"
 
 
@@ -157,7 +158,7 @@ def refuse_the_rest(command: F) -> F:
 
 
 def refusing(options: Iterable[Refused]) -> Callable[[F], F]:
-    """Adds refused options; the help shows those that Flink's help has."""
+    """Adds refused options to a command; the help shows those that Flink's help has."""
 
     def added(command: F) -> F:
         for refused in options:
@@ -188,11 +189,11 @@ def _refuse(refused: Refused) -> Callable[[click.Context, click.Parameter, Any],
 # Commands that run a program
 
 PROGRAM_OPTIONS = {"-py", "--python", "-pym", "--pyModule"}
-"""Options that name the program, so that the first other word is already an argument of it."""
+"""Options that name the program: all words after them are its options and arguments."""
 
 
 class ProgramCommand(Outlined):
-    """Everything after the program belongs to the program, whatever it looks like.
+    """A command that runs a program: everything after the program belongs to it.
 
     With ``-py program.py`` options may follow; the program's arguments begin with the first word that is none of them.
     """
@@ -201,7 +202,7 @@ class ProgramCommand(Outlined):
         return super().parse_args(ctx, self._separated(args))
 
     def _separated(self, args: list[str]) -> list[str]:
-        """``args`` with ``--`` in front of the program's arguments, if ``-py`` or ``-pym`` names the program."""
+        """Insert ``--`` before the program's arguments in ``args``, if ``-py`` or ``-pym`` names the program."""
         named = False
         position = 0
         args = list(args)
@@ -221,7 +222,7 @@ class ProgramCommand(Outlined):
         return args
 
     def _option(self, word: str) -> tuple[click.Option | None, bool]:
-        """The option that a word names, and whether the word holds its value too."""
+        """The option that a word names, and whether the word contains its value, too."""
         head, equals, _ = word.partition("=")
         options = {name: param for param in self.params if isinstance(param, click.Option) for name in param.opts}
         if head in options:

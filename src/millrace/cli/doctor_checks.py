@@ -23,13 +23,13 @@ from millrace.cluster.addresses import named_in
 
 DISTRIBUTION = "millrace-streaming"
 PLACEHOLDER = "millrace"
-"""what somebody else holds on PyPI under the name of our package"""
+"""name of a package on PyPI that is not this project's"""
 PYTHON_SECONDS = 20
-"""how long the Python of workers has for saying its version"""
+"""time limit for asking the workers' Python for its version (s)"""
 
 
 def python() -> Iterator[Finding]:
-    """The Python of the driver, and that of Spark's workers, whose minor version must be the same."""
+    """Check the Python of the driver and of Spark's workers, which must have the same minor version."""
     yield good("Python", f"{platform.python_version()} ({sys.executable})")
     named = os.environ.get("PYSPARK_PYTHON")
     if named:
@@ -53,7 +53,7 @@ def _of_workers(named: str) -> Finding:
 
 
 def java() -> Iterator[Finding]:
-    """The Java that Spark will use, and the archive with which it starts in half the time."""
+    """Check the Java that Spark will use, and the class archive that halves its start time."""
     from millrace.spark.java import JavaNotFoundError, require_java
 
     try:
@@ -71,7 +71,7 @@ def java() -> Iterator[Finding]:
 
 
 def distribution() -> Iterator[Finding]:
-    """Whether the package is this project's: the one that PyPI calls ``millrace`` is not."""
+    """Check that the installed package is this project's, and not PyPI's ``millrace``."""
     try:
         yield good("Millrace", f"{metadata.version(DISTRIBUTION)}")
     except metadata.PackageNotFoundError:
@@ -83,7 +83,7 @@ def distribution() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """What Millrace needs, and which extras are complete."""
+    """Check the required packages, and list the complete extras."""
     try:
         required = list(map(Requirement, metadata.requires(DISTRIBUTION) or []))
     except (metadata.PackageNotFoundError, InvalidRequirement):
@@ -131,11 +131,11 @@ def _problem(requirement: Requirement) -> str:
 
 GIGABYTE = 1 << 30
 LEAST_MEMORY, LEAST_DISK = 2 * GIGABYTE, 2 * GIGABYTE
-"""bytes: below these Spark's JVM and its workers, or what they spill, hardly fit"""
+"""Memory and disk space (bytes) that Spark's JVM, its workers and their spilled data need at least."""
 
 
 def resources() -> Iterator[Finding]:
-    """Processors, memory and room for temporary files."""
+    """Check processors, memory and space for temporary files."""
     slots = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = _memory()
     text = f"{slots} processors" + (f", {memory / GIGABYTE:.1f} GB of memory" if memory else "")
@@ -160,7 +160,7 @@ def _memory() -> int:
 
 
 def folders() -> Iterator[Finding]:
-    """The folder in which running jobs register: it must be the user's alone."""
+    """Check that the run folder can be written to by this user only."""
     from millrace.cluster.run_folder import run_folder
 
     try:
@@ -170,7 +170,7 @@ def folders() -> Iterator[Finding]:
 
 
 def names() -> Iterator[Finding]:
-    """Whether this machine's name leads to an address: Spark looks it up when it starts."""
+    """Check that this machine's name resolves: Spark looks it up when it starts."""
     name = socket.gethostname()
     local = os.environ.get("SPARK_LOCAL_IP")
     try:
@@ -184,7 +184,7 @@ def names() -> Iterator[Finding]:
 
 
 def ports() -> Iterator[Finding]:
-    """Whether servers may listen on loopback."""
+    """Check that servers may listen on the loopback interface."""
     try:
         with closing(socket.socket()) as made:
             made.bind(("127.0.0.1", 0))
@@ -195,11 +195,11 @@ def ports() -> Iterator[Finding]:
 
 
 CLUSTER_SECONDS = 5
-"""how long a cluster has to answer"""
+"""time limit for an answer of the cluster (s)"""
 
 
 def configuration() -> Iterator[Finding]:
-    """The configuration files: whether they can be read, and keys in them that have no effect."""
+    """Check that the configuration files can be read, and find keys without effect."""
     from millrace.configuration.files import configuration_directory, read_directory
     from millrace.configuration.registry import find, known_names
     from millrace.util.names import did_you_mean
@@ -221,7 +221,7 @@ def configuration() -> Iterator[Finding]:
 
 
 def cluster(settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether the cluster that jobs are sent to answers; nothing if none is named."""
+    """Check that the configured cluster answers; no finding if none is configured."""
     host = settings.get("rest.address")
     if not host:
         return

@@ -1,4 +1,4 @@
-"""What one check of ``millrace doctor`` found."""
+"""The result of one check of ``millrace doctor``."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     GOOD = "ok"
     NOTE = "note"
-    """something works less well than it could, or is not there and may not be needed"""
+    """something works less well than it could, or an optional part is missing"""
     BAD = "PROBLEM"
     """jobs will not run"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, how it is, and what mends it."""
+    """The subject of a check, its state, and how to fix it."""
 
     about: str
     verdict: Verdict
     text: str
     cure: str = ""
-    """a command where there is one"""
+    """how to fix the problem: a command where there is one"""
 
 
 def good(about: str, text: str) -> Finding:

@@ -1,6 +1,6 @@
-"""Which cluster, or program in the foreground, a verb is about, and what a verb says while it waits for an epoch's end.
+"""Finds the cluster, or the program in the foreground, that a verb refers to; prints progress while a verb waits.
 
-Importing this costs next to nothing.
+Importing this module costs next to nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def clusters() -> list[Found]:
-    """Those that live."""
+    """All living clusters of this user on this machine."""
     found = []
     for each in run_folder.find(run_folder.CLUSTER):
         server = describe_server(each.folder)
@@ -39,7 +39,8 @@ NOTHING_RUNS = "nothing runs: no cluster (`millrace cluster start`), and no `mil
 
 
 def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | None = None) -> JobsElsewhere:
-    """What is meant: the address, or else the only one that runs; with several the one that has the job.
+    """The jobs that a verb refers to: those at the address, else of the only cluster or program that runs; with
+    several, of the one that has the job.
 
     :raises ElsewhereError: it is not there, or not clear.
     """
@@ -62,7 +63,7 @@ def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | No
 
 
 def at_address(address: str, found: list[Found]) -> JobsElsewhere:
-    """The jobs at an address, or of what has that name."""
+    """The jobs at an address, or of the cluster or program with that name."""
     from millrace.cluster.addresses import same_address, url_of
     from millrace.cluster.rest_jobs import RestJobs
 
@@ -73,7 +74,7 @@ def at_address(address: str, found: list[Found]) -> JobsElsewhere:
 
 
 def jobs_of(found: Found) -> JobsElsewhere:
-    """The jobs of something that runs for this user: by REST for clusters, by its socket for a program."""
+    """The jobs of an entry of the run folder: of clusters by REST, of a program by its socket."""
     from millrace.cluster import rpc, run_folder
     from millrace.cluster.control import ElsewhereError
     from millrace.cluster.rest_jobs import RestJobs
@@ -94,7 +95,7 @@ def _found() -> list[Found]:
 
 
 def on_session(session: Found) -> Iterator[Found]:
-    """The programs that run on a session, which has no server: each is reached as one in the foreground is."""
+    """The programs in a session, which has no server: each is reached as a program in the foreground is."""
     from millrace.cluster import job_folder, run_folder, submissions
     from millrace.cluster.submissions import read_submission
 
@@ -125,7 +126,7 @@ EVERY_SECONDS = 5.0
 
 @contextmanager
 def telling(address: str | None, properties: tuple[str, ...], job: str) -> Iterator[None]:
-    """On standard error, every five seconds: which epoch of the job runs, since when, and what it waits for."""
+    """Print progress on standard error every five seconds: the job's epoch, its start, and what it waits for."""
     over = threading.Event()
     teller = threading.Thread(target=_tell, args=(address, properties, job, over), daemon=True)
     teller.start()
@@ -142,6 +143,6 @@ def _tell(address: str | None, properties: tuple[str, ...], job: str, over: thre
         try:
             line = jobs_at(address, properties, job).document(job).at_work
         except ElsewhereError:
-            continue  # whoever waits will say so
+            continue  # the waiting call will report it
         if line and not over.is_set():
             click.echo(f"Still waiting: {line}", err=True)

@@ -1,6 +1,6 @@
 """Verbs for running jobs: ``millrace list``, ``cancel``, ``stop``, ``savepoint``, ``checkpoint`` and ``plot``.
 
-``Verb`` and ``verb`` say what is wrong with a command line as Flink's command does, and name the place.
+``Verb`` and ``verb`` report wrong command lines as Flink's command does.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ HELP_HINT = "Use the help option (-h or --help) to get help on the command."
 _LINE = "-" * 60
 _EXAMPLE = "fd72014d4c864993a2e5a9287b4a9c5d"
 _EARLY = frozenset({"-m", "-t", "-e", "-z", "-yid"})
-"""options that Flink's command reads before it looks at its action"""
+"""options that Flink's command reads before its action"""
 FATAL = 31
-"""Exit code of Flink's command when it has not come to its action."""
+"""Exit code of Flink's command for errors before its action."""
 
 
 class Verb(Outlined):
-    """A command whose mistakes are told as Flink tells them: on standard output, with exit code 1."""
+    """A command that reports wrong usage as Flink does: on standard output, with exit code 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -47,7 +47,7 @@ class Verb(Outlined):
             wrong_arguments(error.format_message())
 
     def _missing(self, given: str) -> NoReturn:
-        """An option has no value."""
+        """Report an option without a value."""
         name = next((each.opts[0] for each in self.params if given in each.opts), given)
         text = f"Missing argument for option: {name.lstrip('-')}"
         if name in _EARLY:
@@ -57,7 +57,7 @@ class Verb(Outlined):
 
 
 def _meant(error: click.NoSuchOption) -> str:
-    """A hint where a long name was written like a short one with its value behind it."""
+    """A hint for a long option that was written as a short one with its value attached."""
     if error.option_name.startswith("--") or not error.possibilities:
         return ""
     short = error.option_name[:2]
@@ -65,7 +65,7 @@ def _meant(error: click.NoSuchOption) -> str:
 
 
 def verb(name: str | None = None) -> Callable[[Callable[..., Any]], Verb]:
-    """Makes a command of a function."""
+    """Turn a function into a command."""
     return click.command(name, cls=Verb, context_settings={"help_option_names": ["-h", "--help"]})
 
 
@@ -125,14 +125,14 @@ DETACHED = click.option(
 
 
 def where_options(command: F) -> F:
-    """Add the options that say which cluster is meant: ``address`` and ``properties``."""
+    """Add the options that select the cluster: ``address`` and ``properties``."""
     for option in (*_WHERE, JOBMANAGER):
         command = option(command)
     return refusing(OF_VERBS)(command)
 
 
 def wrong_arguments(text: str) -> NoReturn:
-    """The command line is wrong."""
+    """Report a wrong command line, and exit."""
     click.echo(text)
     click.echo()
     click.echo(HELP_HINT)
@@ -140,7 +140,7 @@ def wrong_arguments(text: str) -> NoReturn:
 
 
 def job_id(word: str) -> str:
-    """The id of a job. Ends the command where that is none."""
+    """The id of a job. Exits with an error if the text is not an id."""
     from millrace.cluster.submissions import check_id
 
     try:
@@ -151,7 +151,7 @@ def job_id(word: str) -> str:
 
 @contextlib.contextmanager
 def failing(text: str) -> Iterator[None]:
-    """What cannot be done inside ends the command, with this text and the reason."""
+    """Errors of the code inside end the command, with this text and the reason."""
     from millrace.cluster.control import ElsewhereError
 
     try:
@@ -161,7 +161,7 @@ def failing(text: str) -> Iterator[None]:
 
 
 def failed(text: str, cause: str) -> NoReturn:
-    """What was asked for has failed."""
+    """Report a failed request, and exit."""
     click.echo(f"\n{_LINE}\n The program finished with the following exception:\n", err=True)
     click.echo(text, err=True)
     click.echo(f"Caused by: {cause}", err=True)
@@ -212,13 +212,13 @@ def _show(title: str, none: str, jobs: Iterable[JobLine]) -> None:
 
 
 def heading(title: str) -> str:
-    """The title amid dashes, as long as Flink's lines."""
+    """A title between dashes, as long as Flink's."""
     rest = WIDTH - len(title) - 2
     return f"{'-' * (rest // 2)} {title} {'-' * (rest - rest // 2)}"
 
 
 def line(job: JobLine) -> str:
-    """``30.11.2020 16:02:29 : 5e20cb6b0f357591171dfcca2eea09de : words (RUNNING)``"""
+    """One job as a line: ``30.11.2020 16:02:29 : 5e20cb6b0f357591171dfcca2eea09de : words (RUNNING)``"""
     began = time.strftime("%d.%m.%Y %H:%M:%S", time.localtime(job.started / 1000))
     return f"{began} : {job.id} : {job.name} ({job.state})"
 
@@ -360,7 +360,7 @@ def savepoint(
 
 
 def _dispose(path: str) -> None:
-    """Here, and not in the cluster: the command reaches the savepoint whether a cluster runs or not."""
+    """Delete a savepoint, in this process: the command has access to it whether a cluster runs or not."""
     from millrace.checkpoint.metadata import NotDisposedError, dispose
 
     click.echo(f"Disposing savepoint '{path}'.")

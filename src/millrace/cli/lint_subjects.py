@@ -1,4 +1,4 @@
-"""The jobs of a program for ``millrace lint``, as far as it comes without running any of them."""
+"""Collects the jobs of a program for ``millrace lint``, without running any of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class _FarEnoughError(BaseException):
-    """Ends the program where it would wait for a job; no ``except Exception`` of its own stops that."""
+    """Ends the program where it would wait for a job; the program's ``except Exception`` does not catch it."""
 
 
 class _NotStarted:
-    """The client of a job that does not run: a program that asks more of it than its id has come far enough."""
+    """The client of a job that is not run. A program that uses more than its id is ended."""
 
     def __init__(self) -> None:
         self._id = JobID.generate()
@@ -34,7 +34,7 @@ class _NotStarted:
 
     def collected(self) -> Iterator[Any]:
         raise _FarEnoughError
-        yield  # a generator: only who reads it has come far enough
+        yield  # a generator: only reading it ends the program
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         if name.startswith("__"):
@@ -52,13 +52,12 @@ class Found:
 
     subjects: tuple[Subject, ...]
     queries: int
-    """of batch mode, which Spark plans: rules know nothing of them"""
+    """number of queries in batch mode, which Spark plans: rules don't apply to them"""
 
 
 def jobs_of(rehearsal: Rehearsal) -> Found:
-    """Run a program up to where it waits for a job, or to its end. Jobs that it submits without waiting do not run, and
-    it goes on. Raises what the program raises, ``SystemExit`` if it says so.
-    """
+    """Run a program up to the first wait for a job, or to its end. Submitted jobs are not run. Raises the program's
+    errors, and ``SystemExit`` if it exits."""
     subjects: list[Subject] = []
     queries = 0
     program = rehearsal.program
@@ -83,5 +82,5 @@ def jobs_of(rehearsal: Rehearsal) -> Found:
 
 
 def _subject(file: str, made: Graph, prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> Subject:
-    _, settings = prepare()  # says what is wrong with the configuration; the program begins anew
+    _, settings = prepare()  # reports errors of the configuration; the environment's program is empty afterwards
     return Subject(file, made, run_passes(made), settings.checkpoints is not None)

@@ -1,4 +1,4 @@
-"""What a terminal shows of the jobs of ``millrace run``; in a pipe, what their print sinks print and nothing else."""
+"""The live display of ``millrace run``: job progress on a terminal; in a pipe only the output of print sinks."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from millrace.spark.jobs.listeners import (
 )
 
 RATE_SECONDS = 5.0
-"""The time over which events are counted for events/s: one epoch alone would make the figure jump."""
+"""Time over which events/s is averaged (s): a single epoch would make the figure jump."""
 _LAST_DATE_MS = int(datetime.datetime(9999, 1, 1, tzinfo=datetime.timezone.utc).timestamp() * 1000)
 
 
 class Progress:
-    """Counts what a job has done. Times are seconds of a monotonic clock."""
+    """Counts the progress of a job. Times are seconds of a monotonic clock."""
 
     def __init__(self, now: float) -> None:
         self._began = now
         self.records = 0
         self.skipped = 0
-        """records that could not be read and are left out"""
+        """records that were skipped because they could not be parsed"""
         self.late = 0
-        """records that came too late and are dropped"""
+        """records that were dropped as late"""
         self.jumps = 0
-        """records that no watermark followed"""
+        """records whose timestamps no watermark followed"""
         self.slow: SlowOperator | None = None
         """the operator that the job waits for"""
         self.epoch = 0
@@ -48,7 +48,7 @@ class Progress:
         self._steps: deque[tuple[float, int]] = deque([(now, 0)])
 
     def add(self, epoch: int, records: int, watermark: int, now: float) -> None:
-        """An epoch is complete."""
+        """Add a completed epoch."""
         self.epoch, self.watermark = epoch, watermark
         self.records += records
         self._steps.append((now, self.records))
@@ -65,7 +65,7 @@ class Progress:
         return (self.records - before) / elapsed if elapsed > 0 else 0.0
 
     def line(self, now: float, wall_ms: int) -> str:
-        """What the live line shows; ``wall_ms`` is the time of day (ms since 1970)."""
+        """The text of the live line; ``wall_ms`` is the time of day (ms since 1970)."""
         slow = self.slow
         return "  ".join(
             (
@@ -79,7 +79,7 @@ class Progress:
         )
 
     def summary(self, now: float) -> str:
-        """What remains on the screen."""
+        """The summary that remains after the job."""
         seconds = self.seconds(now)
         rate = self.records / seconds if seconds > 0 else 0.0
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
@@ -87,7 +87,7 @@ class Progress:
 
 
 def watermark_text(watermark: int) -> str:
-    """UTC time; "-" before the first watermark, "end" after the last."""
+    """The watermark as UTC time; "-" before the first watermark, "end" after the last."""
     if watermark >= MAX_WATERMARK:
         return "end"
     if watermark == MIN_TIMESTAMP:
@@ -99,7 +99,7 @@ def watermark_text(watermark: int) -> str:
 
 
 def lag_text(watermark: int, wall_ms: int) -> str:
-    """How far the watermark is behind the time of day."""
+    """The distance of the watermark from the time of day."""
     if not MIN_TIMESTAMP < watermark < MAX_WATERMARK:
         return "-"
     seconds = max(0.0, (wall_ms - watermark) / 1000)
@@ -109,7 +109,7 @@ def lag_text(watermark: int, wall_ms: int) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """h:mm:ss"""
+    """A duration as h:mm:ss."""
     whole = int(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
@@ -118,13 +118,14 @@ REFRESH_SECONDS = 0.25
 
 
 class Screen(Protocol):
-    """Where a line stays at its place and changes, and others scroll: a terminal, the output of a cell."""
+    """An output with one line that is replaced in place while others scroll: a terminal, the output of a notebook
+    cell."""
 
     def show(self, line: str | None) -> None:
-        """Replace the line that changes; None takes it away."""
+        """Replace the live line; None removes it."""
 
     def say(self, line: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
 
 
 Places: TypeAlias = tuple[str | None, str | None]
@@ -132,7 +133,7 @@ Places: TypeAlias = tuple[str | None, str | None]
 
 
 class JobWatch:
-    """Makes the listener of each job, and remembers where it logs."""
+    """Makes a listener for each job, and remembers which logs have been named."""
 
     def __init__(
         self,
@@ -140,22 +141,21 @@ class JobWatch:
         announce: Callable[[str], None] = lambda _: None,
         named: set[Places] | None = None,
     ) -> None:
-        """
-        :param announce: told the id of each job, on the thread that drives it, before it does anything.
-        :param named: places that were told before; those that are told now join them.
+        """:param announce: is called with the id of each job before the job starts, on the thread that drives it.
+        :param named: dashboards and logs that have been printed before; those printed now are added.
         """
         self._screen = screen
         self._announce = announce
         self._named = set() if named is None else named
         self.log_file: str | None = None
         self.works = threading.Event()
-        """set when a job has done its first epoch"""
+        """set when a job has completed its first epoch"""
 
     def listener(self) -> JobListener:
         return PipeListener(self) if self._screen is None else LiveListener(self, self._screen)
 
     def started(self, job: JobStarted) -> None:
-        """Jobs of one session have the same dashboard and log: they are named once."""
+        """Print a session's dashboard and log, once for all of its jobs."""
         self._announce(job.job_id)
         self.log_file = job.log_file
         places = (job.dashboard, job.log_file)
@@ -169,7 +169,7 @@ class JobWatch:
 
 
 class PipeListener(PlainListener):
-    """Prints what the program prints, nothing else."""
+    """The listener in a pipe: prints the program's own output only."""
 
     def __init__(self, watch: JobWatch) -> None:
         self._watch = watch
@@ -184,7 +184,8 @@ class PipeListener(PlainListener):
 
 
 class LiveListener(PlainListener):
-    """Keeps the live line up to date while the job runs, and leaves a summary when it has finished."""
+    """The listener on a terminal: updates the live line while the job runs, and prints a summary when it has
+    finished."""
 
     def __init__(
         self,
@@ -194,7 +195,8 @@ class LiveListener(PlainListener):
         wall_clock: Callable[[], float] = time.time,
         refresh_seconds: float | None = REFRESH_SECONDS,
     ) -> None:
-        """With ``refresh_seconds`` None the line changes only when ``refresh`` is called."""
+        """:param refresh_seconds: period of the live line's updates; None: it changes only when ``refresh`` is
+        called."""
         self._watch = watch
         self._screen = screen
         self._clock = clock
@@ -217,7 +219,7 @@ class LiveListener(PlainListener):
             self.refresh()
 
     def refresh(self) -> None:
-        """Show the figures of this moment."""
+        """Show the current figures."""
         with self._lock:
             if not self._ended.is_set():
                 self._screen.show(self._progress.line(self._clock(), int(self._wall_clock() * 1000)))

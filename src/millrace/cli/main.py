@@ -25,11 +25,11 @@ from millrace.cli.state import state
 from millrace.util.names import close_to
 
 _OF_FLINK = ("run", "list", "info", "savepoint", "stop", "cancel")
-"""the actions that Flink's message names, in its order"""
+"""the actions that Flink's message lists, in its order"""
 
 
 class Actions(click.Group):
-    """A group whose help holds that of all actions which Flink's command has, too."""
+    """A group of verbs whose help contains that of all actions of Flink's command, too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
@@ -75,7 +75,7 @@ class Actions(click.Group):
 
 
 def versions() -> str:
-    """What a bug report should say, in one line."""
+    """The versions for a bug report, in one line."""
     return f"Millrace {millrace.__version__}, Python {platform.python_version()}, PySpark {_pyspark()}, {_java()}"
 
 
@@ -99,7 +99,7 @@ def _java() -> str:
 
 
 def show_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the versions and end, if wanted."""
+    """Print the versions and exit, if the option is given."""
     if wanted:
         click.echo(versions())
         context.exit()

@@ -1,4 +1,4 @@
-"""Options of commands that run a program, and where it is to run: here, on a cluster, on YARN.
+"""Options of commands that run a program, and of its target: this process, a cluster, YARN.
 
 ``run`` and ``info`` share most of them; those of savepoints are for ``run``. The target is given as in ``flink run``.
 """
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """What a command line says about a program and its surroundings."""
+    """The options that a command line gives for a program."""
 
     words: tuple[str, ...] = ()
     python: str | None = None
@@ -44,7 +44,7 @@ def _property(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 
 
 def key_values(values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """What -D options say. Raises click's error for one that is not key=value."""
+    """The keys and values of -D options. Raises click's error for an option that is not key=value."""
     pairs = []
     for value in values:
         key, equals, text = value.partition("=")
@@ -139,12 +139,12 @@ _SURROUNDING_NAMES = (
 
 
 def program_options(command: F) -> F:
-    """Add the options; they arrive as one ``ProgramOptions`` in the argument ``program``."""
+    """Add the options of a program; the command gets them as one ``ProgramOptions`` in the argument ``program``."""
     return _with(command, (*_PROGRAM, *_SURROUNDINGS), tuple(ProgramOptions.__dataclass_fields__))
 
 
 def pyflink_anyway(command: F) -> F:
-    """Add ``--pyflink`` where it is so without it: what runs there is Millrace's in any case."""
+    """Add ``--pyflink`` to a verb where it has no effect: PyFlink's names always mean Millrace there."""
     return click.option(
         "--pyflink",
         is_flag=True,
@@ -154,7 +154,7 @@ def pyflink_anyway(command: F) -> F:
 
 
 def surroundings_options(command: F) -> F:
-    """Add those options that say where and with what something runs; they arrive as ``program_options`` gives them."""
+    """Add the options of a program's environment; the command gets them as ``program_options`` does."""
     return _with(command, _SURROUNDINGS, _SURROUNDING_NAMES)
 
 
@@ -175,7 +175,7 @@ def _with(command: F, options: tuple[Callable[[F], F], ...], names: tuple[str, .
 
 
 def _savepoint_path(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Local paths are those of the directory where the command is typed."""
+    """The path of a savepoint; local paths are relative to the working directory."""
     return value if value is None or "://" in value else os.path.abspath(value.removeprefix("file:"))
 
 
@@ -208,7 +208,7 @@ _SAVEPOINT_OPTIONS: tuple[Callable[[F], F], ...] = (
 
 
 def savepoint_options(command: F) -> F:
-    """Add the options of a restore; they arrive as configuration keys and values in the argument ``savepoint``."""
+    """Add the options of a restore; the command gets them as configuration in the argument ``savepoint``."""
 
     @functools.wraps(command)
     def collected(path: str | None, allow_non_restored: bool, claim_mode: str | None, **values: Any) -> Any:
@@ -236,19 +236,19 @@ TARGET = "execution.target"
 
 @dataclass(frozen=True)
 class Target:
-    """Where, and how."""
+    """Where a program runs, and whether the command waits."""
 
     kind: str | None = None
     """``local``: in this process; ``remote``: on a cluster; None: on the cluster that runs, if one does"""
     address: str | None = None
-    """of a cluster"""
+    """address of the cluster, if one is named"""
     detached: bool = False
     isolated: bool = False
-    """whether it gets a Spark of its own"""
+    """whether the program gets a Spark of its own"""
 
     @property
     def wants_cluster(self) -> bool:
-        """Whether it cannot run in this process."""
+        """Whether the program cannot run in this process."""
         return self.kind == REMOTE or self.address is not None or self.detached
 
 
@@ -274,11 +274,12 @@ _YARN_SETTINGS = {
     ("-ynm", "--yarnname"): "pipeline.name",
     ("-yqu", "--yarnqueue"): "spark.yarn.queue",
 }
-"""Options of old for YARN -> Spark's setting that means the same"""
+"""Deprecated options for YARN -> Spark's equivalent setting"""
 
 
 def target_options(command: F) -> F:
-    """Add the options; they arrive as a ``Target``, and what they say about Spark in the ``ProgramOptions``."""
+    """Add the target's options; the command gets a ``Target``, and Spark's settings are added to its
+    ``ProgramOptions``."""
 
     @functools.wraps(command)
     def collected(program: ProgramOptions, **values: Any) -> Any:
@@ -304,9 +305,10 @@ def target_options(command: F) -> F:
 
 
 def resolved(program: ProgramOptions, target: Target) -> Target:
-    """The target with what the configuration says; those on YARN are local: this process is Spark's driver.
+    """The target, completed by the configuration.
 
-    Raises click's error for one that Millrace does not have.
+    YARN's targets become local: this process is Spark's driver. Raises click's error for a target that Millrace does
+    not have.
     """
     configuration = dict(program.properties)
     kind = target.kind or configuration.get(TARGET)
@@ -320,7 +322,7 @@ def resolved(program: ProgramOptions, target: Target) -> Target:
 
 
 def check_kind(kind: str) -> None:
-    """Raises click's error for a target that there is not."""
+    """Raise click's error for an unknown target."""
     if kind in _KUBERNETES:
         raise click.UsageError(f"-t {kind}: nearest: --master k8s://HOST:PORT with -D spark.kubernetes...")
     if kind not in (LOCAL, REMOTE, *_YARN):
@@ -330,7 +332,7 @@ def check_kind(kind: str) -> None:
 
 
 def on_yarn(program: ProgramOptions, target: Target, settings: bool) -> ProgramOptions:
-    """The program with YARN as its Spark's master, if the target says so, or options that only YARN has."""
+    """The program with YARN as its Spark's master, if the target or options for YARN ask for it."""
     kind = target.kind or dict(program.properties).get(TARGET)
     if kind in _YARN or target.address == "yarn-cluster" or (settings and program.master is None):
         return replace(program, master=program.master or "yarn")
@@ -342,5 +344,5 @@ def _name(names: tuple[str, str]) -> str:
 
 
 def _with_unit(name: str, text: str) -> str:
-    """Memory without a unit is MB there."""
+    """A size of memory with its unit; without a unit YARN's options mean MB."""
     return f"{text}m" if name.endswith(".memory") and text.isdecimal() else text

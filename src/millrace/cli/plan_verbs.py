@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A program with all that it is run with."""
+    """A program with its configuration, run without executing jobs."""
 
     program: Program
     settings: RunSettings
     pyflink: bool
-    """whether it imports PyFlink's names"""
+    """whether ``pyflink`` names Millrace"""
 
     def run(self, submit: Submitter) -> None:
-        """Run it to its end, each job being ``submit``'s. What it prints goes to standard error.
+        """Run the program to its end; each of its jobs goes to ``submit``.
 
-        Raises what the program raises.
+        Its output goes to standard error. Raises the program's errors.
         """
         from millrace.cli.program_jobs import hooks
 
@@ -61,18 +61,20 @@ PARALLELISM = "parallelism.default"
 
 
 class _ShownError(BaseException):
-    """Ends the program where it would have run its job; no ``except Exception`` of its own stops that."""
+    """Ends the program where it would have run its job; the program's ``except Exception`` does not catch it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 def of_first_job(options: ProgramOptions, shown: Callable[[Submission], str], *, parallelism: int | None = None) -> str:
-    """What ``shown`` says of the job. The program runs up to its execute(); what it prints goes to standard error.
+    """Apply ``shown`` to the program's first job.
 
-    Ends the command with a message if the program fails or has no job.
+    The program runs up to its execute(); its output goes to standard error. Exits with a message if the program fails
+    or
+    has no job.
 
-    :param parallelism: where neither the command nor the configuration names one.
+    :param parallelism: default where neither the command line nor the configuration sets one.
     """
     from millrace.cli.program_jobs import report
 
@@ -141,7 +143,7 @@ def _mermaid(submission: Submission) -> str:
 
 
 PLANS: dict[str | None, Callable[[Submission], str]] = {None: _of_flink, "svg": _plan_svg, "mermaid": _mermaid}
-"""what ``--graph`` says -> the plan in that form; None: JSON"""
+"""value of ``--graph`` -> function that writes the plan in that form; None: JSON"""
 
 
 def _document(submission: Submission) -> str:
@@ -260,7 +262,7 @@ def lint(program: ProgramOptions, select: tuple[str, ...], ignore: tuple[str, ..
 
 
 def _chosen(folder: str, select: tuple[str, ...], ignore: tuple[str, ...]) -> Chosen:
-    """What the command line says; what it does not say the project's settings do.
+    """The selected rules: of the command line, else of the project's settings.
 
     :raises click.UsageError: a rule that there is not, or settings that are wrong.
     """

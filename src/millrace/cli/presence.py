@@ -1,7 +1,8 @@
-"""A program in the foreground that others can find: `millrace list`, `stop` and the like, and its web pages.
+"""Registers a program in the foreground, so that `millrace list`, `stop` and the like find it, and serves its web
+pages.
 
-All of it begins on a thread when a job has run for a moment, so that programs that end at once pay nothing for it.
-Where the packages for it are not installed, the program runs without.
+A thread does this after the job has run for a moment, so that programs which end at once pay nothing for it. If the
+packages for it are not installed, the program runs without.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from millrace.spark.jobs.client import LocalJobClient
 
 WAIT_SECONDS = 1.0
-"""How long a job has to run after its first epoch before others can find it."""
+"""How long a job must run after its first epoch before the program is registered."""
 FIRST_SECONDS = 5.0
-"""How long its first epoch is waited for: in a cold start it needs the processors that the imports here would take."""
+"""How long the thread waits for the first epoch: in a cold start that needs the processors which these imports would
+take."""
 logger = logging.getLogger("millrace")
 
 ARCHIVES = "jobmanager.archive.fs.dir"
@@ -33,12 +35,12 @@ NO_PORT = "none"
 
 
 class Presence:
-    """Lets others find the jobs of this process.
+    """Makes the jobs of this process visible to other commands.
 
-    :param configuration: of the program.
-    :param say: tells the address of the web pages; None: nobody looks.
-    :param log_file: where Spark's JVM logs to, once that is known.
-    :param works: set when a job has done its first epoch.
+    :param configuration: the program's configuration.
+    :param say: prints the address of the web pages; None: nothing is printed.
+    :param log_file: path of Spark's log, once it is known.
+    :param works: set when a job has completed its first epoch.
     """
 
     def __init__(
@@ -61,10 +63,10 @@ class Presence:
         self._folder: str | None = None
         self._server: Any = None
         self._ran: JobsHere | None = None
-        """the jobs to archive"""
+        """the jobs to archive at the end"""
 
     def started(self, client: LocalJobClient) -> None:
-        """There is one more job."""
+        """Register one more job."""
         if self._ran is None and self._configuration.get(ARCHIVES) and find_spec("msgspec") is not None:
             from millrace.cluster.publishing import published_jobs
             from millrace.cluster.socket_control import JobsHere
@@ -112,7 +114,7 @@ class Presence:
         run_folder.register(self._folder, entry)
 
     def _serve(self) -> None:
-        """The REST API with the web pages, where it is installed and wanted."""
+        """Serve the REST API with the web pages, if they are installed and enabled."""
         wanted = self._configuration.get(PORT, "").lower() != NO_PORT
         if not wanted or any(find_spec(name) is None for name in ("starlette", "uvicorn")):
             return
@@ -149,7 +151,7 @@ class Presence:
         server.run()
 
     def close(self) -> None:
-        """The program has ended."""
+        """Archive the jobs and remove the registration, because the program has ended."""
         self._archive()
         with self._lock:
             self._closed.set()
@@ -159,7 +161,7 @@ class Presence:
                 shutil.rmtree(self._folder, ignore_errors=True)
 
     def _archive(self) -> None:
-        """Put its jobs where a history server finds them."""
+        """Archive the jobs for a history server."""
         if self._ran is None:
             return
         from millrace.cluster.history import write_archive
@@ -174,7 +176,7 @@ class Presence:
 
 
 class _TaskManagers:
-    """Those of this process's session, once there is one."""
+    """The task managers of this process's Spark session; empty before there is a session."""
 
     def __init__(self, machine: bool) -> None:
         self._machine = machine

@@ -1,6 +1,4 @@
-"""The user's program, running it as ``python program.py`` would, and the configuration that its environments begin
-with.
-"""
+"""Runs the user's program as ``python program.py`` would, with the configuration for its environments."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def python_file(entry: str) -> str:
 
 
 def zip_folder(folder: str, directory: str) -> str:
-    """All modules that can be imported from ``folder``, as a zip file in ``directory``."""
+    """Zip all importable modules of ``folder``; returns the path of the file in ``directory``."""
     name = os.path.basename(folder) or "root"
     try:
         return zip_modules(folder, os.path.join(directory, f"{len(os.listdir(directory))}-{name}.zip"))
@@ -44,7 +42,7 @@ def zip_folder(folder: str, directory: str) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """A file or a module, and its arguments."""
+    """The user's program: a file or a module, and its arguments."""
 
     target: str
     is_module: bool
@@ -52,11 +50,11 @@ class Program:
 
     @property
     def folder(self) -> str:
-        """What the program can import from without further ado."""
+        """The folder that the program can import from, as with Python."""
         return os.getcwd() if self.is_module else os.path.dirname(os.path.abspath(self.target))
 
     def run(self, extra_paths: tuple[str, ...] = (), afterwards: Callable[[], None] = lambda: None) -> None:
-        """Run it as ``__main__``. What is called afterwards, if it ended well, still sees the program's classes."""
+        """Run the program as ``__main__``. If it ends well, later code can still use its classes."""
         with _surroundings(self, extra_paths):
             try:
                 if self.is_module:
@@ -134,17 +132,17 @@ JARS = "pipeline.jars"
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a program is run with."""
+    """The configuration and import path of a run."""
 
     configuration: dict[str, str] = field(repr=False)
     paths: tuple[str, ...]
-    """what ``sys.path`` gets after the program's folder"""
+    """paths that are added to ``sys.path`` after the program's folder"""
 
 
 def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
-    """The configuration; zip files for the workers are made in ``directory``.
+    """Make the configuration; zip files for the workers are written to ``directory``.
 
-    An option beats its -D twin, and that beats the configuration files.
+    An option overrides its -D form, which overrides the configuration files.
 
     :raises click.UsageError: a setting that is wrong.
     """
@@ -177,7 +175,7 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
 
 
 def configured(options: ProgramOptions) -> dict[str, str]:
-    """What the files and -D say, checked.
+    """The checked configuration of files and -D options.
 
     :raises click.UsageError: a setting that is wrong.
     """
@@ -198,7 +196,7 @@ def configured(options: ProgramOptions) -> dict[str, str]:
 
 
 def _jar(path: str) -> str:
-    """A jar of -j, from the folder where the command is typed. One of Flink's that is missing is left out later."""
+    """The path of a jar of -j, relative to the working directory. A missing jar of Flink's own is dropped later."""
     from millrace.datastream.dependencies import is_flinks_and_missing
 
     if "://" in path:
@@ -209,7 +207,7 @@ def _jar(path: str) -> str:
 
 
 def _require(paths: Iterable[str], what: str) -> None:
-    """Raises click's error for one that is not there; paths with a scheme are looked for when the job begins."""
+    """Raise click's error for a missing path; paths with a scheme are checked when the job starts."""
     for path in paths:
         name = path.partition("#")[0]
         if "://" not in name and not os.path.exists(name):

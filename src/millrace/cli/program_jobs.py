@@ -1,7 +1,7 @@
 """The jobs of a program that a command runs in this process: hooks, cancelling, savepoints, and reports of failures.
 
-``hooks`` makes the environments and jobs of this process those of a command. SIGUSR1 takes a savepoint of the jobs that
-``millrace run`` runs. ``report`` says as much of a failure as helps the program's author, and where the rest is.
+``hooks`` connects the program's environments and jobs to the command. SIGUSR1 takes a savepoint of the running jobs.
+``report`` prints the part of a failure that helps the program's author, and where the rest is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def hooks(
     listener: Callable[[], JobListener] = PlainListener,
     pyflink: bool = False,
 ) -> Iterator[None]:
-    """Inside, environments begin with the settings, and what they execute goes to the submitter.
+    """Inside, environments start with the settings, and their jobs go to the submitter.
 
     :param pyflink: whether ``import pyflink`` means Millrace also where PyFlink is installed.
     """
@@ -69,7 +69,7 @@ def _tell() -> None:
 
 
 class Jobs:
-    """Knows the jobs of a program, so that none outlives it and none is cut off by its end."""
+    """Tracks the jobs of a program, so that none outlives it and none is cut off by its end."""
 
     def __init__(self, start: Callable[[Submission], SparkJobClient]) -> None:
         self._start = start
@@ -82,8 +82,8 @@ class Jobs:
         return client
 
     def wait(self) -> None:
-        """Let jobs that the program didn't wait for come to their end. Raises what a job raises that fails now."""
-        # A job whose results nobody reads any more would wait for its reader for ever.
+        """Wait for jobs that the program didn't wait for. Raises the error of a job that fails now."""
+        # A job whose results are not read any more would wait for its reader without end.
         _cancel(self._collecting)
         for client in self._detached:
             if not _ended(client):
@@ -94,7 +94,7 @@ class Jobs:
         return [client for client in (*self._detached, *self._collecting) if not _ended(client)]
 
     def lost(self) -> BaseException | None:
-        """The error of a job that has lost its driver: whatever else the program has raised came of that."""
+        """The error of a job whose JVM is gone, which explains whatever else the program has raised."""
         from millrace.spark.errors import DriverLostError
 
         for client in (*self._detached, *self._collecting):
@@ -105,7 +105,7 @@ class Jobs:
         return None
 
     def cancel(self) -> None:
-        """Stop all jobs that still run, and wait for their end."""
+        """Cancel all running jobs, and wait for their end."""
         _cancel([*self._detached, *self._collecting])
 
 
@@ -163,7 +163,7 @@ def _take_savepoints(jobs: Jobs, say: Callable[[str], None]) -> None:
 FAILED = 1
 """Exit code: the program or its job failed."""
 NOT_BEGUN = 2
-"""Exit code: nothing could begin, for want of a right command line (click's code for that) or of a Java."""
+"""Exit code: nothing was started, because the command line is wrong (click's code for that) or Java is missing."""
 
 _TEXT_LIMIT = 500
 _ENGINE = ("pyspark", "py4j")
@@ -172,14 +172,14 @@ _ALL_OF_IT = "(--verbose shows all of it)"
 
 @dataclass(frozen=True)
 class Report:
-    """What to print and how to exit."""
+    """A message and an exit code."""
 
     text: str
     exit_code: int = FAILED
 
 
 def report(error: BaseException, log_file: str | None = None, verbose: bool = False) -> Report:
-    """Explain an error that came out of the user's program."""
+    """Explain an error that the user's program raised."""
     if isinstance(error, JavaNotFoundError):
         return Report(str(error), NOT_BEGUN)
     if isinstance(error, DriverLostError):
@@ -206,7 +206,7 @@ def _with_log(text: str, log_file: str | None) -> str:
 
 
 def spark_line(error: BaseException) -> str:
-    """What Spark has to say, without the pages of Java behind it."""
+    """Spark's message in an error, without its Java stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return lines[1].lstrip(": ")[:_TEXT_LIMIT]  # py4j puts its own words in front

@@ -1,4 +1,4 @@
-"""``millrace test record`` and ``millrace test replay``: a program whose jobs run in this process and are recorded."""
+"""``millrace test record`` and ``replay``: run a program's jobs in this process, record them, and compare runs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 FAILED = 1
-"""Exit code: the program or one of its jobs failed, or gave something else."""
+"""Exit code: the program or a job failed, or its results differ."""
 NOT_POSSIBLE = 2
-"""Exit code: there is no recording, or it does not fit."""
+"""Exit code: there is no recording, or it does not belong to the program."""
 
 
 def run_program(options: ProgramOptions, run: Callable[[JobGraph], LocalRun]) -> int:
-    """Run the program; gives the number of its jobs. What it prints goes to standard error.
+    """Run the program; returns the number of its jobs.
 
-    Ends the command where the program fails.
+    Its output goes to standard error. Exits if the program fails.
     """
     from millrace.cli.program_jobs import report
     from millrace.testing.recording.events import RecordingError
@@ -74,7 +74,7 @@ def _finished(submission: Submission, run: Callable[[JobGraph], LocalRun]) -> An
 
 
 def _recording_error(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
-    """The reason why a recording can't be made or used, behind what the engine or the program made of it."""
+    """The ``RecordingError`` in an error's chain of causes, where engine or program have wrapped it."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error

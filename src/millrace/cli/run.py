@@ -39,7 +39,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StoppedError(KeyboardInterrupt):
-    """The user, or the system, wants the program to end."""
+    """A signal asks the program to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class StoppedError(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell says of a command that a signal ended."""
+        """The shell's exit code of a command that the signal ended."""
         return 128 + self.number
 
 
@@ -55,7 +55,7 @@ class Stopper:
     """Turns signals into ``StoppedError`` in the main thread."""
 
     def __init__(self, handed_on: Callable[[], int] = lambda: 0) -> None:
-        """``handed_on``: how many signals the process that watches this one has handed on, or is about to."""
+        """:param handed_on: counts the signals that the watching process has forwarded, or is about to."""
         self._handed_on = handed_on
         self._received: int | None = None
         self._count = 0
@@ -63,7 +63,7 @@ class Stopper:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle the signals inside; afterwards too, once one has come, until the process has ended."""
+        """Handle signals inside; once one has arrived, also afterwards, until the process has ended."""
         # What the shell of a background command has switched off stays off.
         wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._handle) for number in wanted}
@@ -76,7 +76,7 @@ class Stopper:
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let what is inside come to its end first: a call to the JVM that is cut off spoils the connection."""
+        """Defer signals until the code inside has ended: interrupting a call to the JVM breaks the connection."""
         self._deferred = True
         try:
             yield
@@ -95,7 +95,7 @@ class Stopper:
     def _handle(self, number: int, _: FrameType | None) -> None:
         self._count += 1
         # A terminal or a shell tells both processes, and the one that watches hands it on all the same: then a signal
-        # arrives twice. Whichever way more have come, so many were sent.
+        # arrives twice. The larger of the two counts is the number that was sent.
         handed_on = self._handed_on()
         if max(handed_on, self._count - handed_on) > 1:
             os._exit(128 + number)
@@ -149,7 +149,7 @@ def start(
     verbose: bool = False,
     no_session: bool = False,
 ) -> None:
-    """Run a program where its command line says: hand it to a cluster or session, or run it here to its end."""
+    """Run a program where its command line says: submit it to a cluster or session, or run it here to its end."""
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     if quiet or verbose:
@@ -185,17 +185,17 @@ def start(
 
 @dataclass(frozen=True)
 class Manner:
-    """How a program is run."""
+    """How a program's run is displayed and registered."""
 
     pyflink: bool = False
     quiet: bool = False
     verbose: bool = False
     announce: Callable[[str], None] = lambda _: None
-    """told the id of each job, on the thread that drives it, before it does anything"""
+    """is called with the id of each job before the job starts, on the thread that drives it"""
     started: Callable[[LocalJobClient], None] = lambda _: None
-    """told of each job that runs"""
+    """is called with the client of each running job"""
     is_found: bool = False
-    """whether others find the jobs as those of a program in the foreground"""
+    """whether the program is registered as one in the foreground"""
 
 
 @click.command("run-application", cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
@@ -217,7 +217,7 @@ def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tu
 
 
 def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
-    """Run a program with its jobs. Exits with what is to be said of it if it fails."""
+    """Run a program with its jobs. If it fails, exits with a report."""
     from millrace.cli.live import JobWatch
     from millrace.cli.presence import Presence
     from millrace.cli.program_jobs import Jobs, hooks, report, savepoints_on_signal
@@ -251,7 +251,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
 
 
 def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs, say: Callable[[str], None]) -> None:
-    """The program, then the jobs that it left running: they end well, or with it when it ends badly."""
+    """Run the program, then wait for its remaining jobs; if the program fails, they are cancelled."""
     from millrace.graph.program import never_executed, watching
 
     with watching() as described:
@@ -289,6 +289,6 @@ def _starter(
 
 
 def _reader_has_gone() -> NoReturn:
-    """The reader of our output has ended (``| head``): nothing is left to say."""
+    """Exit quietly: the reader of the output has ended (``| head``)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

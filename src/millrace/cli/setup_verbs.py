@@ -54,18 +54,18 @@ _FILES = {
     "README.md.txt": "README.md",
     "gitignore.txt": ".gitignore",
 }
-"""where each file of the template goes"""
+"""file of the template -> its name in the project"""
 
 
 class ProjectError(ValueError):
-    """A project that can't be made: a name that is none, or a folder that has something in it."""
+    """The project can't be made: its name is invalid, or its folder is not empty."""
 
 
 def write_project(folder: Path) -> list[Path]:
-    """Write the files of a project; its name is the folder's.
+    """Write the files of a project, named after its folder.
 
-    :return: what was written, relative to the folder.
-    :raises ProjectError: the name can't be one, or the folder is not empty.
+    :return: the written files, relative to the folder.
+    :raises ProjectError: the name is invalid, or the folder is not empty.
     """
     name = folder.name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
@@ -101,7 +101,7 @@ _COLOURS = {Verdict.GOOD: "green", Verdict.NOTE: "yellow", Verdict.BAD: "red"}
 
 
 def findings() -> Iterator[Finding]:
-    """All looks, one after the other."""
+    """Run all checks, one after the other."""
     from millrace.cli import doctor_checks
 
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from millrace.state.open_savepoint import Opened
 
 NOT_FOUND = 1
-"""Exit code of ``show``: there is no such key. Of ``diff``: they differ."""
+"""Exit code of ``show``: there is no such key. Exit code of ``diff``: the states differ."""
 
 
 class _StateError(click.ClickException):
@@ -122,7 +122,7 @@ def _open(path: str, trust: bool) -> Opened:
 
 
 def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[Any, Any]]:
-    """(key, value) of a state, of values that can't be read here by their fields."""
+    """(key, value) of a state; values whose class can't be imported are shown by their fields."""
     from millrace.state.diff import plain, readable
     from millrace.state.open_savepoint import TIMER_NAMES
     from millrace.state.reader import first_copy, pairs_of
@@ -134,7 +134,7 @@ def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[An
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn what can be wrong into one line and exit code 2."""
+    """Turn expected errors into one line and exit code 2."""
     from millrace.checkpoint.folder import RestoreError, SnapshotError
     from millrace.state import NotInSavepointError
 
@@ -147,7 +147,7 @@ def _explained(path: str) -> Iterator[None]:
 
 
 def _nearby(path: str) -> str:
-    """What the user may have meant: savepoints in the folder that he named, or beside it."""
+    """Savepoints in the named folder or beside it, which the user may have meant."""
     import difflib
 
     place = Path(path)

@@ -1,4 +1,4 @@
-"""How ``millrace state`` shows what it has found: as aligned text, or as JSON."""
+"""The output of ``millrace state``: aligned text, or JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from millrace.state.open_savepoint import Opened
 
 WIDTH = 160
-"""characters of a value that are shown"""
+"""longest value that is shown (characters)"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Shown:
     state: StateEntry
     pairs: tuple[tuple[Any, Any], ...]
     more: bool
-    """whether there are others"""
+    """whether the state has more entries"""
 
 
 # -- ls ---------------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _time(millis: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
-    """Lines with the columns below each other; those in ``right`` end below each other."""
+    """Lines with aligned columns; those in ``right`` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(_padded(row, widths, frozenset(right))).rstrip() for row in rows]
 
@@ -96,7 +96,7 @@ def _padded(row: Sequence[str], widths: Sequence[int], right: frozenset[int]) ->
 
 
 def matches(wanted: str) -> Callable[[Any], bool]:
-    """Whether a key, or the key in (key, window), is what was typed."""
+    """Whether a key, or the key in (key, window), is the one that was typed."""
     candidates: list[Any] = [wanted]
     try:
         candidates.append(ast.literal_eval(wanted))
@@ -131,7 +131,7 @@ def _kind(state: StateEntry) -> str:
 
 
 def _plain_tuple(key: Any) -> Any:
-    """(key, window) looks as what it is, also beside a timer."""
+    """(key, window) as a plain tuple, which looks the same in timers."""
     if type(key) is tuple and key and isinstance(key[0], Scoped):
         return (tuple(key[0]), *key[1:])
     return tuple(key) if isinstance(key, Scoped) else key
@@ -154,7 +154,7 @@ def _json(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """A value as JSON has it: records as objects, what JSON has not as text."""
+    """A value in JSON's types: records as objects; a value that JSON cannot represent becomes text."""
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, float):

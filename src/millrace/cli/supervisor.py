@@ -1,6 +1,6 @@
-"""``millrace run`` as two processes: this one watches the driver, its child, and starts another when it has died.
+"""``millrace run`` as two processes: this one watches its child, the driver, and starts another when it has died.
 
-The child is a fork of this process, made before anything large is imported: it takes a millisecond or two.
+The child is a fork of this process, made before anything large is imported: that takes a millisecond or two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone."""
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
-"""Who sends one of these wants the program to end: the driver gets it, and is not started again."""
+"""Signals that ask the program to end: they are forwarded to the driver, which is not restarted then."""
 SAVEPOINT: signal.Signals | None = getattr(signal, "SIGUSR1", None)
 """The signal that asks for a savepoint."""
 
@@ -36,7 +36,7 @@ def can_supervise() -> bool:
     """Whether this process may fork a driver that takes its place.
 
     Not inside another program: its threads would be missing in the fork, and a stream of its own (a test that captures
-    what is printed) would not see what the fork writes. Nor where the system has no fork, or buries the dead itself.
+    output) would not see what the fork writes. Nor where the system has no fork, or reaps children itself.
     """
     streams = ("stdin", "stdout", "stderr")
     return (
@@ -48,30 +48,30 @@ def can_supervise() -> bool:
 
 
 class Supervisor:
-    """Watches one driver after the other."""
+    """Runs a driver, and restarts it when it dies."""
 
     def __init__(self) -> None:
         self.directory = tempfile.mkdtemp(prefix="millrace-run-")
-        """for what the drivers need, and may leave behind when they die"""
+        """folder for files of the drivers, which may be left over when they die"""
         self.recovery = os.path.join(self.directory, "jobs")
-        """what the drivers tell this process, see ``millrace.spark.job_records``"""
+        """recovery file that the drivers write for this process, see ``millrace.spark.job_records``"""
         self._input = _Input()
         self._restarts = Restarts(self.recovery, self._input.is_lost)
         self._driver: int | None = None
         self._stopped_by: int | None = None
         self._handed_on = mmap.mmap(-1, 1)
-        """the driver sees how often it was told to stop"""
+        """number of signals forwarded to the driver, in memory that it shares"""
         self._handlers: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
-        """those of before, which the driver gets back"""
+        """signal handlers before this process set its own; the driver restores them"""
 
     def handed_on(self) -> int:
-        """How many signals that mean to stop were handed on to the driver, or are about to be."""
+        """Number of ending signals that were forwarded to the driver, or are about to be."""
         return self._handed_on[0]
 
     def supervise(self) -> int | None:
-        """Run drivers until one has ended: its exit code, or 128 and the number of the signal that killed it.
+        """Run drivers until one has ended; returns its exit code, or 128 plus the number of the signal that killed it.
 
-        Returns None in the driver, which goes on with the program.
+        Returns None in the driver, which continues with the program.
         """
         code = self._run()
         if code is not None:
@@ -106,7 +106,7 @@ class Supervisor:
                 os.kill(self._driver, number)
 
     def _start(self) -> bool:
-        """Start a driver: whether this process is it."""
+        """Fork a driver; returns True in the driver."""
         sys.stdout.flush()
         sys.stderr.flush()
         watcher = os.getpid()
@@ -127,14 +127,14 @@ class Supervisor:
         return driver == 0
 
     def _wait(self) -> int:
-        """The exit code of the driver; minus the signal that killed it."""
+        """Wait for the driver; returns its exit code, or minus the number of the signal that killed it."""
         assert self._driver is not None
         _, status = os.waitpid(self._driver, 0)
         self._driver = None
         return os.waitstatus_to_exitcode(status)
 
     def _delay_after(self, code: int) -> int | None:
-        """Say what becomes of a driver that died: the delay before another is started (ms), None if none is."""
+        """Print how a dead driver is handled; returns the delay before the next one starts (ms), None if none does."""
         death = None if code == DRIVER_LOST else _death(-code)
         verdict = self._restarts.after(death, int(time.monotonic() * 1000))
         if verdict.text:
@@ -142,20 +142,20 @@ class Supervisor:
         return verdict.delay_ms
 
     def _pause(self, seconds: float) -> None:
-        """Wait, unless the program is told to end."""
+        """Sleep, unless a signal asks the program to end."""
         end = time.monotonic() + seconds
         while self._stopped_by is None and (rest := end - time.monotonic()) > 0:
             time.sleep(min(rest, _POLL_SECONDS))
 
 
 class _Input:
-    """Standard input, which a second driver must find as the first one did."""
+    """Standard input, which a restarted driver must read from the same position."""
 
     def __init__(self) -> None:
         self.is_lost = False
-        """whether what has been read cannot be read again"""
+        """whether input has been read that cannot be read again"""
         self._position: int | None = None
-        with contextlib.suppress(OSError):  # closed, so that nobody reads it
+        with contextlib.suppress(OSError):  # closed, so that no process reads it
             mode = os.fstat(0).st_mode
             self.is_lost = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
             if stat.S_ISREG(mode):

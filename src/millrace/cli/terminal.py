@@ -1,4 +1,4 @@
-"""A terminal with one line at its foot that changes in place, and everything else scrolling above it."""
+"""A terminal with one line at its bottom that changes in place; everything else scrolls above it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Screen:
         self._line: str | None = None
         self._drawn = False
         self._midline = False
-        """whether the program has begun a line and not ended it: the live line waits"""
+        """whether the program has written an unfinished line: the live line is not drawn meanwhile"""
 
     def show(self, line: str | None) -> None:
-        """Replace the live line; None takes it away."""
+        """Replace the live line; None removes it."""
         with self._lock:
             if self._drawn and line == self._line:
                 return
@@ -75,7 +75,7 @@ class Screen:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Let what is printed inside scroll above the live line."""
+        """Let output inside scroll above the live line."""
         out, err = sys.stdout, sys.stderr
         if out.isatty():
             sys.stdout = Above(self, out)
@@ -106,7 +106,7 @@ class Above:
 
 
 def terminal() -> Screen | None:
-    """The screen that standard error is; None in a pipe."""
+    """The screen of standard error; None if it is not a terminal."""
     if not sys.stderr.isatty():
         return None
     return Screen(Console(file=sys.stderr, highlight=False))

@@ -26,7 +26,7 @@ def named_in(configuration: Mapping[str, str]) -> str | None:
 
 
 def same_address(address: str, url: str | None) -> bool:
-    """Whether both lead to the same port of this machine, or are the same."""
+    """Whether two addresses are equal, or name the same port of this machine in different words."""
     if url is None:
         return False
     host, port = _parts(address)

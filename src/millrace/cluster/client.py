@@ -1,7 +1,7 @@
-"""Jobs of a cluster as programs see them: ``JobClient`` over REST from any process, and jobs that are handed over.
+"""Jobs of a cluster as programs see them: a ``JobClient`` over REST, usable from any process, and submission of jobs.
 
-``execution.target: remote`` hands a job of a plain Python program over to a cluster of this user on this machine:
-through the cluster's folder, which only this user can write to.
+``execution.target: remote`` submits a job of a plain Python program to a cluster of this user on this machine: through
+the cluster's folder, which only this user can write to.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKEN = "MILLRACE_TOKEN"
 
 
 class RemoteJobFailedError(Exception):
-    """A job of a cluster has failed, or was cancelled; the text says why."""
+    """Raised by ``RestJobClient.wait`` when a job of a cluster has failed or was cancelled; the text says why."""
 
 
 class RestJobClient(JobClient):
@@ -60,7 +60,7 @@ class RestJobClient(JobClient):
         return _later(lambda: _status(self._jobs.state(self._id)))
 
     def document(self) -> JobDocument:
-        """All that the cluster knows of the job.
+        """Fetch the job's document from the cluster.
 
         :raises ElsewhereError: it does not answer, or has no such job.
         """
@@ -80,7 +80,7 @@ class RestJobClient(JobClient):
         return _later(lambda: self._jobs.savepoint(self._id, savepoint_directory, native=False))
 
     def trigger_checkpoint(self, full: bool = False) -> CompletableFuture[int]:
-        """Take a checkpoint now; its number."""
+        """Take a checkpoint now; returns its number."""
         return _later(lambda: self._jobs.checkpoint(self._id, full))
 
     def query_state(self, operator: str, state: str, key: Any) -> CompletableFuture[Any]:
@@ -95,14 +95,15 @@ class RestJobClient(JobClient):
         return {each["name"]: _number(each["value"]) for each in found["user-task-accumulators"]}
 
     def get_metrics(self) -> NoReturn:
-        """Not as a report: REST has them one by one (``/jobs/:jobid/vertices/:vertexid/metrics``)."""
+        """Always raises: REST offers metrics one by one (``/jobs/:jobid/vertices/:vertexid/metrics``), not as a
+        report."""
         raise NotImplementedError("the metrics of a job elsewhere are those of its REST API: /jobs/:jobid/metrics")
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return _later(self._result)
 
     def wait(self) -> JobExecutionResult:
-        """The result. Ctrl-C cancels the job, and goes on as KeyboardInterrupt.
+        """Wait for the job's end and return its result. Ctrl-C cancels the job and raises KeyboardInterrupt.
 
         :raises RemoteJobFailedError: it did not finish.
         """
@@ -137,7 +138,7 @@ def known_token(url: str) -> str | None:
 
 
 def _status(name: str) -> JobStatus:
-    """Flink's state before anything is created is one of ours, too."""
+    """The ``JobStatus`` with the given name; INITIALIZING, which Millrace does not have, becomes CREATED."""
     return JobStatus.CREATED if name == "INITIALIZING" else JobStatus[name]
 
 
@@ -152,7 +153,7 @@ def _number(text: str) -> Any:
 
 
 def _later(work: Callable[[], T]) -> CompletableFuture[T]:
-    """Do it on a thread."""
+    """Run a function on a thread of its own; returns a future of its result."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -174,7 +175,7 @@ JOB = "job.pickle"
 
 
 class NoClusterError(Exception):
-    """There is no cluster to hand a job over to; the text says where one was looked for."""
+    """No cluster runs to which a job could be submitted; the text says where one was looked for."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def submit_to_cluster(job: Portable) -> RestJobClient:
 
 
 def hand_over(job: Portable, cluster: Cluster) -> RestJobClient:
-    """Submit a job to a cluster: from here on it is the cluster's, whatever becomes of this process."""
+    """Submit a job to a cluster. From then on the job belongs to the cluster and survives the end of this process."""
     payload = pickled_by_value(job)
     program = submissions.SubmittedProgram(
         job.job_id,
@@ -216,7 +217,8 @@ def hand_over(job: Portable, cluster: Cluster) -> RestJobClient:
 
 
 def handed_over(program: str) -> Portable | None:
-    """The job in the folder of a program, which only this user can write to; None: it is a program of its own."""
+    """The job that was submitted in a program's folder, which only this user can write to; None if the folder holds a
+    program instead."""
     try:
         with open(os.path.join(program, JOB), "rb") as file:
             found: Portable = pickle.load(file)
@@ -226,7 +228,7 @@ def handed_over(program: str) -> Portable | None:
 
 
 def clusters() -> list[Cluster]:
-    """Those that run and whose server does."""
+    """All running clusters of this user on this machine whose server answers."""
     found = ((each, describe_server(each.folder)) for each in run_folder.find(run_folder.CLUSTER))
     return [Cluster(each.folder, server.url, each.token) for each, server in found if server is not None]
 

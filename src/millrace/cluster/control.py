@@ -1,8 +1,9 @@
-"""The contracts between those who run jobs, those who hold them, and those who ask.
+"""The contracts between processes that run jobs, processes that hold jobs, and clients that ask for them.
 
-``JobControl`` steers one job: of this process, of another one over its socket, or from an archive. ``JobHolder`` is
-what the REST API needs of a cluster, a program in the foreground or an archive, ``ProgramStore`` of the uploaded
-programs. ``JobsElsewhere`` is what the verbs of the command line need of jobs in other processes.
+``JobControl`` steers one job: a job of this process, of another process over its socket, or of an archive.
+``JobHolder`` is what the REST API needs of a cluster, of a program in the foreground or of an archive;
+``ProgramStore`` is what it needs of the uploaded programs. ``JobsElsewhere`` is what the verbs of the command line
+need of jobs in other processes.
 """
 
 from __future__ import annotations
@@ -23,38 +24,39 @@ from millrace.cluster.documents import (
 
 
 class JobOverError(Exception):
-    """The job has ended, so what was asked for can't be done. The text names job and state."""
+    """The request needs a running job, and this job has ended. The text names job and state."""
 
 
 class JobControl(Protocol):
-    """One job. Futures end with what was asked for, or with an exception whose text says why not."""
+    """Steers one job. Futures end with the result of the request, or with an exception whose text says why it
+    failed."""
 
     def document(self) -> JobDocument:
         """The job as it is now, at most a second old."""
 
     def cancel(self) -> None:
-        """Begin to cancel; nothing happens if that has begun or happened already.
+        """Begin to cancel the job; does nothing if the job is being cancelled or is cancelled already.
 
         :raises JobOverError: it has finished or failed.
         """
 
     def savepoint(self, directory: str | None, native: bool) -> Future[str]:
-        """Take a savepoint; its path."""
+        """Take a savepoint; the future holds its path."""
 
     def stop(self, directory: str | None, drain: bool, native: bool) -> Future[str]:
-        """Take a savepoint and end the job; its path."""
+        """Take a savepoint and end the job; the future holds the savepoint's path."""
 
     def checkpoint(self, full: bool) -> Future[int]:
-        """Take a checkpoint with the next epoch; its number."""
+        """Take a checkpoint with the next epoch; the future holds its number."""
 
     def query_state(self, operator: str, state: str, key: Any) -> Future[Any]:
-        """What a keyed state holds for a key; None for nothing."""
+        """Read the value of a keyed state for one key; the future holds None if there is no value."""
 
     def threads(self, task_manager: str | None) -> list[ThreadDocument]:
         """The threads of the job's own process, or of its workers on an executor."""
 
     def flame_graph(self, vertex: str, subtask: int | None, mode: str) -> FrameDocument:
-        """What the functions of a vertex did over the last seconds.
+        """Sample what the functions of a vertex did over the last seconds.
 
         :param mode: ``full``, ``on_cpu`` or ``off_cpu``.
         """
@@ -65,12 +67,12 @@ class Launch:
     """How an uploaded program is to be run."""
 
     program: str
-    """id of the program"""
+    """id of the uploaded program"""
     arguments: tuple[str, ...] = ()
     entry: str | None = None
     parallelism: int | None = None
     job_id: str | None = None
-    """chosen by whoever asks: the same id twice is the same job"""
+    """id for the job, chosen by the client: a second request with this id starts no second job"""
     savepoint: str | None = None
     allow_non_restored: bool = False
     claim_mode: str | None = None
@@ -78,15 +80,15 @@ class Launch:
 
 
 class LaunchError(Exception):
-    """A program could not be started; the text says why, in the program's own words where it has any."""
+    """A program could not be started; the text says why, with the program's own error where there is one."""
 
 
 class NoEntryError(LaunchError):
-    """The program has no such entry."""
+    """The uploaded program has no such entry point."""
 
 
 class JobHolder(Protocol):
-    """Jobs, and the machines under them. All methods may be called from any thread."""
+    """Holds jobs and knows the machines that they run on. All methods may be called from any thread."""
 
     def jobs(self) -> Sequence[JobDocument]:
         """All jobs that are known, running ones first. Cheap enough for several calls a second."""
@@ -95,62 +97,64 @@ class JobHolder(Protocol):
         """The job with this id."""
 
     def control(self, id: str) -> JobControl | None:
-        """What steers it."""
+        """The ``JobControl`` of a job; None if the job is unknown."""
 
     def task_managers(self) -> Sequence[TaskManagerDocument]: ...
 
     def configuration(self) -> Mapping[str, str]:
-        """Of the holder itself; secrets are masked."""
+        """The holder's own configuration; secrets are masked."""
 
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         """The log files of a task manager, or of the holder."""
 
     def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
-        """What is in a log file, piece by piece; None: there is no such file. No name leads out of their folder."""
+        """The content of a log file, piece by piece; None if there is no such file. A name never leads out of the log
+        folder."""
 
     def threads(self) -> Sequence[ThreadDocument]:
-        """Of the holder's own process."""
+        """The threads of the holder's own process."""
 
     def dispose_savepoint(self, path: str) -> None:
         """Delete a savepoint. Raises an exception whose text says why that is not possible."""
 
     def shut_down(self) -> None:
-        """End the holder with all its jobs. Returns before that is done."""
+        """End the holder with all its jobs. Returns before the jobs have ended."""
 
 
 class ProgramStore(Protocol):
-    """Uploaded programs, where submitting is allowed."""
+    """Uploaded programs of a server that allows submitting."""
 
     def programs(self) -> Sequence[ProgramDocument]: ...
 
     def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
-        """Keep a program, which is read from a file. Raises ``ValueError`` for what is none."""
+        """Store an uploaded program, read from a file. Raises ``ValueError`` if the file is not a program."""
 
     def delete(self, id: str) -> bool:
-        """Whether it was there."""
+        """Delete an uploaded program; returns whether it existed."""
 
     def plan(self, launch: Launch) -> JobDocument:
-        """The job that the program would start, not started. Raises ``LaunchError``."""
+        """The job that the program would start, without starting it. Raises ``LaunchError``."""
 
     def run(self, launch: Launch) -> str:
-        """Start it; the id of its job. Raises ``LaunchError``."""
+        """Start an uploaded program; returns the id of its job. Raises ``LaunchError``."""
 
 
 WAIT_SECONDS = 600.0
-"""How long a savepoint or a checkpoint is waited for."""
+"""How long a client waits for a savepoint or a checkpoint."""
 
 
 class ElsewhereError(Exception):
-    """The other side could not be asked, or says no; the text says which, and why."""
+    """Another process could not be asked about a job, or refused the request; the text names the process and the
+    reason."""
 
 
 class UnknownJobError(ElsewhereError):
-    """There is no such job."""
+    """The other process has no job with this id."""
 
 
 @dataclass(frozen=True)
 class JobLine:
-    """What a list shows of a job."""
+    """A job as one line of a list of jobs."""
 
     id: str
     name: str
@@ -159,33 +163,33 @@ class JobLine:
 
 
 class JobsElsewhere(Protocol):
-    """All methods raise ``ElsewhereError``."""
+    """Jobs in other processes. All methods raise ``ElsewhereError``."""
 
     def jobs(self) -> list[JobLine]: ...
 
     def cancel(self, job: str) -> None:
-        """Begin to cancel."""
+        """Begin to cancel a job."""
 
     def state(self, job: str) -> str:
-        """A name of ``JobStatus``."""
+        """The job's state: a name of ``JobStatus``."""
 
     def document(self, job: str) -> JobDocument:
-        """All that is known of it."""
+        """The job's whole document."""
 
     def savepoint(self, job: str, directory: str | None, native: bool) -> str:
-        """Its path."""
+        """Take a savepoint; returns its path."""
 
     def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
-        """The path of the savepoint that it ended with."""
+        """Stop a job with a savepoint; returns the savepoint's path."""
 
     def begin_savepoint(self, job: str, directory: str | None, native: bool) -> str:
-        """The id under which it can be asked for."""
+        """Begin a savepoint; returns the id under which its result can be asked for."""
 
     def begin_stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
-        """The id under which the savepoint can be asked for."""
+        """Begin to stop a job with a savepoint; returns the id under which the result can be asked for."""
 
     def checkpoint(self, job: str, full: bool) -> int:
-        """Its number."""
+        """Take a checkpoint; returns its number."""
 
     def query_state(self, job: str, operator: str, state: str, key: Any) -> Any:
-        """What a keyed state holds for a key, as JSON has it."""
+        """The value of a keyed state for one key, as JSON represents it."""

@@ -1,6 +1,6 @@
-"""What a job and its cluster tell others about themselves: frozen descriptions that travel as JSON.
+"""Documents: frozen descriptions of a job and of its cluster, which travel between processes as JSON.
 
-A ``JobDocument`` looks the same for a running job, an archived one and one of another process. Times are in
+A ``JobDocument`` has the same form for a running job, an archived job and a job of another process. Times are in
 milliseconds since 1970, sizes in bytes. ``masked`` takes secrets out before a document leaves the process.
 """
 
@@ -20,7 +20,7 @@ class MetricDocument:
     """One metric with its value."""
 
     name: str
-    """as Flink names it, the operator before it where it is one of an operator: ``Map.numRecordsIn``"""
+    """the metric's name in Flink, with the operator before it if the metric belongs to one: ``Map.numRecordsIn``"""
     value: float | int | str | None
     kind: str = "gauge"
     """counter, meter, gauge or histogram"""
@@ -72,7 +72,7 @@ class SubtaskDocument:
     task_manager: str
     """id of the executor that it was on last"""
     states: dict[str, int]
-    """name of an ``ExecutionState`` -> when the subtask entered it, only those that it has been in"""
+    """name of an ``ExecutionState`` -> when the subtask entered it (ms); states that it never had are missing"""
     started: int = -1
     ended: int = -1
     records_in: int = 0
@@ -83,11 +83,11 @@ class SubtaskDocument:
     backpressured_ms: float = 0.0
     idle_ms: float = 0.0
     busy: float | None = None
-    """share of the last seconds in which it worked, 0 to 1; None: not known"""
+    """share of the last seconds in which the subtask worked, 0 to 1; None: unknown"""
     backpressured: float | None = None
     idle: float | None = None
     watermark: int | None = None
-    """the input watermark (ms); None: none has come yet"""
+    """the subtask's input watermark (ms); None before the first watermark"""
     state_bytes: int = 0
     metrics: tuple[MetricDocument, ...] = ()
     accumulators: tuple[AccumulatorDocument, ...] = ()
@@ -108,9 +108,9 @@ class VertexDocument:
     inputs: tuple[InputDocument, ...] = ()
     subtasks: tuple[SubtaskDocument, ...] = ()
     heavy_keys: tuple[HeavyKey, ...] = ()
-    """the keys with most elements, as far as they were seen"""
+    """the keys with the most records, as far as the subtasks could count them"""
     states: dict[str, int] = field(default_factory=dict)
-    """name of a state -> bytes, as far as they are known"""
+    """name of a state -> its size in bytes, as far as sizes are known"""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class HeavyKey:
 
     key: str
     share: float
-    """of the input, 0 to 1"""
+    """the key's share of the vertex's input, 0 to 1"""
 
 
 # Checkpoints and savepoints
 
 FOREVER = 9223372036854775807
-"""The interval that Flink shows where there are no checkpoints."""
+"""The checkpoint interval that Flink shows for a job without checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,12 @@ class TaskCheckpointDocument:
     subtasks: int
     acknowledged: int
     latest_ack: int
-    """ms, -1: none"""
+    """when the last subtask acknowledged (ms), -1 if none has"""
     size: int
     full_size: int
     duration: int
     sizes: tuple[int, ...] = ()
-    """new bytes of each subtask"""
+    """bytes that each subtask wrote for this checkpoint"""
 
 
 @dataclass(frozen=True)
@@ -173,11 +173,11 @@ class CheckpointDocument:
     triggered: int
     latest_ack: int = -1
     duration: int = 0
-    """from the beginning of its epoch to its record"""
+    """from the beginning of the checkpoint's epoch until the checkpoint was recorded"""
     size: int = 0
-    """bytes written for it"""
+    """bytes written for this checkpoint"""
     full_size: int = 0
-    """bytes of all that it consists of"""
+    """bytes of all files that the checkpoint consists of, also those that it shares with earlier ones"""
     path: str | None = None
     discarded: bool = False
     ends_job: bool = False
@@ -208,7 +208,7 @@ class CheckpointsDocument:
     completed: int = 0
     failed: int = 0
     history: tuple[CheckpointDocument, ...] = ()
-    """the newest first"""
+    """checkpoints, the newest first"""
     restored: RestoredDocument | None = None
 
 
@@ -222,12 +222,12 @@ class ExceptionDocument:
     name: str
     """class of the exception"""
     text: str
-    """what a user reads first: operator, line, cause"""
+    """the message for the user: operator, line, cause"""
     stacktrace: str
     at: int
-    """ms"""
+    """when it happened (ms)"""
     task: str | None = None
-    """``Map -> Sink (1/2) - execution #0``; None: it is nobody's in particular"""
+    """the task that failed, ``Map -> Sink (1/2) - execution #0``; None if no single task did"""
     host: str | None = None
     task_manager: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
@@ -249,9 +249,10 @@ class EpochDocument:
     records: int
     """elements that the sources have read"""
     watermark: int | None
-    """the lowest that has reached an end of the job; None: none yet"""
+    """the lowest watermark that has reached an end of the job (ms); None before the first"""
     phases: dict[str, float] = field(default_factory=dict)
-    """plan, start, read, process, exchange, record, commit -> ms, as far as they are measured"""
+    """plan, start, read, process, exchange, record, commit -> duration in ms; phases that were not measured are
+    missing"""
     checkpoint: bool = False
 
 
@@ -263,13 +264,13 @@ class SlowDocument:
     """The operator that takes most of the time of a job while records wait for it."""
 
     vertex: str
-    """its id"""
+    """id of the operator's vertex"""
     operator: str
-    """its name"""
+    """name of the operator"""
     millis: float
-    """that a record takes it, by the last seconds"""
+    """average time that the operator takes for one record (ms), over the last seconds"""
     share: float
-    """of the time of all operators, 0 to 1"""
+    """the operator's share of the time of all operators, 0 to 1"""
 
 
 @dataclass(frozen=True)
@@ -287,40 +288,40 @@ class JobDocument:
     started: int
     ended: int
     written: int
-    """when this document was made"""
+    """when this document was made (ms)"""
     timestamps: dict[str, int]
     """name of a ``JobStatus`` -> when the job entered it last, 0 if never"""
     vertices: tuple[VertexDocument, ...] = ()
-    """in topological order"""
+    """the job's vertices in topological order"""
     checkpoints: CheckpointsDocument = field(default_factory=CheckpointsDocument)
     exceptions: tuple[ExceptionDocument, ...] = ()
-    """the newest first"""
+    """failures, the newest first"""
     exceptions_truncated: bool = False
     epochs: tuple[EpochDocument, ...] = ()
-    """the last ones, oldest first"""
+    """the last epochs, the oldest first"""
     accumulators: tuple[AccumulatorDocument, ...] = ()
-    """of the whole job"""
+    """accumulators, merged over the whole job"""
     metrics: tuple[MetricDocument, ...] = ()
-    """of the job itself (``numRestarts``, ``lastCheckpointSize``, ...)"""
+    """metrics of the job itself (``numRestarts``, ``lastCheckpointSize``, ...)"""
     restart_strategy: str = ""
-    """as Flink describes it"""
+    """the restart strategy in Flink's words"""
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
     configuration: dict[str, str] = field(default_factory=dict)
-    """what the program and the command line have set; secrets are masked"""
+    """options that the program and the command line have set; secrets are masked"""
     object_reuse: bool = False
     stoppable: bool = False
     """whether it can be stopped with a savepoint"""
     log_file: str | None = None
     output_file: str | None = None
-    """where what the program and its functions print is kept"""
+    """file with everything that the program and its functions print"""
     spark_page: str | None = None
     """address of Spark's own web page"""
     process: int = 0
-    """pid of the process that drives it"""
+    """pid of the process that drives the job"""
     slow: SlowDocument | None = None
     at_work: str | None = None
-    """what the epoch is at that runs, in words: its number, since when, and after some seconds the task that it waits
+    """progress of the running epoch, in words: its number, its start and, after some seconds, the task that it waits
     for"""
 
 
@@ -337,16 +338,16 @@ class TaskManagerDocument:
     slots: int
     free_slots: int
     last_heartbeat: int
-    """ms since the epoch"""
+    """time of the last heartbeat (ms since the epoch)"""
     cores: int
     physical_memory: int
-    """bytes"""
+    """memory of the machine in bytes"""
     free_memory: int
     """bytes of the JVM's heap"""
     heap_max: int
     heap_used: int
     worker_memory: int = 0
-    """bytes of the Python processes on it"""
+    """bytes that the Python workers on the executor use"""
     tasks: int = 0
     log_file: str | None = None
     metrics: tuple[MetricDocument, ...] = ()
@@ -359,7 +360,7 @@ class LogDocument:
     name: str
     size: int
     modified: int
-    """ms"""
+    """time of the last change (ms)"""
 
 
 @dataclass(frozen=True)
@@ -371,7 +372,7 @@ class ProgramDocument:
     name: str
     uploaded: int
     entry: str | None
-    """file or module that is run, if the program itself says which"""
+    """file or module that is run, if the program declares one"""
 
 
 # Threads and stacks
@@ -383,7 +384,7 @@ class ThreadDocument:
 
     name: str
     text: str
-    """name, state and stack, a line a frame"""
+    """the thread's name, state and stack, one frame a line"""
 
 
 @dataclass(frozen=True)
@@ -399,7 +400,8 @@ class FrameDocument:
 
 
 def masked(job: JobDocument) -> JobDocument:
-    """The job with what hides secrets in place of them: in options, texts of exceptions, paths of checkpoints."""
+    """A copy of the job's document whose secrets are masked: in options, in texts of exceptions, in paths of
+    checkpoints."""
     return replace(
         job,
         parameters=mask_options(job.parameters),
@@ -437,7 +439,7 @@ def _text(text: str | None) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; what JSON has nothing for is shown as text."""
+    """A value in JSON's types; a value that JSON cannot represent becomes text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
@@ -448,5 +450,5 @@ def plain(value: Any) -> Any:
 
 
 def key_of(key: Any) -> Any:
-    """A key that came as JSON: what is a list there is a tuple in a program."""
+    """A key of a program from its JSON form: JSON's lists become tuples."""
     return tuple(map(key_of, key)) if isinstance(key, list) else key

@@ -1,8 +1,7 @@
-"""Files and folders that are there as a whole, or not at all, whenever a process or the machine dies; documents as
-JSON.
+"""Atomic writing of files and folders: after a crash of process or machine each is there as a whole or not at all.
 
-All files that the processes of a cluster leave for each other are written here. ``msgspec``, of the extra ``cluster``,
-is imported by ``encode`` and ``decode`` only: ``doctor`` looks at folders without it.
+All files that the processes of a cluster leave for each other are written here, documents as JSON. ``msgspec``, of the
+extra ``cluster``, is imported by ``encode`` and ``decode`` only: ``doctor`` looks at folders without it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ UNFINISHED = ".unfinished-"
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Write a file that only this user reads, in place of the one that is there."""
+    """Write a file that only this user can read; replaces an existing one atomically."""
     unfinished = unfinished_in(os.path.dirname(path))
     try:
         _write(unfinished, content)
@@ -33,7 +32,7 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def copy_file(content: BinaryIO, path: str) -> None:
-    """Write a file that only this user reads, from another one, piece by piece."""
+    """Copy a file, piece by piece, to a path that only this user can read."""
     unfinished = unfinished_in(os.path.dirname(path))
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -49,7 +48,7 @@ def copy_file(content: BinaryIO, path: str) -> None:
 
 
 def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
-    """Write a folder with files; False if there is one of that name, which stays as it is."""
+    """Write a folder with files; returns False, and changes nothing, if a folder of that name exists."""
     parent = os.path.dirname(path)
     unfinished = unfinished_in(parent)
     os.mkdir(unfinished, 0o700)
@@ -74,7 +73,7 @@ def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
 
 
 def move(source: str, target: str) -> bool:
-    """Move a folder; False if it is not there any more, or the target is there already."""
+    """Move a folder; returns False if it is gone or the target exists."""
     try:
         os.rename(source, target)
     except OSError:
@@ -87,7 +86,8 @@ def move(source: str, target: str) -> bool:
 
 
 def append_line(path: str, line: bytes) -> None:
-    """Add a line to a file; it is on the disk afterwards. An empty one is before it, should the last be cut off."""
+    """Add a line to a file and sync it to disk. An empty line goes first, in case the last line was cut off by a
+    crash."""
     with writing(path):
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -98,12 +98,12 @@ def append_line(path: str, line: bytes) -> None:
 
 
 def unfinished_in(folder: str) -> str:
-    """A path for something that is not finished yet; its name says which process is at work."""
+    """A path for a file that is still being written; its name holds the pid of the writer."""
     return f"{folder}/{UNFINISHED}{this_machine()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
 def sweep(folder: str) -> None:
-    """Remove what processes of this machine have left unfinished that are dead."""
+    """Remove unfinished files of processes of this machine that are dead."""
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(folder):
             if is_unfinished(name) and _is_abandoned(name):
@@ -119,7 +119,7 @@ def _is_abandoned(name: str) -> bool:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a name is that of something whose writer has died, or is still at work."""
+    """Whether a name is that of an unfinished file."""
     return name.startswith(UNFINISHED)
 
 
@@ -134,7 +134,7 @@ def _write(path: str, content: bytes) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Without this a rename may be undone by a loss of power."""
+    """Sync a folder to disk. Without this, a loss of power may undo a rename."""
     with contextlib.suppress(OSError):  # some file systems cannot
         folder = os.open(path or ".", os.O_RDONLY)
         try:
@@ -156,7 +156,7 @@ def encode(document: object) -> bytes:
 
 
 def decode(text: bytes, kind: type[D]) -> D:
-    """The document of a JSON text; fields that it lacks have their defaults, others are ignored.
+    """Decode a document from JSON; missing fields get their defaults, unknown fields are ignored.
 
     :raises ValueError: it is no JSON, or not of that kind.
     """

@@ -1,7 +1,7 @@
-"""Jobs that have ended: archives on any file system, and the history server's view of them.
+"""Archives of jobs that have ended, on any file system, and the history server's view of them.
 
-An archive is one file, a ``JobDocument`` as JSON. The history server looks into its directories now and then, keeps of
-each job what lists show, and reads the whole document when it is asked for.
+An archive is one file: a ``JobDocument`` as JSON. The history server polls its directories, keeps a short form of each
+job for lists, and reads the whole document when it is asked for.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from millrace.common.files.object_stores import is_local, makes_folders
 
 SUFFIX = ".json"
 LARGEST = 256 * 1024 * 1024
-"""bytes of an archive; larger ones are none of ours"""
+"""Largest archive that is read, in bytes; a larger file was not written by Millrace."""
 
 _ID = re.compile(r"[0-9a-f]{32}\Z")
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A file that has the name of an archive."""
+    """A file with the name of an archive; its content has not been read."""
 
     id: str
     path: str
     size: int
     modified: int | None
-    """ns"""
+    """time of the file's last change (ns); None if the file system does not say"""
 
 
 def write_archive(directory: str, job: JobDocument) -> str:
-    """Archive a job: others see all of it or nothing. An archive of the same job is replaced.
+    """Archive a job atomically; replaces an archive of the same job.
 
     :returns: its path.
     """
@@ -98,7 +98,7 @@ def list_archives(directory: str) -> Iterator[Archive]:
 
 
 def delete_archive(directory: str, archive: Archive) -> None:
-    """Delete it for good.
+    """Delete an archive.
 
     :raises OSError: that is not possible.
     """
@@ -127,13 +127,13 @@ _JOBS, _AGE = "historyserver.archive.retained-jobs", "historyserver.archive.reta
 
 @dataclass(frozen=True)
 class Retained:
-    """Limits; None: there is none."""
+    """How many archives are retained, and for how long; None: no limit."""
 
     jobs: int | None = None
     millis: int | None = None
 
     def beyond(self, jobs: Iterable[tuple[int, str]], now: int) -> list[str]:
-        """The ids of those that go.
+        """The ids of jobs beyond the limits, whose archives are to be deleted.
 
         :param jobs: when they ended (ms since the epoch), and their ids.
         """
@@ -149,7 +149,7 @@ EVERYTHING = Retained()
 
 
 def retained(options: Mapping[str, str]) -> Retained:
-    """What the configuration says: all archives stay unless it says how many, or for how long.
+    """The retention that a configuration sets; by default all archives are retained.
 
     :raises ValueError: it says nonsense.
     """
@@ -167,11 +167,11 @@ def retained(options: Mapping[str, str]) -> Retained:
 _log = logging.getLogger(__name__)
 
 _WHOLE = 16
-"""how many jobs are kept with all that is known of them"""
+"""Number of jobs whose whole documents stay in memory."""
 
 
 class HistoryHolder:
-    """Jobs that have ended. They can be looked at, and nothing else."""
+    """A ``JobHolder`` of archived jobs: they can be looked at, but not steered."""
 
     def __init__(
         self,
@@ -187,11 +187,11 @@ class HistoryHolder:
         self._lock = threading.Lock()
         self._looked: float | None = None
         self._known: dict[str, tuple[str, Archive, JobDocument | None]] = {}
-        """id -> directory, archive, the job as lists show it; None: it can't be read"""
+        """id -> directory, archive, and the job in its short form; None: the archive can't be read"""
         self._whole: OrderedDict[Archive, JobDocument] = OrderedDict()
 
     def jobs(self) -> Sequence[JobDocument]:
-        """The newest first."""
+        """All archived jobs, the newest first."""
         with self._lock:
             self._look()
             jobs = [job for _, _, job in self._known.values() if job is not None]
@@ -216,7 +216,7 @@ class HistoryHolder:
             return self._whole[archive]
 
     def _look(self) -> None:
-        """See what is in the directories, if that was not done a moment ago."""
+        """List the directories again, unless that was done a moment ago."""
         now = self._clock()
         if self._looked is not None and now - self._looked < self._seconds:
             return
@@ -233,7 +233,7 @@ class HistoryHolder:
         self._delete_beyond()
 
     def _delete_beyond(self) -> None:
-        """Delete the archives that are not to be retained; files that are none of ours stay."""
+        """Delete the archives beyond the retention; files that are not archives stay."""
         ours = [(job.ended, id) for id, (_, _, job) in self._known.items() if job is not None]
         for id in self._retained.beyond(ours, time.time_ns() // 1_000_000):
             directory, archive, _ = self._known[id]
@@ -244,7 +244,7 @@ class HistoryHolder:
                 _log.warning("The archive %s can't be deleted: %s", archive.path, error)
 
     def _entry(self, directory: str, archive: Archive) -> tuple[str, Archive, JobDocument | None]:
-        """What is known of an archive already, if it is the same still."""
+        """The entry of an archive: the known one while the file is unchanged, else read from the file."""
         known = self._known.get(archive.id)
         if known is not None and known[1] == archive:
             return known
@@ -276,16 +276,16 @@ class HistoryHolder:
         raise PermissionError("A history server deletes nothing.")
 
     def shut_down(self) -> None:
-        """Nothing: it has nothing that runs."""
+        """Does nothing: a history server runs no jobs."""
 
 
 def _skip(archive: Archive, error: Exception) -> None:
-    """Told once for each state of the file, since what can't be read is remembered, too."""
+    """Log an archive that can't be read. The entry is remembered, so each version of a file is logged once."""
     _log.warning("The archive %s is left out: %s", archive.path, error)
 
 
 def listed(job: JobDocument) -> JobDocument:
-    """A job with no more than lists show of it."""
+    """The short form of a job: only what lists show."""
     return replace(
         job,
         vertices=tuple([_listed_vertex(each) for each in job.vertices]),

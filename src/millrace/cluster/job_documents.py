@@ -1,4 +1,4 @@
-"""The document of a job of this process: a stream as its driver knows it, a query in batch mode, or a plan only.
+"""Makes the ``JobDocument`` of a job of this process: of a stream, of a query in batch mode, or of a plan only.
 
 The vertices of a query in batch mode are Spark's stages. Secrets in options and in texts of exceptions are masked.
 """
@@ -62,7 +62,7 @@ def ended(history: JobHistory) -> int:
 
 
 def describe_restarts(policy: RestartPolicy, configuration: Mapping[str, str]) -> str:
-    """The text that Flink shows.
+    """The restart strategy in Flink's words.
 
     :param configuration: what the user has set; without any strategy in it, Flink says only that.
     """
@@ -91,7 +91,7 @@ def describe_restarts(policy: RestartPolicy, configuration: Mapping[str, str]) -
 
 
 def _duration(millis: str) -> str:
-    """ISO 8601, as Java writes it: ``PT1M30S``."""
+    """A duration in ISO 8601, as Java writes it: ``PT1M30S``."""
     left = Decimal(millis.removesuffix(" ms")) / 1000
     hours, left = divmod(left, 3600)
     minutes, seconds = divmod(left, 60)
@@ -105,7 +105,7 @@ def _duration(millis: str) -> str:
 
 
 def exception_documents(runner: JobRunner) -> tuple[ExceptionDocument, ...]:
-    """The newest first."""
+    """The failures of a job, the newest first."""
     return tuple(_exception_document(record, runner) for record in runner.history.failures())
 
 
@@ -127,7 +127,7 @@ def _exception_document(record: FailureRecord, runner: JobRunner) -> ExceptionDo
 
 
 def plain_exceptions(history: JobHistory) -> tuple[ExceptionDocument, ...]:
-    """Those of a job without tasks of its own; the newest first."""
+    """The failures of a query in batch mode, which has no tasks of its own; the newest first."""
     return tuple(
         ExceptionDocument(record.name, mask_text(record.text), mask_text(record.stacktrace), record.at)
         for record in history.failures()
@@ -244,7 +244,7 @@ def _task(
 
 
 def job_document(runner: JobRunner) -> JobDocument:
-    """The job at this moment; may be called from any thread."""
+    """The document of a running or ended job, made now; may be called from any thread."""
     job, history, settings = runner.job, runner.history, runner.settings
     coordinator = runner.coordinator
     # Not all that ``coordinator.report`` puts together: what tasks have done is in their figures.
@@ -303,11 +303,11 @@ def _epoch(record: EpochRecord) -> EpochDocument:
 # Queries in batch mode
 
 _BEFORE = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
-"""what a task has been before it has ended"""
+"""states that a task has passed before it ended"""
 
 
 def batch_document(client: BatchJobClient) -> JobDocument:
-    """The query at this moment; may be called from any thread."""
+    """The document of a query in batch mode, made now; may be called from any thread."""
     history, context = client.history, client.context
     configuration = dict(context.surroundings.configuration)
     return JobDocument(
@@ -333,8 +333,8 @@ def batch_document(client: BatchJobClient) -> JobDocument:
 
 
 def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
-    """Spark tells how many tasks of a stage have ended, not which, nor when: the first ones stand for them, and what
-    has ended with the job did so at its end."""
+    """A stage of Spark as a vertex. Spark says how many tasks have ended, not which: the first subtasks stand for them,
+    and tasks that end with the job get its end time."""
     over = history.status.is_globally_terminal_state()
     rest = "CANCELED" if over else "SCHEDULED"
     working = "CANCELED" if over else "RUNNING"
@@ -357,7 +357,7 @@ def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
 
 
 def _entered(state: str, began: int, end: int) -> dict[str, int]:
-    """When a task entered its states: with its job, since Spark doesn't tell."""
+    """When a task entered its states: the times of its job, since Spark does not report those of tasks."""
     before = _BEFORE[: _BEFORE.index(state)] if state in _BEFORE else _BEFORE
     return {**dict.fromkeys(before, began), state: began if end < 0 else end}
 
@@ -366,7 +366,7 @@ def _entered(state: str, began: int, end: int) -> dict[str, int]:
 
 
 def planned_document(job: JobGraph, settings: JobSettings) -> JobDocument:
-    """The job that would run."""
+    """The document of a job that is planned and not started."""
     now = now_millis()
     return JobDocument(
         id=job.job_id,

@@ -42,13 +42,13 @@ SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive
 PROGRAMS, RUNNING = "programs", "running"
 CONFIGURATION, FILES = "configuration.json", "files.json"
 OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
-"""States of jobs that have ended."""
+"""Names of the states of jobs that have ended."""
 UNKNOWN_SECONDS = 3600.0
-"""How long a kept program may wait for its submission."""
+"""How long an uploaded program's copy for a job stays without a submission of that job."""
 TEXT_LINES = 30
-"""of a log, which tell why a program has failed"""
+"""last lines of a program's log that are shown as the reason of its failure"""
 DOCUMENTS = "documents.json"
-"""in the folder of a program: its jobs, as they were last"""
+"""file in a program's folder with the last documents of its jobs"""
 
 
 def make_folders(folder: str) -> None:
@@ -58,18 +58,18 @@ def make_folders(folder: str) -> None:
 
 
 def write_configuration(folder: str, configuration: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
-    """:param files: the part of it that only configuration files have said."""
+    """:param files: the part of the configuration that only configuration files set."""
     write_file(os.path.join(folder, FILES), json.dumps(dict(files or {})).encode())
     write_file(os.path.join(folder, CONFIGURATION), json.dumps(dict(configuration)).encode())
 
 
 def read_configuration(folder: str) -> dict[str, str]:
-    """What the cluster was started with."""
+    """The configuration that the cluster was started with."""
     return _read(os.path.join(folder, CONFIGURATION))
 
 
 def read_files(folder: str) -> dict[str, str]:
-    """The part of it that configuration files have said: those of a program count more."""
+    """The part of the cluster's configuration that comes from files; a program's own files override it."""
     try:
         return _read(os.path.join(folder, FILES))
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def _read(path: str) -> dict[str, str]:
 
 
 def names(folder: str, place: str) -> list[str]:
-    """The programs in one of the places, the oldest first."""
+    """The names of the programs in one of the folders, the oldest first."""
     base = os.path.join(folder, place)
     found = []
     for name in os.listdir(base):
@@ -94,7 +94,7 @@ def names(folder: str, place: str) -> list[str]:
 
 
 def place_of(folder: str, name: str) -> str | None:
-    """Where a program is: its folder. None: it was never submitted."""
+    """The folder that a program is in now; None if it was never submitted."""
     for place in (SUBMISSIONS, JOBS, DONE, SUBMISSIONS, JOBS, DONE):  # twice: it may move on while we look
         path = os.path.join(folder, place, name)
         if os.path.isdir(path):
@@ -103,13 +103,13 @@ def place_of(folder: str, name: str) -> str | None:
 
 
 def keep_program(folder: str, job: str, path: str) -> str:
-    """Keep an uploaded program for a job, which reads it again when it is started again; the path of what is kept."""
+    """Copy an uploaded program for a job, which reads it again at each restart; returns the copy's path."""
     parent = os.path.join(folder, RUNNING, job)
     make_private(parent)
     kept = os.path.join(parent, os.path.basename(path))
     try:
         os.link(path, kept)
-    except FileExistsError:  # the same request once more
+    except FileExistsError:  # a repeated request
         pass
     except OSError:  # `web.upload.dir` may be on another file system
         with open(path, "rb") as content:
@@ -118,12 +118,12 @@ def keep_program(folder: str, job: str, path: str) -> str:
 
 
 def forget_program(folder: str, job: str) -> None:
-    """The job is over."""
+    """Remove a job's copy of its uploaded program, because the job has ended."""
     shutil.rmtree(os.path.join(folder, RUNNING, job), ignore_errors=True)
 
 
 def sweep_folders(folder: str) -> None:
-    """Remove what dead processes have left of things that they had begun."""
+    """Remove unfinished files of dead processes."""
     for place in ("", SUBMISSIONS, JOBS, ARCHIVE, PROGRAMS):
         sweep(os.path.join(folder, place))
     for name in names(folder, JOBS):
@@ -140,12 +140,12 @@ def sweep_folders(folder: str) -> None:
 
 
 def write_documents(program: str, documents: list[JobDocument]) -> None:
-    """The jobs of a program that runs, as they are now."""
+    """Write the documents of a running program's jobs."""
     write_file(os.path.join(program, DOCUMENTS), encode(documents))
 
 
 def read_documents(program: str) -> list[JobDocument]:
-    """The jobs of a program as they were last; none: it has not begun one."""
+    """The last written documents of a program's jobs; empty if it has started none."""
     from millrace.cluster.documents import JobDocument
 
     try:
@@ -156,7 +156,7 @@ def read_documents(program: str) -> list[JobDocument]:
 
 
 def archive(folder: str, document: JobDocument) -> None:
-    """Keep the last document of a job."""
+    """Write the final document of a job into the archive."""
     write_file(os.path.join(folder, ARCHIVE, f"{document.id}.json"), encode(document))
 
 
@@ -195,8 +195,8 @@ def tail(path: str, lines: int = TEXT_LINES) -> str:
 
 
 def place_logs(cluster: str, directory: str | None) -> None:
-    """Let the cluster log below a directory, in a folder with its name; None: in its own folder. Logs that it has come
-    along, unless they lie in another directory that was named.
+    """Let the cluster write its logs below a directory, in a folder with the cluster's name; None: in its own folder.
+    Existing logs are moved along, unless they are in another directory that was configured.
 
     :raises NotPrivateError: others can write there.
     """
@@ -224,30 +224,30 @@ _FILE = "session.json"
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "cloudpickle")
 _JARS = {"pipeline.jars", "pipeline.classpaths"}
 _OF_SPARK = ("spark.", "env.java.", *sorted(_JARS))
-"""Beginnings of keys that are settled when Spark starts."""
+"""Prefixes of keys that take effect when Spark starts, and only then."""
 _OF_EACH_PROGRAM = ("spark.log.level", "spark.app.name")
 
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What cannot be changed any more when the session runs."""
+    """The settings of a session that are fixed when it starts."""
 
     versions: Mapping[str, str]
-    """of Python, with its place, and of packages"""
+    """versions of Python, with its path, and of packages"""
     settings: Mapping[str, str] = field(repr=False)
-    """those that say how Spark starts"""
+    """the options that Spark was started with"""
     idle_seconds: float
     began: int
     """ms since the epoch"""
 
 
 def facts_of(configuration: Mapping[str, str], idle_seconds: float, began: int) -> SessionFacts:
-    """Those of a session that this Python starts."""
+    """The facts of a session that runs in this Python."""
     return SessionFacts(versions(), spark_part(configuration), idle_seconds, began)
 
 
 def versions() -> dict[str, str]:
-    """What is installed here."""
+    """The versions of Python and packages in this process."""
     found = {"Python": f"{sys.version.split()[0]} in {sys.prefix}", "Millrace": _millrace()}
     for name in _PACKAGES:
         if (known := _version(name)) is not None:
@@ -256,8 +256,8 @@ def versions() -> dict[str, str]:
 
 
 def _version(package: str) -> str | None:
-    """What is installed of a package, by the name of the folder with its metadata: to read those takes longer than all
-    else that a command does before it hands its program over."""
+    """The version of a package, from the name of its metadata folder: reading the metadata would take longer than the
+    rest of a submission."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return None
@@ -268,8 +268,8 @@ def _version(package: str) -> str | None:
 
 
 def _millrace() -> str:
-    """With its place and the newest change of a module: a copy that is worked on has one version for long. Folders also
-    change when Python keeps there what it has compiled."""
+    """Millrace's version with its path, the time of its newest module and their number: a working copy changes without
+    a new version. The times of folders don't count, since Python writes its caches there."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
     modules = [os.path.join(folder, name) for folder, _, names in os.walk(package) for name in names]
     changes = [os.stat(module).st_mtime for module in modules if module.endswith(".py")]
@@ -277,7 +277,7 @@ def _millrace() -> str:
 
 
 def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
-    """What a configuration says about Spark's start."""
+    """The part of a configuration that takes effect when Spark starts."""
     found = {
         key: value for key, value in configuration.items() if key.startswith(_OF_SPARK) and key not in _OF_EACH_PROGRAM
     }
@@ -289,21 +289,21 @@ def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sparks(jars: Iterable[str]) -> list[str]:
-    """Jars that Spark gets. Those of Flink's own that are not there are left out, so Spark starts as without them."""
+    """The jars that Spark gets: without Flink's own jars that do not exist here."""
     from millrace.datastream.dependencies import is_flinks_and_missing  # few programs have any
 
     return [jar for jar in jars if not is_flinks_and_missing(jar)]
 
 
 def why_not(facts: SessionFacts, configuration: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Why a program does not run on a session, in a few words; None: it does.
+    """Why a program cannot run in a session, in a few words; None: it can.
 
     :param here: the versions where the program is.
     """
     changed = _different(facts.versions, here)
     if changed:
         return f"it was started with another {' and '.join(changed)}"
-    # What the program says nothing about is as whoever started the session wanted it.
+    # Keys that the program does not set have the values of the session.
     other = sorted(key for key, value in spark_part(configuration).items() if facts.settings.get(key) != value)
     if other:
         return f"it has other settings: {', '.join(other)}"
@@ -315,12 +315,12 @@ def _different(one: Mapping[str, str], other: Mapping[str, str]) -> Iterable[str
 
 
 def write_facts(folder: str, facts: SessionFacts) -> None:
-    """Keep them in the session's folder."""
+    """Write the facts into the session's folder."""
     write_file(os.path.join(folder, _FILE), encode(facts))
 
 
 def read_facts(folder: str) -> SessionFacts:
-    """Those of a session.
+    """The facts of the session in a folder.
 
     :raises OSError, ValueError: there are none.
     """

@@ -1,7 +1,7 @@
-"""Which jobs there are: those of a cluster by its folder and its processes, and those of a program in the foreground.
+"""Two holders of jobs: ``ClusterJobs`` for the jobs of a cluster, ``ProcessHolder`` for a program in the foreground.
 
-``ClusterJobs`` looks at the folder twice a second, so a question costs nothing. ``ProcessHolder`` is the ``JobHolder``
-of this process. Log files are found by names that are checked.
+``ClusterJobs`` polls the cluster's folder twice a second, so that a request costs nothing. ``ProcessHolder`` is the
+``JobHolder`` of this process. Log files are found by checked names.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from millrace.util.tracebacks import stacks
 
 PIECE_BYTES = 64 * 1024
 READ_BYTES = 16 * 1024 * 1024
-"""Of a longer log only the end is read."""
+"""Bytes of a log that are read, from its end."""
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of a folder of logs is one, or an older one: ``a.log``, ``a.out.2``."""
+    """Whether a file is a log or a rotated log: ``a.log``, ``a.out.2``."""
     return log_of(name).endswith((".log", ".out"))
 
 
 def with_older(path: str) -> list[str]:
-    """A log, and what it was before it began again."""
+    """The paths of a log and of its rotated files."""
     folder, name = os.path.split(path)
     with contextlib.suppress(FileNotFoundError):
         return [path, *(os.path.join(folder, each) for each in sorted(os.listdir(folder)) if _is_older(each, name))]
@@ -52,7 +52,7 @@ def _is_older(found: str, name: str) -> bool:
 
 
 def list_logs(paths: Iterable[str]) -> list[LogDocument]:
-    """Those of the files that are there."""
+    """Descriptions of the log files at the given paths; paths without a file are skipped."""
     found = []
     for path in paths:
         try:
@@ -64,11 +64,11 @@ def list_logs(paths: Iterable[str]) -> list[LogDocument]:
 
 
 def read_log(paths: Iterable[str], name: str) -> Iterator[bytes] | None:
-    """What is in the file of that name now, piece by piece; None: it is none of these."""
+    """The content of the log with this name, piece by piece; None if it is not among the paths."""
     for path in paths:
         if os.path.basename(path) == name:
             try:
-                file = open(path, "rb")  # noqa: SIM115  whoever reads to the end closes it
+                file = open(path, "rb")  # noqa: SIM115  closed by the reader at its end
             except FileNotFoundError:
                 return None
             return _pieces(file)
@@ -76,7 +76,7 @@ def read_log(paths: Iterable[str], name: str) -> Iterator[bytes] | None:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Up to where the file ends now: it grows while it is read."""
+    """The content up to the file's present end: a log grows while it is read."""
     with file:
         left = os.fstat(file.fileno()).st_size
         if left > READ_BYTES:
@@ -91,19 +91,19 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 1.0
-"""How long a look waits for one process: beyond, its last written documents stand for it."""
+"""How long a poll waits for one process; after that its last written documents are used."""
 
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """A job, and the folder of its program; None: it is archived."""
+    """A job, and the folder of its program; None if the job is archived."""
 
     document: JobDocument
     program: str | None = None
 
 
 class ClusterJobs:
-    """Looks at the cluster twice a second, so that a question costs nothing."""
+    """The jobs of a cluster. Its folder is polled twice a second, so that a request costs nothing."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -120,7 +120,7 @@ class ClusterJobs:
         self._closed.set()
 
     def all(self) -> list[ClusterJob]:
-        """Running ones first, then those that have ended last."""
+        """All jobs: running ones first, then archived ones, the last ended first."""
         with self._lock:
             ended = any(map(self._has_ended, self._running.values()))
         if ended:
@@ -141,7 +141,7 @@ class ClusterJobs:
         return found
 
     def _has_ended(self, job: ClusterJob) -> bool:
-        """Whether a job has ended since the last look."""
+        """Whether a job has ended since the last poll."""
         return job.program is not None and job_folder.is_archived(self._cluster, job.document.id)
 
     def _keep_looking(self) -> None:
@@ -149,25 +149,26 @@ class ClusterJobs:
             try:
                 self.look()
             except OSError:
-                continue  # somebody removes the folder: the supervisor ends this process
+                continue  # the folder is being removed: the supervisor ends this process
 
     def _as_it_is(self, document: JobDocument, program: str) -> JobDocument:
-        """What was written last of a job whose process is dead may say that it runs."""
+        """Correct a written document whose process is dead: SUSPENDED if the cluster has no supervisor, else FAILING
+        instead of RUNNING."""
         if document.state in (*job_folder.OVER, "CREATED") or submissions.is_running(program):
             return document
         if read_entry(self._cluster) is None:
-            return replace(document, state="SUSPENDED")  # nobody goes on with it, until there is a supervisor again
+            return replace(document, state="SUSPENDED")  # it is not restarted until there is a supervisor again
         return replace(document, state="FAILING") if document.state == "RUNNING" else document
 
     def look(self) -> None:
-        """Look now."""
+        """Poll the folder now."""
         running: dict[str, ClusterJob] = {}
         for place in (job_folder.SUBMISSIONS, job_folder.JOBS):
             for name in job_folder.names(self._cluster, place):
                 program = os.path.join(self._cluster, place, name)
                 for document in documents_of(program):
                     running[document.id] = ClusterJob(self._as_it_is(document, program), program)
-        # After those that run: one that ends meanwhile is here, then.
+        # Read after the running ones, so that a job that ends meanwhile is found here.
         found: dict[str, ClusterJob] = {}
         for id, path in job_folder.archived(self._cluster):
             if (known := self._archived.get(id)) is not None:
@@ -180,7 +181,7 @@ class ClusterJobs:
 
 
 def documents_of(program: str) -> Sequence[JobDocument]:
-    """The jobs of a program that has not ended: from its process, or as they were written last."""
+    """The documents of a program that has not ended: from its process, or else the last written ones."""
     if submissions.is_running(program):
         try:
             found = read_documents(rpc.socket_path(program, rpc.CONTROL), PATIENCE_SECONDS)
@@ -192,7 +193,7 @@ def documents_of(program: str) -> Sequence[JobDocument]:
 
 
 def _waiting(program: str) -> list[JobDocument]:
-    """What stands for a program that has no job yet."""
+    """A document for a program that has no job yet."""
     try:
         submission = read_submission(program)
     except (OSError, ValueError):
@@ -260,5 +261,5 @@ class ProcessHolder:
         dispose(path)
 
     def shut_down(self) -> None:
-        """As Ctrl-C does."""
+        """Interrupt this process, as Ctrl-C does."""
         os.kill(os.getpid(), signal.SIGINT)

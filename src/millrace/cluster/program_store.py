@@ -1,4 +1,4 @@
-"""Programs that were uploaded to a cluster, kept in a folder and submitted as its other programs are.
+"""Uploaded programs of a cluster: files in a folder, submitted as the cluster's other programs are.
 
 Names are checked, and no id leads to a file outside of the folder.
 """
@@ -23,7 +23,7 @@ from millrace.cluster.submissions import SubmittedProgram, check_id, new_id, sub
 from millrace.util.folders import make_private
 
 SUFFIXES = (".py", ".pyz", ".zip", ".tar.gz", ".tgz")
-"""what can be uploaded"""
+"""suffixes of files that can be uploaded"""
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}_[\w][\w.+() \-]{0,199}\Z")
 _NAME = re.compile(r"[\w][\w.+() \-]{0,199}\Z")
@@ -37,13 +37,13 @@ class ProgramFolder:
         make_private(str(self._path))
 
     def programs(self) -> Sequence[ProgramDocument]:
-        """All that is there."""
+        """All uploaded programs."""
         with os.scandir(self._path) as entries:
             files = [each for each in entries if _ID.match(each.name) and each.is_file(follow_symlinks=False)]
             return [self._describe(Path(each.path), each.stat(follow_symlinks=False)) for each in files]
 
     def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
-        """Keep a program under a new id. It is there as a whole or not at all.
+        """Store a program atomically under a new id.
 
         :raises ValueError: it can't be a program; the text says why.
         """
@@ -60,7 +60,7 @@ class ProgramFolder:
         return self._describe(path, path.lstat())
 
     def delete(self, id: str) -> bool:
-        """Whether it was there."""
+        """Delete a program; returns whether it existed."""
         path = self.path(id)
         if path is None:
             return False
@@ -68,7 +68,7 @@ class ProgramFolder:
         return True
 
     def path(self, id: str) -> Path | None:
-        """The file of a program; None: there is none of this id."""
+        """The file of a program; None if no program has this id."""
         if not _ID.match(id):
             return None
         path = self._path / id
@@ -83,7 +83,7 @@ class ProgramFolder:
 
 
 def _entry(path: Path, name: str) -> str | None:
-    """What is run: the file itself, or what an archive has for that."""
+    """The entry point of a program: the file itself, or the file or module that the archive declares."""
     if name.endswith(".py"):
         return name
     if name.endswith((".zip", ".pyz")):
@@ -99,9 +99,9 @@ UPLOAD_DIRECTORY = "web.upload.dir"
 UPLOADS = "flink-web-upload"
 """the folder in ``web.upload.dir``, as Flink calls it"""
 PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
-"""what Flink's own entry of all Python programs is called"""
+"""Flink's name for the entry class of all Python programs"""
 START_SECONDS = 120.0
-"""How long a program may take until its first job begins."""
+"""How long a program may take until its first job starts."""
 LOOK_SECONDS = 0.05
 
 
@@ -164,19 +164,19 @@ class ClusterPrograms(ProgramFolder):
 
 
 def path_entry(path: Path) -> str:
-    """What of an uploaded Python file is run: the file itself, by its own name."""
+    """The entry point of an uploaded Python file: the file itself, under its own name."""
     return path.name.partition("_")[2]
 
 
 def check_savepoint(path: str | None) -> None:
-    """What is on this machine and is not there is refused before anything begins."""
+    """Refuse a savepoint path of this machine that does not exist, before anything is started."""
     local = (path or "").removeprefix("file:")
     if local.startswith("/") and not os.path.exists("/" + local.lstrip("/")):
         raise LaunchError(f"Cannot find checkpoint or savepoint file/directory '{path}' on file system 'file'.")
 
 
 def submission_of(launch: Launch, id: str, path: str, directory: str) -> SubmittedProgram:
-    """What to run for a launch, and in which directory: a Python file, or a module of an archive."""
+    """The submission for a launch, with its directory: of a Python file, or of a module of an archive."""
     from millrace.datastream.settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
 
     options: dict[str, object] = {"properties": sorted(launch.configuration.items())}

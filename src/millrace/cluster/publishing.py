@@ -1,7 +1,7 @@
-"""The jobs of this process as others see and steer them.
+"""Makes the jobs of this process visible to and steerable by other processes.
 
-``published_jobs()`` gives a ``LocalControl`` for each job that runs and for the last ones that have ended, with their
-documents. Flame graphs are made of samples that the owners of a job take of their threads.
+``published_jobs()`` gives a ``LocalControl`` for each running job and for the last ended ones, with their documents.
+Flame graphs are made of samples that the job's owners take of their threads.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["LocalControl", "published_jobs"]
 SECONDS = 2.0
 HERTZ = 100
 FLAMES_FRESH_SECONDS = 10.0
-"""How long samples serve for all graphs of a vertex."""
+"""How long the samples of a vertex are used for its graphs."""
 MODES = {"full": (True, False), "on_cpu": (True,), "off_cpu": (False,)}
-"""Mode -> which samples count: those at work, those that waited"""
+"""Mode of a flame graph -> kinds of samples that count: at work (True), waiting (False)"""
 
 
 class Flames:
-    """The samples of one job."""
+    """Samples the threads of one job for its flame graphs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Flames:
     def _of(self, runner: JobRunner, vertex: Vertex) -> list[Sampled]:
         with self._lock:
             lock = self._locks.setdefault(vertex.id, threading.Lock())
-        with lock:  # who comes meanwhile gets the same samples
+        with lock:  # concurrent requests share the samples
             at, samples = self._samples.get(vertex.id, (float("-inf"), []))
             if time.monotonic() - at > FLAMES_FRESH_SECONDS:
                 told = runner.look(Sampling(SECONDS, HERTZ, tuple(_tasks(vertex))))
@@ -78,7 +78,7 @@ def _tasks(vertex: Vertex) -> Iterable[TaskId]:
 
 
 class _Node:
-    """A frame while the graph grows."""
+    """A frame of a flame graph that is being built."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -86,7 +86,7 @@ class _Node:
 
 
 def flame_graph(samples: Iterable[Sampled]) -> FrameDocument:
-    """The stacks as a tree, each frame with how often it was seen."""
+    """Merge stacks to a tree: each frame with the number of samples that contain it."""
     root = _Node()
     for sampled in samples:
         node = root
@@ -98,7 +98,7 @@ def flame_graph(samples: Iterable[Sampled]) -> FrameDocument:
 
 
 def _frozen(name: str, root: _Node) -> FrameDocument:
-    """Without recursion: a user's stack may be deep."""
+    """The finished tree, built without recursion: a user's stack may be deep."""
     made: dict[int, FrameDocument] = {}
     waiting = [(name, root, False)]
     while waiting:
@@ -113,7 +113,7 @@ def _frozen(name: str, root: _Node) -> FrameDocument:
 
 
 def worker_threads(runner: JobRunner, executor: str) -> list[ThreadDocument]:
-    """The threads of a job's processes on an executor."""
+    """The threads of a job's Python processes on an executor."""
     return [
         ThreadDocument(f"{name} (process {told.pid})", text)
         for told in runner.look(Stacks())
@@ -125,10 +125,10 @@ def worker_threads(runner: JobRunner, executor: str) -> list[ThreadDocument]:
 # One job
 
 T = TypeVar("T")
-"""What a future ends with."""
+"""The result type of a future."""
 
 FRESH_SECONDS = 0.5
-"""How long a document serves for all who ask; of a job with very many subtasks twice as long."""
+"""Time for which a job's document is served from cache; doubled for a job with very many subtasks."""
 MOST_SECONDS = 1.0
 
 
@@ -145,7 +145,7 @@ class LocalControl:
         self._serves_until = 0.0
 
     def document(self) -> JobDocument:
-        """The job as it is now, half a second old at most."""
+        """The job's document, at most half a second old."""
         with self._lock:
             client, document = self._client, self._document
             began = time.monotonic()
@@ -157,7 +157,7 @@ class LocalControl:
             return document
 
     def close(self) -> None:
-        """The job is over: its document stays as it is now, the client is let go."""
+        """Freeze the document of a job that has ended, and drop its client."""
         with self._lock:
             if self._client is not None:
                 self._document = _describe(self._client)
@@ -184,14 +184,14 @@ class LocalControl:
         return self._ask(lambda client: _streaming(client, "state to ask for").query_state(operator, state, key))
 
     def threads(self, task_manager: str | None) -> list[ThreadDocument]:
-        """Those of this process, or of the job's owners on an executor; none of a job that does not run."""
+        """The threads of this process, or of the job's owners on an executor; empty for a job that does not run."""
         if task_manager is None:
             return [ThreadDocument(stack.name, stack.text) for stack in stacks()]
         client = self._client
         return worker_threads(client.runner, task_manager) if isinstance(client, SparkJobClient) else []
 
     def flame_graph(self, vertex: str, subtask: int | None, mode: str) -> FrameDocument:
-        """Takes two seconds; graphs of one vertex that are asked for one soon after the other have the same samples.
+        """Sample a vertex for two seconds; graphs that are requested soon after each other share their samples.
 
         :raises ValueError: there is no such mode.
         """
@@ -200,7 +200,7 @@ class LocalControl:
         return self._flames.graph(runner, vertex, subtask, mode)
 
     def _ask(self, ask: Callable[[LocalJobClient], CompletableFuture[T]]) -> Future[T]:
-        """What a running job answers later; whatever speaks against it is in the future."""
+        """Ask the running job; the future holds the answer or the error."""
         client = self._client
         future: Future[T] = Future()
         try:
@@ -231,11 +231,11 @@ def _streaming(client: LocalJobClient, what: str) -> SparkJobClient:
 # All jobs of this process
 
 ENDED = 100
-"""Jobs that are remembered after their end, with their last document and nothing else."""
+"""Number of ended jobs that are remembered, each with its last document only."""
 
 
 class Registry:
-    """Hears of jobs from ``spark/jobs/client.py``."""
+    """All jobs of this process; ``spark/jobs/client.py`` reports their begin and end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -243,14 +243,14 @@ class Registry:
         self._over: OrderedDict[str, LocalControl] = OrderedDict()
 
     def begun(self, client: LocalJobClient) -> None:
-        """A job is about to start. One that its driver begins again has the id that it had."""
+        """Register a job that is about to start. A job that its driver restarts has its earlier id."""
         control = LocalControl(client)
         with self._lock:
             self._over.pop(control.id, None)
             self._running[control.id] = control
 
     def ended(self, client: LocalJobClient) -> None:
-        """A job is over: keep its last document, and let go of all else."""
+        """Keep the last document of an ended job, and drop everything else."""
         id = str(client.get_job_id())
         with self._lock:
             control = self._running.get(id)
@@ -269,7 +269,7 @@ class Registry:
                     self._over.popitem(last=False)
 
     def jobs(self) -> list[LocalControl]:
-        """Running ones first, then those that have ended, the last one first."""
+        """All jobs: running ones first, then ended ones, the last ended first."""
         with self._lock:
             return [*self._running.values(), *reversed(self._over.values())]
 
@@ -279,7 +279,7 @@ _registry: Registry | None = None
 
 
 def published_jobs() -> list[LocalControl]:
-    """The jobs of this process: those that ran at the first call, and all that have begun since. Running ones first."""
+    """The jobs of this process: those that run at the first call and all later ones; running ones first."""
     global _registry
     with _lock:
         if _registry is None:

@@ -1,4 +1,4 @@
-"""``JobsElsewhere`` of a cluster: its jobs over the REST API, for the verbs of the command line.
+"""``JobsElsewhere`` of a cluster: steers its jobs over the REST API, for the verbs of the command line.
 
 A module of its own: the verbs need httpx and nothing else of the client.
 """
@@ -20,10 +20,10 @@ _NOT_FOUND = "Could not find Flink job"
 
 
 class RestJobs:
-    """``JobsElsewhere`` of a server.
+    """``JobsElsewhere`` of one server.
 
     :param url: ``http://127.0.0.1:8081``.
-    :param token: what shows that the user may change something; None: there is none.
+    :param token: token that allows changes; None: the user has none.
     """
 
     def __init__(self, url: str, token: str | None, transport: httpx.BaseTransport | None = None) -> None:
@@ -86,7 +86,8 @@ class RestJobs:
         return self.ask("POST", f"/millrace/jobs/{job}/state", json=body)["value"]
 
     def wait(self, path: str, failed: str, what: str) -> dict[str, Any]:
-        """Wait for an operation that was begun; its result. ``failed`` names the field with the cause."""
+        """Wait for an asynchronous operation; returns its result. ``failed`` names the field with the cause of a
+        failure."""
         until = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < until:
             found = self.ask("GET", path)
@@ -99,7 +100,7 @@ class RestJobs:
         raise ElsewhereError(f"{what} is not there after {WAIT_SECONDS:g} s")
 
     def ask(self, method: str, path: str, **arguments: Any) -> Any:
-        """What the server answers to a request.
+        """Send a request; returns the body of the answer.
 
         :raises ElsewhereError: it does not answer, or not with success.
         """
@@ -120,7 +121,7 @@ def _format(native: bool) -> str:
 
 
 def _error(response: httpx.Response) -> ElsewhereError:
-    """What an answer says that is no success."""
+    """The error text of an unsuccessful answer."""
     try:
         errors = response.json()["errors"]
     except (ValueError, KeyError, TypeError):
@@ -130,7 +131,7 @@ def _error(response: httpx.Response) -> ElsewhereError:
 
 
 def _cause(cause: Any) -> str:
-    """The words of a failure, without its class and stack."""
+    """The message of a failure, without its class and stack."""
     text = str(cause.get("stack-trace", cause) if isinstance(cause, dict) else cause).strip()
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
     return "\n".join(lines)

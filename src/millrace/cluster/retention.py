@@ -1,7 +1,7 @@
-"""How long a cluster keeps jobs that have ended: their documents, the folders of their programs, their logs.
+"""Retention of ended jobs in a cluster: removes their documents, the folders of their programs and their logs.
 
-The server writes documents to ``jobmanager.archive.fs.dir`` first, where a history server finds them; what could not be
-written is written later, if need be after a restart.
+The server copies documents to ``jobmanager.archive.fs.dir`` first, where a history server finds them; failed copies are
+repeated, if need be after a restart.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from millrace.common.config_values import to_duration, to_int
 from millrace.util.logs import log_of
 
 READERS_SECONDS = 60.0
-"""As long at least a job that has ended stays, whatever the limits say: who waits for it looks every second."""
+"""Shortest retention of an ended job, whatever the limits are: a client that waits for the job polls every second."""
 KEPT_ELSEWHERE = ".kept"
-"""ends the name of the file that says that a job's document lies where ``jobmanager.archive.fs.dir`` says, too"""
+"""suffix of the file that marks a job's document as copied to ``jobmanager.archive.fs.dir``"""
 ARCHIVE_DIRECTORY = "jobmanager.archive.fs.dir"
 _SECONDS = "jobstore.expiration-time"
 _DURATION = "completed-application-store.expiration-time"
@@ -34,16 +34,16 @@ _CAPACITIES = ("completed-application-store.max-capacity", "jobstore.max-capacit
 
 @dataclass(frozen=True)
 class Limits:
-    """What is kept of jobs that have ended."""
+    """Retention limits of ended jobs: their age (s) and their number."""
 
     seconds: float = 3600.0
     jobs: int = 2_147_483_647
     elsewhere: bool = False
-    """whether documents go to another place first"""
+    """whether documents must be copied to ``jobmanager.archive.fs.dir`` before they are removed"""
 
 
 def limits(configuration: Mapping[str, str]) -> Limits:
-    """What the configuration says, with Flink's defaults.
+    """The limits that a configuration sets, with Flink's defaults.
 
     :raises ValueError: it says nonsense.
     """
@@ -57,7 +57,7 @@ def limits(configuration: Mapping[str, str]) -> Limits:
 
 
 def expire(cluster: str, kept: Limits, now: float | None = None) -> None:
-    """Remove what is beyond the limits. Jobs of programs that still run stay.
+    """Remove ended jobs beyond the limits. Jobs of programs that still run stay.
 
     :param now: s since the epoch.
     """
@@ -67,7 +67,7 @@ def expire(cluster: str, kept: Limits, now: float | None = None) -> None:
     for name in os.listdir(done):
         program = os.path.join(done, name)
         if is_unfinished(name):
-            shutil.rmtree(program, ignore_errors=True)  # whoever removed it has died
+            shutil.rmtree(program, ignore_errors=True)  # the process that was removing it has died
         elif name not in left and _is_over(program, left, kept, now):
             hidden = os.path.join(done, f"{UNFINISHED}{uuid.uuid4().hex}")
             if move(program, hidden):
@@ -76,7 +76,7 @@ def expire(cluster: str, kept: Limits, now: float | None = None) -> None:
 
 
 def _expire_jobs(cluster: str, kept: Limits, now: float) -> Iterator[str]:
-    """Remove documents; the ids of those that stay."""
+    """Remove documents beyond the limits; returns the ids of jobs that stay."""
     aged: list[tuple[float, str, str]] = []
     for id, path in job_folder.archived(cluster):
         with contextlib.suppress(FileNotFoundError):
@@ -98,7 +98,7 @@ def _expire_jobs(cluster: str, kept: Limits, now: float) -> Iterator[str]:
 
 
 def _running(cluster: str) -> Iterator[str]:
-    """The jobs of all programs that have not ended; some of theirs may have."""
+    """The jobs of all programs that have not ended; single jobs of these may have ended."""
     for place in (job_folder.SUBMISSIONS, job_folder.JOBS):
         for name in job_folder.names(cluster, place):
             yield name
@@ -106,7 +106,7 @@ def _running(cluster: str) -> Iterator[str]:
 
 
 def _is_over(program: str, left: Iterable[str], kept: Limits, now: float) -> bool:
-    """Whether a program may go, since its jobs are gone; without jobs it goes when it ended long ago."""
+    """Whether a program's folder may be removed: its jobs are gone, or it never had a job and ended long ago."""
     outcome = submissions.read_outcome(program)
     try:
         ended = os.stat(program).st_ctime if outcome is None else outcome.ended / 1000
@@ -130,13 +130,14 @@ def _remove_logs(cluster: str, name: str) -> None:
 
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0
-"""between attempts, as long as the place can't be written to"""
+"""pause after a failed copy"""
 
 _log = logging.getLogger(__name__)
 
 
 class ArchiveWriter:
-    """Looks after the archive of a cluster; what it could not write it writes later, if need be after a restart."""
+    """Copies documents of ended jobs to the archive directory; failed copies are repeated, if need be after a
+    restart."""
 
     def __init__(self, cluster: str, directory: str) -> None:
         self._cluster = cluster
@@ -163,7 +164,7 @@ class ArchiveWriter:
                 return
 
     def look(self) -> None:
-        """Write what is not written yet."""
+        """Copy the documents that are not in the archive directory yet."""
         for _, path in job_folder.archived(self._cluster):
             done = path.removesuffix(".json") + KEPT_ELSEWHERE
             if os.path.exists(done):

@@ -1,4 +1,4 @@
-"""Calls between processes of one user on one machine: JSON messages over Unix sockets, perhaps with open files.
+"""Calls between processes of one user on one machine: JSON messages over Unix sockets, if need be with open files.
 
 A message is a length and a JSON object. A client opens a connection for each call; a server answers each connection on
 a thread of its own. A socket lies in the folder of the process that listens, or in a short one where that path is too
@@ -23,12 +23,12 @@ from millrace.util.folders import make_private
 
 _LENGTH = struct.Struct("!I")
 LIMIT = 64 * 1024 * 1024
-"""Bytes of a message at most: documents of jobs are far below that."""
+"""Largest message in bytes: documents of jobs are far smaller."""
 MAX_FILES = 8
 
 
 def send(connection: socket.socket, message: dict[str, Any], files: Sequence[int] = ()) -> None:
-    """Send a message; with files they go along with its length."""
+    """Send a message; open files are passed along with its length."""
     payload = json.dumps(message, separators=(",", ":")).encode()
     length = _LENGTH.pack(len(payload))
     if files:
@@ -39,7 +39,7 @@ def send(connection: socket.socket, message: dict[str, Any], files: Sequence[int
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The next message, and the files that came with it, which are the receiver's to close.
+    """Receive a message and the files that came with it, which the receiver must close.
 
     :raises EOFError: the other side has closed, or is dead.
     :raises ValueError: that was no message.
@@ -73,17 +73,18 @@ CALL_SECONDS = 10.0
 
 
 class NotThereError(Exception):
-    """The other process does not answer; the text says which, and for how long it was waited for."""
+    """The other process cannot be reached, or does not answer; the text names it, and how long the caller has
+    waited."""
 
 
 class SilentError(NotThereError):
-    """The other process is there, and has not answered in time: what it would have said is not known."""
+    """The other process runs but has not answered in time, so whether it carried out the call is unknown."""
 
 
 class RefusedError(Exception):
-    """The other process says no.
+    """The other process answered a call with an exception.
 
-    :param kind: class of its exception.
+    :param kind: class of that exception.
     """
 
     def __init__(self, kind: str, text: str) -> None:
@@ -92,7 +93,7 @@ class RefusedError(Exception):
 
 
 def connect(path: str, who: str, seconds: float = CALL_SECONDS) -> socket.socket:
-    """A connection to what listens at a path; ``who`` names it in errors.
+    """Connect to the process that listens at a path; ``who`` names it in errors.
 
     :raises NotThereError: nothing listens.
     """
@@ -110,7 +111,7 @@ def connect(path: str, who: str, seconds: float = CALL_SECONDS) -> socket.socket
 
 
 def ask(path: str, who: str, call: str, seconds: float = CALL_SECONDS, **arguments: Any) -> Any:
-    """What another process answers to a call.
+    """Call another process; returns its answer.
 
     :raises NotThereError: it is not there, dies meanwhile, or does not answer in time.
     :raises RefusedError: it answers with an exception.
@@ -120,7 +121,7 @@ def ask(path: str, who: str, call: str, seconds: float = CALL_SECONDS, **argumen
 
 
 def converse(connection: socket.socket, who: str, message: dict[str, Any], seconds: float) -> Any:
-    """Send a call over an open connection; its answer. Raises as ``ask``."""
+    """Call another process over an open connection; returns its answer. Raises as ``ask`` does."""
     connection.settimeout(seconds)
     try:
         send(connection, message)
@@ -142,8 +143,8 @@ Call = Callable[..., Any]
 class CallServer:
     """Answers calls at a socket until it is closed.
 
-    :param calls: name of a call -> the function with its arguments; what it raises goes to the caller as text.
-    :param gone: told when a connection has ended, with its number; every call gets that number, too.
+    :param calls: name of a call -> the function that answers it; its exceptions are sent to the caller as text.
+    :param gone: is called with the number of a connection that has ended; each call gets this number, too.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class CallServer:
         threading.Thread(target=self.serve, name=self._name, daemon=True).start()
 
     def serve(self) -> None:
-        """Until the listener is closed."""
+        """Answer calls until the listener is closed."""
         number = 0
         while True:
             try:
@@ -174,7 +175,7 @@ class CallServer:
             threading.Thread(target=self._converse, args=arguments, name=f"{self._name}-{number}", daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Close the listener."""
         path = self._listener.getsockname()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits there
@@ -212,7 +213,7 @@ class CallServer:
 # Paths of sockets
 
 ENGINE, SUPERVISOR, CONTROL, GATEWAY = "engine.sock", "supervisor.sock", "control.sock", "gateway.sock"
-"""Names of the sockets of engine, supervisor, of the process of a program, and of the SQL gateway of a cluster."""
+"""Names of the sockets of a cluster: engine, supervisor, process of a program, SQL gateway."""
 
 
 def socket_path(folder: str, name: str) -> str:
@@ -229,7 +230,7 @@ def socket_path(folder: str, name: str) -> str:
 
 
 def listen(path: str) -> socket.socket:
-    """Listen there, in place of a process that is dead."""
+    """Listen at a path; replaces the socket of a dead process."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,6 +1,6 @@
 """The run folder: which clusters and programs of this user run on this machine, and the tokens of their servers.
 
-Each has a folder of its own there, which only this user can enter, with an ``entry.json`` that says where it is
+Each cluster or program has a folder there, which only this user can enter, with an ``entry.json`` that says where it is
 reached. An entry whose process is dead counts as absent. The engine, the server and the SQL gateway of a cluster
 describe themselves in files of the cluster's folder.
 """
@@ -21,7 +21,7 @@ from millrace.util.folders import make_private
 from millrace.util.system import is_alive, started_at, this_machine
 
 RUN_DIRECTORY = "MILLRACE_RUN_DIR"
-"""Environment variable that names another run folder."""
+"""Environment variable with the path of another run folder."""
 CLUSTER, SESSION, FOREGROUND, GATEWAY = "cluster", "session", "foreground", "sql-gateway"
 KILL_SECONDS = 5.0
 LOOK_SECONDS = 0.02
@@ -31,21 +31,21 @@ _TOKEN = "token"
 
 @dataclass(frozen=True)
 class Process:
-    """A process that cannot be taken for another one with its number."""
+    """A process, identified by pid and start time, so that a later process with its pid is not taken for it."""
 
     pid: int
     started: int
-    """ticks since the machine's start, 0 where that can't be told"""
+    """start time in clock ticks since the machine's boot, 0 where it is unknown"""
     machine: str
 
     @property
     def is_alive(self) -> bool:
-        """False for processes of other machines, too: those share the home folder, perhaps."""
+        """Whether the process lives. False for processes of other machines, which may share the home folder."""
         return self.machine == this_machine() and is_alive(self.pid, self.started or None)
 
 
 def this_process() -> Process:
-    """The one that asks."""
+    """The calling process."""
     return process_of(os.getpid())
 
 
@@ -55,7 +55,7 @@ def process_of(pid: int) -> Process:
 
 
 def end(process: Process, seconds: float) -> bool:
-    """End exactly this process: it is asked first, and made to after so many seconds. Whether it has ended."""
+    """End exactly this process: with a signal first, then with SIGKILL. Returns whether it has ended."""
     for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, KILL_SECONDS)):
         if not process.is_alive:
             return True
@@ -71,25 +71,25 @@ def end(process: Process, seconds: float) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that holds jobs."""
+    """The description of a cluster, a program or a gateway in the run folder."""
 
     kind: str
     """``cluster``, ``session``, ``foreground`` or ``sql-gateway``"""
     process: Process
-    """the supervisor of a cluster, the driver of a program, a gateway"""
+    """the supervisor of a cluster, the driver of a program, or the gateway itself"""
     address: str | None = None
-    """of the REST API: ``http://127.0.0.1:8081``; None: there is none (yet)"""
+    """URL of the REST API: ``http://127.0.0.1:8081``; None while there is none"""
     program: str | None = None
-    """of a program in the foreground"""
+    """name of the program, for a program in the foreground"""
     began: int = 0
-    """ms since the epoch"""
+    """start time (ms since the epoch)"""
     background: bool = False
-    """of a gateway: whether no terminal holds it"""
+    """whether a gateway runs without a terminal"""
 
 
 @dataclass(frozen=True)
 class Found:
-    """An entry, with its folder."""
+    """An entry of the run folder, with its folder and token."""
 
     folder: str
     entry: Entry
@@ -101,13 +101,13 @@ class Found:
 
     @property
     def described(self) -> str:
-        """What tells it from the others, for people."""
+        """The entry in words that tell it from the others."""
         place = self.entry.address or f"process {self.entry.process.pid}"
         return f"{place} ({self.entry.program or self.name})"
 
 
 def run_folder() -> str:
-    """The folder itself, made if it is not there.
+    """The path of the run folder, which is made if it does not exist.
 
     :raises NotPrivateError: others can write to it.
     """
@@ -117,7 +117,7 @@ def run_folder() -> str:
 
 
 def new_folder(name: str) -> str:
-    """The folder of something that begins, or began under this name before; with its token."""
+    """The folder for a cluster or program with this name, new or of an earlier run; it has a token."""
     path = os.path.join(run_folder(), name)
     make_private(path)
     if not os.path.exists(os.path.join(path, _TOKEN)):
@@ -126,23 +126,23 @@ def new_folder(name: str) -> str:
 
 
 def keep_token(folder: str, token: str) -> None:
-    """The token is one that the user has chosen."""
+    """Store a token that the user has chosen."""
     write_file(os.path.join(folder, _TOKEN), token.encode())
 
 
 def read_token(folder: str) -> str:
-    """What changes something through the REST API has to show this."""
+    """Read the token that REST clients must send to change anything."""
     with open(os.path.join(folder, _TOKEN), encoding="ascii") as file:
         return file.read()
 
 
 def register(folder: str, entry: Entry) -> None:
-    """Let others find it."""
+    """Write the entry of a folder, so that other processes find it."""
     write_file(os.path.join(folder, _ENTRY), encode(entry))
 
 
 def withdraw(folder: str) -> None:
-    """Take the entry back: it is not found any more."""
+    """Remove the entry of a folder: other processes no longer find it."""
     try:
         os.unlink(os.path.join(folder, _ENTRY))
     except FileNotFoundError:
@@ -150,7 +150,7 @@ def withdraw(folder: str) -> None:
 
 
 def read_entry(folder: str) -> Found | None:
-    """What a folder says, if that lives."""
+    """Read the entry of a folder; None if its process is dead."""
     try:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
@@ -160,7 +160,7 @@ def read_entry(folder: str) -> Found | None:
 
 
 def find(kind: str | None = None) -> list[Found]:
-    """All that lives, the oldest first; what programs and gateways left behind that were killed is removed."""
+    """All living entries, the oldest first. Folders of dead programs and gateways are removed."""
     base = run_folder()
     found = []
     for name in sorted(os.listdir(base)):
@@ -176,7 +176,8 @@ def find(kind: str | None = None) -> list[Found]:
 
 
 def _remove_dead_run(folder: str) -> None:
-    """The folder of a cluster or session stays: its jobs and their archives are in it."""
+    """Remove the folder of a dead program or gateway. The folders of clusters and sessions stay: they hold jobs and
+    archives."""
     try:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
@@ -190,19 +191,20 @@ def _remove_dead_run(folder: str) -> None:
 
 ENGINE_FILE, SERVER_FILE, GATEWAY_FILE = "engine.json", "server.json", "gateway.json"
 CANNOT_LISTEN = 78
-"""Exit code of a server: the port is taken, or must not be used."""
+"""Exit code of a server whose port is taken or not allowed."""
 
 
 _held: list[int] = []
 
 
 def become(folder: str, name: str, description: EngineDescription | ServerDescription) -> bool:
-    """Say that this process is a cluster's engine or server from now on; False: it is not to be.
+    """Describe this process as the cluster's engine or server; returns False if it must not become that.
 
-    It is not when another one is there, or when the supervisor that has started it has died meanwhile: the next one
-    does not know of a process that has not said yet what it is, and starts its own.
+    That is so if another one is alive, or if the supervisor that started it has died meanwhile: the next supervisor
+    does
+    not know of a process that has not described itself yet, and starts its own.
 
-    :param name: of the file that says so.
+    :param name: name of the file with the description.
     """
     lock = os.open(os.path.join(folder, f"{name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -221,11 +223,11 @@ def become(folder: str, name: str, description: EngineDescription | ServerDescri
 
 @dataclass(frozen=True)
 class EngineDescription:
-    """What others know about an engine that is ready."""
+    """The description of an engine that is ready."""
 
     process: Process
     application: str
-    """Spark's id"""
+    """Spark's application id"""
     master: str
     slots: int
     web_page: str | None
@@ -235,7 +237,7 @@ class EngineDescription:
 
 @dataclass(frozen=True)
 class ServerDescription:
-    """What others know about a server that is ready."""
+    """The description of a server that is ready."""
 
     process: Process
     url: str
@@ -243,7 +245,7 @@ class ServerDescription:
 
 @dataclass(frozen=True)
 class GatewayDescription:
-    """What others know about the SQL gateway of a cluster that is ready."""
+    """The description of a cluster's SQL gateway that is ready."""
 
     process: Process
 
@@ -252,17 +254,17 @@ D = TypeVar("D", EngineDescription, ServerDescription, GatewayDescription)
 
 
 def describe_engine(folder: str) -> EngineDescription | None:
-    """What is known about the engine of a cluster; None: it is not ready, or dead."""
+    """The description of a cluster's engine; None if it is not ready, or dead."""
     return _described(folder, ENGINE_FILE, EngineDescription)
 
 
 def describe_server(folder: str) -> ServerDescription | None:
-    """What is known about the server of a cluster; None: it is not ready, or dead."""
+    """The description of a cluster's server; None if it is not ready, or dead."""
     return _described(folder, SERVER_FILE, ServerDescription)
 
 
 def describe_gateway(folder: str) -> GatewayDescription | None:
-    """What is known about the SQL gateway of a cluster; None: it is not ready, or not needed."""
+    """The description of a cluster's SQL gateway; None if it is not ready, or not started."""
     return _described(folder, GATEWAY_FILE, GatewayDescription)
 
 

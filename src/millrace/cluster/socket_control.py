@@ -20,7 +20,7 @@ from millrace.cluster.rpc import NotThereError, RefusedError, ask
 # In the process of the jobs
 
 SAVEPOINT_SECONDS = 3_600.0
-"""How long a call waits for a savepoint, a checkpoint, an answer of the state."""
+"""How long a call may take that waits for a savepoint, a checkpoint or the answer of a state query."""
 
 
 class NamedControl(JobControl, Protocol):
@@ -31,10 +31,10 @@ class NamedControl(JobControl, Protocol):
 
 
 class JobsHere:
-    """The jobs that this process has run; the calls with which others reach them.
+    """The jobs of this process, and the calls with which other processes reach them.
 
-    :param controls: gives those that there are now.
-    :param shown: what others see of a document.
+    :param controls: returns the controls of all jobs.
+    :param shown: turns a document into the one that other processes see.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class JobsHere:
         self._shown = shown
 
     def documents(self) -> list[JobDocument]:
-        """All jobs as they are now."""
+        """The current documents of all jobs."""
         return [self._shown(control.document()) for control in self._controls()]
 
     def control(self, id: str) -> JobControl | None:
-        """What steers a job."""
+        """The control of a job."""
         return next((control for control in self._controls() if control.id == id), None)
 
     def calls(self) -> Mapping[str, Any]:
@@ -101,15 +101,15 @@ class JobsHere:
 T = TypeVar("T")
 LOOK_SECONDS = 10.0
 FLAME_SECONDS = 60.0
-"""A flame graph takes the seconds that it shows."""
+"""How long a flame graph may take, which samples for some seconds."""
 
 
 class JobFailedToAnswerError(Exception):
-    """The job's own words for why it cannot do what was asked for."""
+    """The job could not carry out the request; the text is the job's own."""
 
 
 def read_documents(socket: str, seconds: float = LOOK_SECONDS) -> list[JobDocument]:
-    """The jobs of a process.
+    """The documents of another process's jobs.
 
     :raises NotThereError: it does not answer.
     """
@@ -120,7 +120,7 @@ def read_documents(socket: str, seconds: float = LOOK_SECONDS) -> list[JobDocume
 class SocketControl:
     """``JobControl`` of a job in another process.
 
-    :param socket: where its process listens.
+    :param socket: path of the socket where the process listens.
     """
 
     def __init__(self, id: str, socket: str) -> None:
@@ -146,7 +146,8 @@ class SocketControl:
         return self._later("checkpoint", int, full=full)
 
     def query_state(self, operator: str, state: str, key: Any) -> Future[Any]:
-        """The key as JSON has it, lists for tuples; so is the answer, with texts for what JSON has nothing for."""
+        """Query keyed state. Key and answer are in JSON's types: lists for tuples, texts for values that JSON cannot
+        represent."""
         return self._later("query_state", lambda found: found, operator=operator, state=state, key=key)
 
     def threads(self, task_manager: str | None) -> list[ThreadDocument]:
@@ -188,7 +189,7 @@ _UNASKED = (
 class SocketJobs:
     """``JobsElsewhere`` of a program in the foreground.
 
-    :param socket: where its process listens.
+    :param socket: path of the socket where its process listens.
     """
 
     def __init__(self, socket: str) -> None:

@@ -1,7 +1,7 @@
 """A client of SQL gateways, Millrace's own and Flink's: sessions, statements and their rows over HTTP.
 
-The SQL client and the DB-API driver build on it. Numbers of rows come as int or Decimal, so no digit is lost. A session
-sends signs of life, because gateways close idle ones.
+The SQL client and the DB-API driver build on it. Numbers in rows are int or Decimal, so no digit is lost. A session
+sends heartbeats, because gateways close idle ones.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _CLASS = re.compile(r"^[\w.$]*[\w$](?:Error|Exception|Interrupt)\b: ?")
 
 
 class GatewayClientError(Exception):
-    """Something went wrong between a client and its gateway."""
+    """Base of all errors between a client and its gateway."""
 
 
 class UnreachableError(GatewayClientError):
-    """The gateway gave no answer, or one that is none of a gateway's."""
+    """The gateway did not answer, or the answer does not come from a gateway."""
 
 
 class NotAllowedError(GatewayClientError):
-    """The gateway wants a token, and none or another was shown."""
+    """The gateway requires a token, and the request had none or a wrong one."""
 
 
 class RefusedError(GatewayClientError):
-    """The gateway has refused a request, or the statement that it is about has failed.
+    """The gateway has refused a request, or the statement of the request has failed.
 
-    :param texts: as the gateway gives them; the last one with all causes.
+    :param texts: the gateway's error texts; the last one contains all causes.
     """
 
     def __init__(self, status: int, texts: Sequence[str]) -> None:
@@ -56,11 +56,11 @@ class RefusedError(GatewayClientError):
 
 
 class StatementEndedError(GatewayClientError):
-    """The statement ended before its result was there: it was cancelled, or took too long."""
+    """The statement ended without a result: it was cancelled, or timed out."""
 
 
 def root_cause(texts: Sequence[str]) -> str:
-    """The innermost of the causes that a gateway names, without Java's stack and names of classes."""
+    """The innermost cause in a gateway's error, without Java's stack and class names."""
     text = texts[-1] if texts else "the gateway gives no reason"
     around = _AROUND.search(text)
     inner = _CAUSE.split(around["inner"] if around else text)[-1]
@@ -95,7 +95,7 @@ _PRECISE: Mapping[str, type[Any]] = {
 
 
 def type_of(described: Mapping[str, Any]) -> DataType:
-    """The type that a gateway describes; one that is not known here is a RAW, whose values are taken as they come."""
+    """The type that a gateway describes; an unknown type becomes RAW, whose values are passed on unchanged."""
     root, nullable = str(described.get("type")), bool(described.get("nullable", True))
     if root in _SIMPLE:
         return _SIMPLE[root](nullable)
@@ -148,12 +148,12 @@ _AS_TEXT = (
     *(Family.TEXT, Family.BYTES, Family.DATE, Family.TIME, Family.TIMESTAMP, Family.INSTANT),
     *(Family.RAW, Family.USER),
 )
-"""families whose values are texts in JSON"""
+"""type families whose values are texts in JSON"""
 _FRACTION = re.compile(r"\.(\d+)")
 
 
 def parsed(text: str | bytes) -> Any:
-    """JSON with all digits of its numbers."""
+    """Parse JSON without losing digits of numbers."""
     return json.loads(text, parse_float=Decimal)
 
 
@@ -168,7 +168,7 @@ def _nullable(data_type: DataType) -> Value:
 
 
 def _microseconds(text: str) -> str:
-    """A time with six digits of its second: Python has no more, and before 3.11 reads nothing but three or six."""
+    """A time with exactly six digits of its second: Python has no more, and before 3.11 parses three or six only."""
     return _FRACTION.sub(lambda found: f".{found[1][:6]:0<6}", text)
 
 
@@ -200,7 +200,7 @@ def _map(data_type: DataType) -> Value:
 
 
 def _key(data_type: DataType) -> Value:
-    """Names in JSON are texts: what is none is written as JSON in one."""
+    """A key from its JSON form: a key that is not text is written as JSON inside of the text."""
     value = _nullable(data_type)
     if family_of(data_type) in _AS_TEXT:
         return value
@@ -247,7 +247,7 @@ except ImportError as error:
 
 
 VERSION = "v2"
-"""of the API: the first that can do all that is asked for here"""
+"""Version of the gateway's API: the oldest that has all operations used here"""
 TRIES = 4
 FIRST_PAUSE_SECONDS = 0.2
 
@@ -271,9 +271,9 @@ def address_of(url: str) -> str:
 
 
 class Http:
-    """Sends requests and takes answers apart. Threads may share it.
+    """Sends requests to a gateway and parses its answers. Threads may share it.
 
-    :param timeout: seconds that an answer may take.
+    :param timeout: how long an answer may take (s).
     """
 
     def __init__(
@@ -286,7 +286,8 @@ class Http:
         )
 
     def get(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Ask again if there is no answer: reading changes nothing, and a page can be had twice."""
+        """Send a GET request, and repeat it if there is no answer: reading changes nothing, and a page can be fetched
+        twice."""
         pause = FIRST_PAUSE_SECONDS
         for _ in range(TRIES - 1):
             try:
@@ -349,17 +350,17 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Header:
-    """What a result is, beside its rows."""
+    """The columns and kind of a result, without its rows."""
 
     columns: tuple[Field, ...]
     has_content: bool
-    """False: the statement only did something"""
+    """whether the statement has rows; False: it only had an effect"""
     is_query: bool
     job_id: str | None
 
 
 class RemoteStatement:
-    """Its result is read once, by one thread; others may cancel or close it."""
+    """A statement in a gateway. One thread reads its result, once; other threads may cancel or close it."""
 
     def __init__(self, http: Http, session: str, handle: str) -> None:
         self.handle = handle
@@ -370,11 +371,11 @@ class RemoteStatement:
         self._first: dict[str, Any] | None = None
 
     def status(self) -> str:
-        """Flink's name of how far it is: PENDING, RUNNING, FINISHED, ERROR, CANCELED, TIMEOUT, CLOSED."""
+        """The statement's status in Flink's words: PENDING, RUNNING, FINISHED, ERROR, CANCELED, TIMEOUT, CLOSED."""
         return str(self._http.get(f"{self._path}/status")["status"])
 
     def header(self, seconds: float | None = None) -> Header:
-        """What the result is, once the statement is over; rows of a query come later.
+        """Wait for the statement and return the header of its result; rows of a query follow later.
 
         :raises StatementEndedError: it was cancelled, or closed.
         :raises TimeoutError: it takes longer than ``seconds``.
@@ -392,7 +393,7 @@ class RemoteStatement:
         )
 
     def rows(self) -> Iterator[Row]:
-        """All rows as they come. It ends early when the statement is closed or cancelled here."""
+        """All rows as they arrive. The iteration ends early when this client closes or cancels the statement."""
         header = self.header()
         read, names = row_reader([each.type for each in header.columns]), [each.name for each in header.columns]
         page, pause = self._first, _Pause(self._left)
@@ -449,7 +450,8 @@ class RemoteStatement:
         return page
 
     def cancel(self) -> None:
-        """End it, with the jobs that it has started. Nothing happens if it is over: close it then."""
+        """Cancel the statement, with the jobs that it has started. Does nothing if it has ended; then it only has to be
+        closed."""
         self._left.set()
         try:
             self._http.call("POST", f"{self._path}/cancel")
@@ -457,7 +459,7 @@ class RemoteStatement:
             return
 
     def close(self) -> None:
-        """Let it go: the job of a query ends, that of an INSERT goes on. Closing twice is no harm."""
+        """Close the statement: the job of a query ends, the job of an INSERT continues. May be called twice."""
         self._left.set()
         try:
             self._http.call("DELETE", f"{self._path}/close")
@@ -466,7 +468,7 @@ class RemoteStatement:
 
 
 class _Pause:
-    """Waits longer and longer; False: it is to be given up."""
+    """Pauses of growing length between polls; False: give up."""
 
     def __init__(self, left: threading.Event) -> None:
         self._left = left
@@ -482,7 +484,7 @@ class _Pause:
 
 
 def _token(uri: str) -> int:
-    """The token of ``.../result/7?rowFormat=JSON``."""
+    """The token in ``.../result/7?rowFormat=JSON``."""
     parts = urlsplit(uri)
     found = parts.path.rpartition("/")[2]
     return int(found if found.isdecimal() else dict(parse_qsl(parts.query))["token"])
@@ -495,11 +497,12 @@ HEARTBEAT_SECONDS = 60.0
 
 
 class RemoteSession:
-    """Opened when it is made. Threads may share it: the gateway runs its statements one after the other.
+    """A session in a gateway, opened by its construction. Threads may share it: the gateway runs its statements one by
+    one.
 
     :param url: ``http://host:port``, or ``host:port``.
-    :param properties: settings that the session begins with.
-    :param heartbeat: seconds between signs of life; None: no such signs.
+    :param properties: options that the session begins with.
+    :param heartbeat: seconds between heartbeats; None: no heartbeats.
     """
 
     def __init__(
@@ -536,7 +539,7 @@ class RemoteSession:
     def submit(
         self, statement: str, settings: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> RemoteStatement:
-        """Let a statement run when those before it have.
+        """Submit a statement: it runs after the session's earlier statements.
 
         :param settings: options that hold for it alone.
         :param seconds: the gateway ends it if it is not over by then.
@@ -553,7 +556,7 @@ class RemoteSession:
         return found
 
     def complete(self, statement: str, position: int) -> list[str]:
-        """What may come next in a statement."""
+        """Candidates that may follow in a statement that is being typed."""
         body = {"statement": statement, "position": position}
         return list(self._http.get(f"sessions/{self.handle}/complete-statement", body)["candidates"])
 
@@ -563,11 +566,11 @@ class RemoteSession:
         return found
 
     def heartbeat(self) -> None:
-        """Keep the session from being closed as idle."""
+        """Send a heartbeat, which keeps the session from being closed as idle."""
         self._http.call("POST", f"sessions/{self.handle}/heartbeat")
 
     def close(self) -> None:
-        """Its queries end; what INSERT has started goes on. Closing twice is no harm."""
+        """Close the session: its queries end, the jobs of its INSERTs continue. May be called twice."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -580,7 +583,7 @@ class RemoteSession:
 
 
 def _keep(reference: weakref.ref[RemoteSession], closed: threading.Event, seconds: float) -> None:
-    """Signs of life until the session is closed, or was dropped by the program."""
+    """Send heartbeats until the session is closed or garbage-collected."""
     while not closed.wait(seconds):
         session = reference()
         if session is None:

@@ -1,7 +1,8 @@
-"""Submitted programs: one file with all that a program runs with, and a record of each attempt to run it.
+"""Submitted programs: one file that describes how a program runs, and a record of each attempt to run it.
 
-The process of a program holds a lock for life, which the system takes back when it is dead. Only the process with the
-lock may begin an attempt, and only the one that follows the last, so each start happens once, whatever dies meanwhile.
+The process of a program holds a lock until it ends, which the system releases when the process is dead. Only the
+process with the lock may begin an attempt, and only the attempt that follows the last one, so each start happens once,
+whatever dies meanwhile.
 """
 
 from __future__ import annotations
@@ -28,42 +29,42 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class SubmittedProgram:
-    """What runs where, and with what."""
+    """A submitted program with its directory, options and environment."""
 
     id: str
-    """of the program's first job, chosen by whoever submits it"""
+    """id of the program's first job, chosen by the client"""
     directory: str
-    """where it runs"""
+    """working directory of the program"""
     name: str = "program"
-    """what people know it by"""
+    """name of the program for the user"""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """of the command line, by the names of ``ProgramOptions``"""
+    """options of the command line, by the names of ``ProgramOptions``"""
     savepoint: tuple[tuple[str, str], ...] = ()
-    """configuration of a restore"""
+    """options that describe the savepoint to restore from"""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     paths: tuple[str, ...] = ()
-    """import path of the command beyond the program's folder"""
+    """import path of the submitting command, beyond the program's folder"""
     python: str = ""
-    """the interpreter's installation: a program finds the packages there that it was written with"""
+    """path of the Python installation that the program needs for its packages"""
     isolated: bool = False
-    """whether it gets an engine of its own"""
+    """whether the program gets an engine of its own"""
     attached: bool = False
-    """whether somebody waits for it, with streams of their own"""
+    """whether a command waits for the program and lends it its streams"""
     plain: bool = False
-    """whether it says only what it would say without a cluster"""
+    """whether the program's output contains only what it would print without a cluster"""
     quiet: bool = False
     verbose: bool = False
     submitted: int = 0
-    """ms since the epoch"""
+    """time of the submission (ms since the epoch)"""
 
 
 def new_id() -> str:
-    """An id that no job has."""
+    """A new unique job id."""
     return uuid.uuid4().hex
 
 
 def check_id(id: str) -> str:
-    """The id in its one form.
+    """The id in its canonical form.
 
     :raises ValueError: it is none.
     """
@@ -73,9 +74,12 @@ def check_id(id: str) -> str:
 
 
 def submit(folder: str, program: SubmittedProgram, files: Mapping[str, bytes] | None = None) -> bool:
-    """Hand a program to a cluster: from here on it runs once, whatever dies. False: one with this id is there already.
+    """Submit a program to a cluster: from then on it runs exactly once, whatever dies. False: its id is submitted
+    already.
 
-    Before this returns, it may or may not be there; asking with the same id again makes sure of it.
+    If the caller dies before this returns, the program may or may not be submitted; submitting the same id again makes
+    sure
+    that it is.
     """
     if job_folder.place_of(folder, check_id(program.id)) is not None:
         return False
@@ -84,7 +88,8 @@ def submit(folder: str, program: SubmittedProgram, files: Mapping[str, bytes] | 
 
 
 def take_up(folder: str, id: str) -> str | None:
-    """Move a submission to the programs that run; its folder, or None if another has done so, or it ran before."""
+    """Move a submission to the running programs; returns its folder, or None if another process was first, or it has
+    run before."""
     path = os.path.join(folder, job_folder.JOBS, id)
     if os.path.isdir(os.path.join(folder, job_folder.DONE, id)):
         return None  # it was submitted again while its end was recorded
@@ -92,7 +97,7 @@ def take_up(folder: str, id: str) -> str | None:
 
 
 def read_submission(program: str) -> SubmittedProgram:
-    """What is in the folder of a program."""
+    """Read the submission in a program's folder."""
     with open(os.path.join(program, FILE), "rb") as file:
         return decode(file.read(), SubmittedProgram)
 
@@ -104,20 +109,22 @@ _LOCK, _ATTEMPTS, _OUTCOME = "lock", "attempts", "outcome.json"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program has ended."""
+    """The end of a program: its exit code, time and reason."""
 
     exit_code: int
     ended: int
     """ms since the epoch"""
     text: str = ""
-    """why, where the program did not end by itself"""
+    """the reason, where the program did not end by itself"""
 
 
 def begin(program: str, attempt: int) -> bool:
-    """Whether this process is to run the program, for the ``attempt``-th time (1 for the first); it is, until it ends.
+    """Try to become the process that makes the ``attempt``-th attempt (1 for the first) to run the program, until it
+    ends.
 
-    The lock is that of a process (no fork of it has it), and lost when any file of that name is closed: nobody else in
-    this process may open it.
+    The lock belongs to the process (forks do not have it), and is lost when any file of its name is closed: no other
+    code
+    of this process may open that file.
     """
     file = os.open(os.path.join(program, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -133,7 +140,7 @@ def begin(program: str, attempt: int) -> bool:
 
 
 def attempts(program: str) -> list[Process]:
-    """The processes that have begun to run a program, the last one may live."""
+    """The processes that have begun attempts to run a program; only the last one may be alive."""
     try:
         with open(os.path.join(program, _ATTEMPTS), "rb") as file:
             lines = file.read().splitlines()
@@ -143,14 +150,14 @@ def attempts(program: str) -> list[Process]:
 
 
 def _is_whole(line: bytes) -> bool:
-    """False for a line whose writer was killed: it had not begun yet."""
+    """Whether a line of the record is complete. If its writer was killed, the attempt had not begun."""
     with contextlib.suppress(ValueError):
         return isinstance(json.loads(line), dict)
     return False
 
 
 def is_running(program: str) -> bool:
-    """Whether a process runs it. Not to be asked by that process."""
+    """Whether a process runs the program. Must not be called by that process itself."""
     try:
         file = os.open(os.path.join(program, _LOCK), os.O_RDWR)
     except FileNotFoundError:
@@ -165,7 +172,7 @@ def is_running(program: str) -> bool:
 
 
 def write_outcome(program: str, outcome: Outcome) -> None:
-    """It has ended for good."""
+    """Record the end of a program."""
     write_file(os.path.join(program, _OUTCOME), msgspec.json.encode(outcome))
 
 

@@ -38,12 +38,12 @@ from millrace.runtime.tasks.task_figures import LEAST_SHARE, SHOWN
 from millrace.spark.jobs.runner import JobRunner
 
 _INVALID = re.compile(r"[ .:,]")
-"""What Flink's REST API replaces in the parts of a name."""
+"""Characters that Flink's REST API replaces in the parts of a metric's name."""
 NUMBERS = (int, float)
 
 
 def job_metrics(report: MetricsReport) -> tuple[MetricDocument, ...]:
-    """Those of the job itself."""
+    """The metrics of the job itself, without those of its operators."""
     return tuple(document for entry in _of_job(report) for document in _named(entry, ""))
 
 
@@ -67,7 +67,7 @@ def _named(entry: MetricEntry, prefix: str) -> Iterable[MetricDocument]:
 
 
 def documents(name: str, value: MetricSnapshot) -> Iterator[MetricDocument]:
-    """A metric as Flink shows it: a distribution is several numbers."""
+    """The documents of one metric: a distribution becomes several numbers."""
     if isinstance(value, CounterSnapshot):
         yield MetricDocument(name, value.count, "counter")
     elif isinstance(value, MeterSnapshot):
@@ -86,7 +86,7 @@ def documents(name: str, value: MetricSnapshot) -> Iterator[MetricDocument]:
 
 
 def accumulator_documents(accumulators: Mapping[str, Accumulator[Any, Any]]) -> tuple[AccumulatorDocument, ...]:
-    """Accumulators as they are shown."""
+    """The documents of accumulators."""
     return tuple(
         AccumulatorDocument(name, type(accumulator).__name__, str(accumulator.get_local_value()))
         for name, accumulator in accumulators.items()
@@ -95,7 +95,7 @@ def accumulator_documents(accumulators: Mapping[str, Accumulator[Any, Any]]) -> 
 
 @dataclass(frozen=True)
 class FailedTask:
-    """A subtask of a vertex, in one attempt."""
+    """A failed attempt of a subtask of a vertex."""
 
     vertex: Vertex
     subtask: int
@@ -103,13 +103,13 @@ class FailedTask:
 
     @property
     def name(self) -> str:
-        """As Flink writes it: ``Map -> Sink (1/2) - execution #0``."""
+        """The task's name in Flink: ``Map -> Sink (1/2) - execution #0``."""
         vertex = self.vertex
         return f"{vertex.name} ({self.subtask + 1}/{vertex.parallelism}) - execution #{self.attempt}"
 
 
 def task_of(job: JobGraph, record: FailureRecord) -> FailedTask | None:
-    """The task that failed; None: it is no task's failure."""
+    """The task that an error names; None if no single task failed."""
     failure = record.failure
     if failure is None or failure.subtask < 0:
         return None
@@ -133,7 +133,7 @@ EXECUTION_STATES = {
     JobStatus.SUSPENDED: "CANCELED",
     JobStatus.RECONCILING: "RECONCILING",
 }
-"""State of a job -> that of its subtasks: all live and end with it, but for those whose input has ended before."""
+"""State of a job -> state of its subtasks, which live and end with the job, except those whose input ended earlier."""
 
 
 _AFTER_A_FAILURE = (JobStatus.FAILED, JobStatus.RESTARTING)
@@ -147,7 +147,7 @@ def vertex_documents(runner: JobRunner, report: MetricsReport) -> tuple[VertexDo
 
 
 def planned_vertex(job: JobGraph, vertex: Vertex) -> VertexDocument:
-    """A vertex as the plan of its job has it, without anything that runs."""
+    """The document of a vertex in a plan, without any running subtask."""
     infos = [job.by_id[id] for id in vertex.operators]
     return VertexDocument(
         id=vertex.id,
@@ -163,7 +163,7 @@ def planned_vertex(job: JobGraph, vertex: Vertex) -> VertexDocument:
 
 
 class _Known:
-    """All that the driver knows of the subtasks of a job at one moment."""
+    """A snapshot of the driver's knowledge of a job's subtasks."""
 
     def __init__(self, runner: JobRunner, report: MetricsReport) -> None:
         coordinator = runner.coordinator
@@ -185,14 +185,15 @@ class _Known:
         )
 
     def _states_of(self, vertex: Vertex) -> dict[str, int]:
-        """Name of each state that a function has asked for -> about how many bytes all subtasks have."""
+        """Size of each state that a function has asked for: name -> approximate bytes over all subtasks."""
         sizes: Counter[str] = Counter()
         for index in range(vertex.parallelism):
             sizes.update(self._figures[vertex.id, index].state_sizes)
         return dict(sorted(sizes.items()))
 
     def _heavy_keys(self, vertex: Vertex) -> tuple[HeavyKey, ...]:
-        """Those of all subtasks; a key is in one of them only."""
+        """The heaviest keys of a vertex, over all subtasks. A key belongs to one subtask only, so shares need no
+        merging."""
         subtasks = [self._figures[vertex.id, index] for index in range(vertex.parallelism)]
         total = sum(figures.records_in for figures in subtasks)
         shares = [
@@ -234,7 +235,7 @@ class _Known:
         )
 
     def _known(self, figures: SubtaskFigures) -> bool:
-        """Whether its shares of time are those of a job that runs."""
+        """Whether a subtask's shares of time are current: its job runs."""
         return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
 
     def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
@@ -252,12 +253,12 @@ class _Known:
         return EXECUTION_STATES[status]
 
     def _states(self, state: str, figures: SubtaskFigures) -> dict[str, int]:
-        """When the subtask entered which state."""
+        """When the subtask entered each of its states (ms)."""
         entered = self._history.entered()
         states = {"CREATED": entered[JobStatus.CREATED]}
         running = entered.get(JobStatus.RUNNING)
         if running is not None:
-            # Spark is told of all tasks at once: an attempt of the job is one of its subtasks.
+            # Spark gets all tasks at once: an attempt of the job is an attempt of each subtask.
             states |= {"SCHEDULED": running, "DEPLOYING": running, "INITIALIZING": running, "RUNNING": running}
         if state not in states:
             since = figures.changed if self._history.status is JobStatus.RUNNING else entered[self._history.status]
@@ -266,7 +267,7 @@ class _Known:
 
 
 def _failed_tasks(runner: JobRunner) -> set[tuple[str, int]]:
-    """The subtasks that the job has failed, or is restarted, because of."""
+    """The subtasks whose failure ended or restarted the job."""
     failures = runner.history.failures()
     if runner.history.status not in _AFTER_A_FAILURE or not failures:
         return set()

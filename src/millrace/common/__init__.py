@@ -1,4 +1,4 @@
-"""What DataStream and Table programs share: types, rows, time, watermarks, configuration, jobs."""
+"""Classes that DataStream and Table programs share: types, rows, time, watermarks, configuration, jobs."""
 
 from __future__ import annotations
 

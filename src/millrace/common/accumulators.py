@@ -1,4 +1,4 @@
-"""Accumulators: what all subtasks of a job add to, and ``JobExecutionResult`` gives as one value.
+"""Accumulators: values that all subtasks of a job add to; ``JobExecutionResult`` returns each as one value.
 
 PyFlink has none in Python; names and behaviour are those of Flink's ``org.apache.flink.api.common.accumulators``.
 """
@@ -40,7 +40,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def add(self, value: V) -> None:
-        """Take one value in."""
+        """Add one value."""
 
     @abstractmethod
     def get_local_value(self) -> R:
@@ -52,7 +52,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def merge(self, other: Any) -> None:
-        """Take in what another accumulator of this class has; ``other`` stays as it is."""
+        """Merge the value of another accumulator of this class, which stays unchanged."""
 
     def clone(self: A) -> A:
         """An independent copy."""
@@ -67,7 +67,8 @@ class GrowingAccumulator(Accumulator[V, R]):
 
     @abstractmethod
     def take_increment(self: A) -> A | None:
-        """What was added or merged in since the last call, as an accumulator to merge; None for nothing."""
+        """The values that were added or merged since the last call, as an accumulator to merge; None if there are
+        none."""
 
 
 class _Sum(Accumulator[Any, Any]):

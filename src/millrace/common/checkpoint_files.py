@@ -1,4 +1,4 @@
-"""Checkpoint files of a user's own, where programs have always imported them from."""
+"""The old import path of ``CheckpointFiles``, for programs with a checkpoint storage of their own."""
 
 from millrace.common.state.storage import SCHEME, CheckpointFiles, own_uri
 

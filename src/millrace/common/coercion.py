@@ -1,4 +1,4 @@
-"""From the values that user code returned to the values that a declared type promises downstream.
+"""Checks and converts values returned by user code, so that downstream operators get values of the declared type.
 
 Flink encodes every value by its declared type and decodes it again in the next operator: a tuple comes out as a
 ``Row``, an int as a float, a wrong value fails. Here nothing is encoded, so the values are checked and converted.
@@ -112,11 +112,11 @@ def coercer(type_info: TypeInformation) -> Callable[[Values], Values] | None:
 
 
 class _Irregular(Exception):
-    """The batch needs a look at every single value."""
+    """Raised by ``batch``: the batch must be converted value by value."""
 
 
 class _Mismatch(Exception):
-    """A wrong value; ``steps`` leads to it from the inside out."""
+    """A wrong value; ``steps`` is the path to it, from the inside out."""
 
     def __init__(self, value: Any, expected: TypeInformation, reason: str = "") -> None:
         self.value = value
@@ -126,17 +126,18 @@ class _Mismatch(Exception):
 
 
 class _Coercion(ABC):
-    """How the values of one type are converted."""
+    """Checks and converts the values of one type."""
 
     def __init__(self, expected: TypeInformation) -> None:
         self.expected = expected
 
     @abstractmethod
     def batch(self, values: Values) -> Values:
-        """All values, the same list if they were right. Raises ``_Irregular`` rather than judging."""
+        """Convert all values at once; returns the same list if they were right. Raises ``_Irregular`` where single
+        values must be looked at."""
 
     def nullable_batch(self, values: Values) -> Values:
-        """As ``batch``, for values inside others, where None is allowed."""
+        """Convert values inside of other values, where None is allowed; otherwise as ``batch``."""
         try:
             return self.batch(values)
         except _Irregular:
@@ -151,11 +152,11 @@ class _Coercion(ABC):
 
     @abstractmethod
     def one(self, value: Any) -> Any:
-        """One value; raises ``_Mismatch``, also for None."""
+        """Convert one value; raises ``_Mismatch`` if it is wrong, also for None."""
 
 
 def _nested(coercion: _Coercion | None, value: Any, step: str) -> Any:
-    """One value inside another one, where None is allowed."""
+    """Convert one value inside another one, where None is allowed."""
     if value is None or coercion is None:
         return value
     try:
@@ -169,7 +170,7 @@ def _nested(coercion: _Coercion | None, value: Any, step: str) -> Any:
 
 
 class _Exact(_Coercion):
-    """Values that are right when they have the one right class (and pass ``check``)."""
+    """Values that are right if they have exactly one class (and pass ``check``)."""
 
     def __init__(
         self,

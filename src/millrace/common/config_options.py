@@ -26,7 +26,7 @@ class ConfigOption(Generic[T]):
 
     key: str
     convert: Callable[[Any], T]
-    """From whatever a configuration holds to a value; raises ``ValueError``."""
+    """converts any value of a configuration to the option's type; raises ``ValueError``"""
     default: T | None = None
 
     def has_default_value(self) -> bool:
@@ -55,7 +55,7 @@ class ConfigOptions:
         return ConfigOptions.OptionBuilder(key)
 
     class OptionBuilder:
-        """Takes the type of the value."""
+        """The first step of an option: choose the type of its value."""
 
         def __init__(self, key: str) -> None:
             self._key = key
@@ -64,15 +64,15 @@ class ConfigOptions:
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_boolean)
 
         def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """32 bits."""
+            """An option with an int of 32 bits."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_int)
 
         def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """64 bits."""
+            """An option with an int of 64 bits."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_long)
 
         def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
-            """Kept as a Python float, not rounded to 32 bits."""
+            """An option with a float. The value stays a Python float, and is not rounded to 32 bits."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_double)
 
         def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
@@ -82,19 +82,19 @@ class ConfigOptions:
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_text)
 
         def duration_type(self) -> ConfigOptions.TypedConfigOptionBuilder[Duration]:
-            """A span of time: ``"10 s"``, ``"500ms"``, ``"PT1M"``; a bare number is ms."""
+            """An option with a duration: ``"10 s"``, ``"500ms"``, ``"PT1M"``; a bare number is ms."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_duration)
 
         def memory_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """A number of bytes: ``"64 mb"``, ``"1g"``; a bare number is bytes."""
+            """An option with a size in bytes: ``"64 mb"``, ``"1g"``; a bare number is bytes."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_bytes_count)
 
         def map_type(self) -> ConfigOptions.TypedConfigOptionBuilder[dict[str, str]]:
-            """``"a:1,b:2"``."""
+            """An option with a map: ``"a:1,b:2"``."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_map)
 
     class TypedConfigOptionBuilder(Generic[T]):
-        """Takes the default."""
+        """The second step of an option: choose the default."""
 
         def __init__(self, key: str, convert: Callable[[Any], T]) -> None:
             self._key = key

@@ -155,7 +155,7 @@ def to_map(value: Any) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A key or value of a map as it stands in text."""
+    """A key or value of a map, quoted if need be."""
     plain = text == text.strip() and not _SPECIAL.search(text)
     return text if plain else "'" + text.replace("'", "''") + "'"
 

@@ -161,5 +161,5 @@ class Configuration:
 
 
 def _why(key: str, error: Exception) -> str:
-    """What is wrong with a value; the error's own text may show it."""
+    """The error of a value whose text may contain a secret."""
     return type(error).__name__ if is_secret(key) else str(error)

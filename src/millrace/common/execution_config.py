@@ -1,4 +1,4 @@
-"""How a job runs: parallelism, watermark interval, and the rest."""
+"""``ExecutionConfig``: parallelism, watermark interval and other settings of a job."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _JOB_PARAMETERS: ConfigOption[dict[str, str]] = (
 
 
 class ExecutionConfig(HasOlderNames):
-    """Settings of a job, kept under Flink's keys in ``configuration``. Setters return the config itself.
+    """Settings of a job, stored under Flink's keys in ``configuration``. Setters return the config itself.
 
-    Settings about Kryo, Avro and closures are kept, but mean nothing here: values travel by pickle.
+    Settings about Kryo, Avro and closures are stored without effect: values travel by pickle.
 
         >>> config = ExecutionConfig().set_parallelism(4)
         >>> config.get_parallelism()
@@ -52,7 +52,7 @@ class ExecutionConfig(HasOlderNames):
     """
 
     PARALLELISM_DEFAULT = -1
-    """Parallelism that the environment decides."""
+    """The environment decides the parallelism."""
     PARALLELISM_UNKNOWN = -2
 
     def __init__(self, configuration: Configuration | None = None) -> None:
@@ -98,7 +98,7 @@ class ExecutionConfig(HasOlderNames):
         return self._set_millis(_WATERMARK_INTERVAL, interval, 0, "the watermark interval")
 
     def get_auto_watermark_interval(self) -> int:
-        """In ms."""
+        """Interval of periodic watermarks in ms."""
         return self._get(_WATERMARK_INTERVAL).to_millis()
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
@@ -106,7 +106,7 @@ class ExecutionConfig(HasOlderNames):
         return self._set(_LATENCY_INTERVAL, Duration.of_millis(interval))
 
     def get_latency_tracking_interval(self) -> int:
-        """In ms."""
+        """Interval of latency tracking in ms."""
         return self._get(_LATENCY_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
@@ -114,7 +114,7 @@ class ExecutionConfig(HasOlderNames):
         return self._set_millis(_CANCELLATION_INTERVAL, interval, 0, "the task cancellation interval")
 
     def get_task_cancellation_interval(self) -> int:
-        """In ms."""
+        """Time between two attempts to cancel a task, in ms."""
         return self._get(_CANCELLATION_INTERVAL).to_millis()
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
@@ -122,7 +122,7 @@ class ExecutionConfig(HasOlderNames):
         return self._set_millis(_CANCELLATION_TIMEOUT, timeout, 0, "the task cancellation timeout")
 
     def get_task_cancellation_timeout(self) -> int:
-        """In ms."""
+        """Time after which a task that can't be cancelled is killed, in ms."""
         return self._get(_CANCELLATION_TIMEOUT).to_millis()
 
     def enable_closure_cleaner(self) -> ExecutionConfig:

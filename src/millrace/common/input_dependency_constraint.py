@@ -1,4 +1,5 @@
-"""When a task may be scheduled, seen from its inputs."""
+"""``InputDependencyConstraint``, a setting of Flink without effect here: when a task may be scheduled, by its
+inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ __all__ = ["InputDependencyConstraint"]
 
 
 class InputDependencyConstraint(enum.Enum):
-    """Kept for programs that name it: Spark schedules a stage when all its inputs are there.
+    """Accepted for programs that use it: Spark schedules a stage when all its inputs are there.
 
     >>> InputDependencyConstraint.ALL.name
     'ALL'

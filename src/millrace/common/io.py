@@ -1,4 +1,4 @@
-"""The base of bounded inputs that connectors describe, and of what knows the type of its elements."""
+"""The base class of bounded inputs (``InputFormat``), and of objects that know the type of their elements."""
 
 from __future__ import annotations
 

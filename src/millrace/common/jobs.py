@@ -65,7 +65,7 @@ class JobStatus(enum.Enum):
     RECONCILING = 9
 
     def is_globally_terminal_state(self) -> bool:
-        """Whether the job is over for good: nothing will restart or recover it."""
+        """Whether the job has ended finally: it will not be restarted or recovered."""
         return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
 
     def is_terminal_state(self) -> bool:
@@ -92,9 +92,9 @@ T = TypeVar("T")
 
 
 class CompletableFuture(Generic[T]):
-    """A result that may not be there yet.
+    """A result that may not be available yet.
 
-    ``future`` is what completes it (None: a fresh one, completed by whoever holds ``future()``); ``py_class``, when
+    ``future`` is what completes it (None: a fresh one, completed through ``future()``); ``py_class``, when
     given, converts its result.
 
         >>> future = CompletableFuture.of(3)
@@ -206,7 +206,8 @@ class JobExecutionResult:
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        """Those of the program. What Millrace counts itself (``millrace.records-read``) is there by name."""
+        """Values of all accumulators of the program. Those of Millrace (``millrace.records-read``) are available by
+        name only."""
         return {name: value for name, value in self._accumulators.items() if not name.startswith("millrace.")}
 
     def get_metrics(self) -> MetricsReport:
@@ -233,7 +234,7 @@ class JobExecutionResult:
 
 
 class DetachedJobExecutionResult(JobExecutionResult):
-    """What is known of a job that is not waited for: its id."""
+    """The result of a detached job, of which only the id is known."""
 
     def __init__(self, job_id: JobID) -> None:
         super().__init__(job_id, -1)
@@ -287,7 +288,7 @@ class JobClient(ABC):
 
     @abstractmethod
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Take a savepoint while the job goes on; the result is its path."""
+        """Take a savepoint while the job continues; the result is its path."""
 
     @abstractmethod
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:

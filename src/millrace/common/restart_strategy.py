@@ -1,4 +1,4 @@
-"""What happens after a job failed: restart it or not, how often, after what delay."""
+"""Restart strategies: whether a failed job is restarted, how often, and after which delay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["RestartStrategies", "RestartStrategyConfiguration", "SuppressRestart
 
 
 class SuppressRestartsException(Exception):
-    """Fails a job for good, whatever its restart strategy says: another try cannot mend what went wrong.
+    """Raise it to fail a job without a restart, whatever its restart strategy is, because another attempt cannot
+    succeed.
 
     >>> class Strict(MapFunction):
     ...     def map(self, value):
@@ -121,7 +122,7 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Restarts for ever, the delay grows with each failure."""
+        """Restarts without limit; the delay grows with each failure."""
 
         initial_backoff: datetime.timedelta
         max_backoff: datetime.timedelta

@@ -1,4 +1,4 @@
-"""From elements to bytes and back, for connectors."""
+"""Serialization schemas and encoders, which turn elements into bytes and back, for connectors."""
 
 from __future__ import annotations
 

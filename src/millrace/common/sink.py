@@ -1,16 +1,17 @@
 """The FLIP-143 sink contract: what a sink written in Python implements.
 
-The *writer* lives in a task. An epoch comes in slices, and ``end_slice`` follows each of them. At the end of an epoch
-the runtime calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order, then the writer goes on with the
-elements of the next epoch. What ``prepare_commit`` returns (the committables) travels to the driver. When every task of
-the epoch has answered and the epoch is recorded, the *committer* there makes the committables visible. A sink without a
-committer writes at ``write``, ``end_slice`` or ``flush``. A plain ``Committer`` succeeds or raises; a
-``RequestCommitter`` answers for each committable by itself, as Flink's committers do, and may ask to be called again.
+The *writer* lives in a task. An epoch comes in slices, and ``end_slice`` is called after each of them. At the end of an
+epoch the runtime calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order; then the writer continues
+with the elements of the next epoch. The committables, which ``prepare_commit`` returns, travel to the driver. When
+every
+task has acknowledged the epoch and the epoch is recorded, the *committer* there makes the committables visible. A sink
+without a committer writes in ``write``, ``end_slice`` or ``flush``. A plain ``Committer`` succeeds or raises; a
+``RequestCommitter`` decides for each committable, as Flink's committers do, and may ask to be called again.
 
-**Writers last**: connections, prepared statements and open files of a writer stay from epoch to epoch. It is closed
-when the input has ended, after an error, and when its task goes on somewhere else or from an earlier state; another one
-is then made from what ``snapshot_state`` returned. A run of a task may also be given up without a word and go on for a
-while, beside the one that has taken its place: what a writer holds must be its own, by a name that no other has.
+**Writers last**: a writer holds its connections, prepared statements and open files from epoch to epoch. It is closed
+when the input has ended, after an error, and when its task moves or is restored from an earlier state; a new writer is
+then made from the result of ``snapshot_state``. A run of a task may also be abandoned without notice and continue for a
+while beside its successor: whatever a writer holds must be its own, under a unique name.
 
 Flink's counterpart: ``org.apache.flink.api.connector.sink2`` (PyFlink cannot define sinks in Python).
 """
@@ -40,7 +41,7 @@ CommT = TypeVar("CommT")
 
 
 class WriterInitContext(ABC):
-    """What the runtime tells a writer, which may keep this object and ask at any time.
+    """The writer's view of the runtime. A writer may store this object and call it at any time.
 
     >>> class Named(SinkWriter):
     ...     def __init__(self, context):
@@ -73,7 +74,7 @@ class WriterInitContext(ABC):
         one."""
 
     def get_restored_checkpoint_id(self) -> int | None:
-        """The number of the checkpoint or savepoint that the writer goes on from; None if it begins the job."""
+        """The number of the checkpoint or savepoint that the writer was restored from; None if it begins the job."""
         return None
 
     @abstractmethod
@@ -85,7 +86,8 @@ class WriterInitContext(ABC):
         return -(2**63)
 
     def is_idle(self) -> bool:
-        """Whether all inputs are idle at the moment of the call: then this subtask's watermark is not waited for."""
+        """Whether all inputs are idle at the moment of the call, so that this subtask does not hold the watermark
+        back."""
         return False
 
     def get_runtime_context(self) -> RuntimeContext:
@@ -94,7 +96,7 @@ class WriterInitContext(ABC):
 
 
 class SinkWriterContext(ABC):
-    """What the runtime knows about the element at hand.
+    """The runtime's view of the current element.
 
     >>> sorted(SinkWriterContext.__abstractmethods__)
     ['current_watermark', 'timestamp']
@@ -121,10 +123,10 @@ class SinkWriter(ABC, Generic[T]):
 
     @abstractmethod
     def write(self, element: T, context: SinkWriterContext) -> None:
-        """Write an element, or keep it until ``flush``."""
+        """Write an element, or buffer it until ``flush``."""
 
     def flush(self, end_of_input: bool) -> None:
-        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered.
+        """Write out buffered elements, because the epoch (with ``end_of_input`` the job) ends.
 
         >>> class Batch(SinkWriter):
         ...     def __init__(self):
@@ -140,8 +142,8 @@ class SinkWriter(ABC, Generic[T]):
         """
 
     def end_slice(self, now: int) -> None:
-        """What had come has been written, and the task's clock says ``now`` (ms): push out what has waited for long
-        enough, so that it is seen though the epoch goes on.
+        """Write out elements that have waited for long enough, so that they become visible before the epoch ends.
+        ``now`` is the task's clock (ms).
 
         Called often, also while nothing comes. The task's other operators wait meanwhile, so leave it to ``flush`` to
         wait until what is on its way is confirmed. What only the committer makes visible stays as it is. By default
@@ -164,19 +166,19 @@ class SinkWriter(ABC, Generic[T]):
         """
 
     def prepare_commit(self) -> list[Any]:
-        """What the committer has to make visible for this epoch; empty without a committer, and for an epoch without
-        elements. What is returned is no longer the writer's: it must not return it again, nor change it."""
+        """The committables of this epoch; empty without a committer, and for an epoch without elements. The writer must
+        not return or change them again."""
         return []
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
-        """What ``Sink.restore_writer`` needs to go on from here (picklable values). This writer goes on, too, and what
-        it does from now on must leave valid what it returned: another writer may take it up at any time, while this
-        one lives."""
+        """The state from which ``Sink.restore_writer`` continues (picklable values). This writer continues, too, and
+        must not invalidate what it returned: another writer may be restored from it at any time, while this one
+        lives."""
         return []
 
     def close(self) -> None:
-        """Release resources; called after success and after failure. What was written since the last
-        ``prepare_commit`` counts for nothing."""
+        """Release resources; called after success and after failure. Elements written since the last ``prepare_commit``
+        are dropped."""
 
 
 class Committer(ABC, Generic[CommT]):
@@ -193,12 +195,12 @@ class Committer(ABC, Generic[CommT]):
     """
 
     def begin(self) -> None:
-        """A job starts with nothing to go on from, and none of its tasks runs yet: what other jobs that are dead have
-        left where this sink writes can be taken back. By default nothing is."""
+        """A job starts without any state, and none of its tasks runs yet: discard what dead jobs have left where this
+        sink writes. By default nothing is discarded."""
 
     def before_recorded(self, committables: Sequence[CommT]) -> Sequence[CommT]:
-        """A checkpoint will record all that waits. From then on it counts as written: what can't be relied on for long
-        enough may be replaced by something new.
+        """Called before a checkpoint records all waiting committables, after which they count as written. Committables
+        that may not remain valid for long enough can be replaced by new ones.
 
         :returns: what is recorded, and given to ``commit``, in place of ``committables``.
         """
@@ -206,34 +208,41 @@ class Committer(ABC, Generic[CommT]):
 
     @abstractmethod
     def commit(self, committables: Sequence[CommT]) -> Sequence[CommT] | None:
-        """Make them visible.
+        """Make the committables visible.
 
-        :returns: what has to wait for a later call, and comes again then, with what is new; None for nothing. It is
-            kept in checkpoints and savepoints.
+        :returns: committables that have to wait for a later call, which gets them again; None for none. They are stored
+            in
+            checkpoints and savepoints.
         """
 
     def abort(self, committables: Sequence[CommT]) -> None:
-        """Forget committables of an epoch that failed before it was recorded."""
+        """Discard committables of an epoch that failed before it was recorded."""
 
     def recover(self, job_id: str, committables: Sequence[CommT], states: Sequence[Any]) -> None:
-        """The job goes on from a checkpoint, or from its last epoch after a failure, or it ends: nothing runs at this
-        moment.
+        """The job is restored from a checkpoint, or from its last epoch after a failure, or it ends. No task runs at
+        this moment.
 
-        ``committables`` are all that still wait: those that the checkpoint holds and, if the driver has survived, those
-        of later epochs that are complete. ``commit`` is called with them after this; some may be committed already.
-        ``states`` is what the writers returned from ``snapshot_state`` at that moment. At the end of a job that failed
-        or was cancelled, both are what the checkpoints and savepoints name that stay. Whatever else the job ``job_id``
-        prepared with this sink counts for nothing: abort it.
+        ``committables`` are all that still wait: those in the checkpoint and, if the driver has survived, those of
+        later
+        completed epochs. ``commit`` is called with them after this; some may be committed already. ``states`` are the
+        results
+        of the writers' ``snapshot_state`` at that moment. At the end of a job that failed or was cancelled, both are
+        those in
+        the checkpoints and savepoints that stay. Abort everything else that the job ``job_id`` has prepared with this
+        sink.
         """
 
     def sweep(self, job_id: str, epoch: int, committables: Sequence[CommT], states: Sequence[Any]) -> None:
-        """The job runs, no epoch does, and ``epoch`` was the last one: take back what runs of its tasks have prepared
-        that will never be acknowledged (Spark may run a task twice, or take it for lost). Called now and then.
+        """Abort what abandoned runs of tasks have prepared (Spark may run a task twice, or take it for lost). Called
+        now and then,
+        while the job runs but no epoch does; ``epoch`` was the last one.
 
-        To be taken back is what ``job_id`` prepared with this sink in epochs up to ``epoch`` and what is neither in
+        To be aborted is what ``job_id`` prepared with this sink in epochs up to ``epoch`` and what is neither in
         ``committables`` (all that still wait) nor in ``states`` (of the writers, at the end of the epoch). Later epochs
-        are those of another driver that has taken this one for dead. An error is logged, and does no harm to the job.
-        By default this is left to ``recover``.
+        belong
+        to another driver that has taken this one for dead. An error is logged, and does not fail the job. By default
+        nothing is
+        done: ``recover`` aborts it.
         """
 
     def close(self) -> None:
@@ -256,15 +265,15 @@ class Sink(ABC, Generic[T]):
 
     reports_each_epoch: bool = False
     """whether every subtask has a writer in every epoch, also without elements and after the end of its input: for
-    sinks whose committer has to hear of watermarks"""
+    sinks whose committer needs watermarks"""
 
     def for_input_type(self, type_info: TypeInformation) -> Sink[T]:
         """This sink for a stream of that element type, for sinks that write typed values in another form."""
         return self
 
     def for_operator(self, uid: str) -> Sink[T]:
-        """This sink as that of the operator ``uid``, for sinks that give names to what they prepare: two sinks of a job
-        may write to the same place, and must not take each other's things for their own."""
+        """This sink for the operator ``uid``. Sinks that name what they prepare need it: two sinks of a job may write
+        to the same place, and must not take each other's data for their own."""
         return self
 
     @abstractmethod
@@ -272,8 +281,8 @@ class Sink(ABC, Generic[T]):
         """The writer of one subtask."""
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> SinkWriter[T]:
-        """A writer that goes on from the ``snapshot_state`` of the epoch before, with another writer's states if the
-        parallelism has changed. The writers that returned them may be alive, and writing."""
+        """A writer that continues from the ``snapshot_state`` of the epoch before; if the parallelism has changed, it
+        gets other writers' states. The writers that returned them may be alive, and writing."""
         return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:
@@ -303,7 +312,7 @@ class Sink(ABC, Generic[T]):
 
 
 class NamedSink(Sink[T]):
-    """A sink that knows whose it is, and puts that into the names of what it prepares.
+    """A sink that knows its job and operator, and includes them in the names of what it prepares.
 
     >>> issubclass(NamedSink, Sink)
     True
@@ -323,7 +332,7 @@ logger = logging.getLogger(__name__)
 
 
 class CommitRequest(Generic[CommT]):
-    """One committable to be committed. Saying nothing means that it is committed."""
+    """One committable to be committed. It counts as committed unless a method of the request is called."""
 
     def __init__(self, committable: CommT, number_of_retries: int = 0) -> None:
         self._committable = committable
@@ -338,40 +347,42 @@ class CommitRequest(Generic[CommT]):
         return self._retries
 
     def signal_already_committed(self) -> None:
-        """It was committed before, which is fine: a commit may be repeated after a failure."""
+        """Report that the committable was committed before, which is fine: a commit may be repeated after a failure."""
         logger.info("already committed: %s", self._committable)
 
     def signal_failed_with_known_reason(self, error: BaseException) -> None:
-        """It can never be committed, and that is acceptable: what it holds is **lost**, the job goes on."""
+        """Report that the committable can never be committed, and that this is acceptable: its elements are **lost**,
+        the job continues."""
         logger.error("given up, its elements are lost: %s", self._committable, exc_info=error)
 
     def signal_failed_with_unknown_reason(self, error: BaseException) -> None:
-        """It can't be committed: the job fails.
+        """Report that the committable can't be committed: the job fails.
 
         :raises RuntimeError: always.
         """
         raise RuntimeError(f"failed to commit {self._committable}") from error
 
     def retry_later(self) -> None:
-        """Ask for it again after a while."""
+        """Ask to be called again with this committable after a while."""
         self.update_and_retry_later(self._committable)
 
     def update_and_retry_later(self, committable: CommT) -> None:
-        """Ask again, with this committable in its place: what is left of it, for example. If the driver dies meanwhile
-        the first one comes again."""
+        """Ask to be called again with another committable in place of this one, for the part that is not committed yet.
+        If the driver dies meanwhile, the original one comes again."""
         self._again = [CommitRequest(committable, self._retries + 1)]
 
 
 class RequestCommitter(Committer[CommT]):
-    """Implement ``commit_requests``. Retries happen at once, after a pause: no epoch begins until they are through."""
+    """A committer that decides for each committable. Implement ``commit_requests``. Retries happen at once, after a
+    pause: no epoch begins until they have succeeded."""
 
     max_retries = 10
-    """after so many, one more request to retry a committable fails the job"""
+    """largest number of retries of a committable; one more request to retry it fails the job"""
     retry_delay_ms = 1000
 
     @abstractmethod
     def commit_requests(self, requests: Sequence[CommitRequest[CommT]]) -> None:
-        """Commit them; tell each request if it is not simply committed."""
+        """Commit the requests; call a ``signal`` or ``retry`` method of each request that is not simply committed."""
 
     def commit(self, committables: Sequence[CommT]) -> None:
         """:raises RuntimeError: a committable is still to be retried after ``max_retries``."""

@@ -1,9 +1,9 @@
 """The FLIP-27 source contract: what a source written in Python implements.
 
-A source has two halves. The *enumerator* lives on the driver, finds splits and assigns them to readers;
-the *reader* lives in a task and turns splits into elements. A reader lives as long as its task, over many epochs
-(checkpoints), with its connections and threads. At the end of each epoch it says in ``snapshot_state`` which splits are
-left: if the task fails or moves, a new reader goes on from these. A split therefore carries its own position.
+A source has two halves. The *enumerator* lives on the driver, finds splits and assigns them to readers; the *reader*
+lives in a task and turns splits into elements. A reader lives as long as its task, over many epochs (checkpoints), with
+its connections and threads. At the end of each epoch it returns from ``snapshot_state`` the splits that are left: if
+the task fails or moves, a new reader continues from these. A split therefore carries its own position.
 
 Flink's counterpart: ``org.apache.flink.api.connector.source`` (PyFlink cannot define sources in Python).
 """
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 PATIENCE_SECONDS = 0.01
-"""How long a poll waits for elements where nothing else is said."""
+"""How long a poll waits for elements by default (s)."""
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -53,7 +53,7 @@ class Boundedness(enum.Enum):
 
 
 class InputStatus(enum.Enum):
-    """What ``SourceReader.poll_next`` knows about the elements to come.
+    """The reader's state after ``SourceReader.poll_next``.
 
     >>> InputStatus.END_OF_INPUT.name
     'END_OF_INPUT'
@@ -61,9 +61,9 @@ class InputStatus(enum.Enum):
 
     MORE_AVAILABLE = "MORE_AVAILABLE"
     NOTHING_AVAILABLE = "NOTHING_AVAILABLE"
-    """Nothing now, perhaps later: the reader's part of this epoch is over."""
+    """No elements now, perhaps later: the reader's part of this epoch is over."""
     END_OF_INPUT = "END_OF_INPUT"
-    """Nothing ever again from this reader."""
+    """This reader will never emit an element again."""
 
 
 class SourceEvent:
@@ -125,16 +125,16 @@ class ReaderOutput(ABC, Generic[T]):
         return self
 
     def release_output_for_split(self, split_id: str) -> None:
-        """The split is read to its end: it no longer holds the watermark back."""
+        """Release a split that is read to its end: it no longer holds the watermark back."""
 
     def patience(self) -> float:
-        """How many seconds the poll may wait for elements, if there are none: an epoch that has read what was there
-        does not wait for more."""
+        """How long the poll may wait for elements if there are none (s): an epoch that has read what was there does not
+        wait for more."""
         return PATIENCE_SECONDS
 
 
 class SourceReaderContext(ABC):
-    """What the runtime tells a reader.
+    """The reader's view of the runtime.
 
     >>> sorted(SourceReaderContext.__abstractmethods__)
     ['current_parallelism', 'current_processing_time', 'get_index_of_subtask']
@@ -153,15 +153,15 @@ class SourceReaderContext(ABC):
         """The task's clock, ms since the epoch."""
 
     def max_records(self) -> int | None:
-        """How many elements the job can take in some ms, None for any number: a poll should not emit more, since what
-        is too much for an epoch has to be saved with the state. It changes, so it is to be asked at each poll."""
+        """The number of elements that the job can process in some ms, None for any number. A poll should not emit more,
+        since elements that exceed an epoch must be saved with the state. The number changes: read it at each poll."""
         return None
 
     def send_split_request(self) -> None:
         """Ask the enumerator for one split more than the runtime asks for by itself, see ``SplitEnumerator``."""
 
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
-        """Tell the enumerator something. It travels with what this epoch reports and arrives while the next one is
+        """Send an event to the enumerator. It travels with this epoch's report and arrives while the next one is
         planned; if the epoch fails it never arrives."""
         raise NotImplementedError(f"{type(self).__name__} has no enumerator to tell")
 
@@ -170,7 +170,7 @@ class SourceReaderContext(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no runtime context")
 
     def get_operator_state_store(self) -> OperatorStateStore:
-        """State of this subtask of the source, beside its splits: for what a split can't carry."""
+        """State of this subtask of the source, beside its splits, for data that does not belong to a split."""
         raise NotImplementedError(f"{type(self).__name__} keeps no operator state")
 
 
@@ -197,57 +197,60 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
-        """Take over splits, besides those that the reader has."""
+        """Add splits to those that the reader already reads."""
 
     def notify_no_more_splits(self) -> None:
-        """No split will ever be added again: the reader answers END_OF_INPUT when its splits are used up."""
+        """No split will be added any more: the reader returns END_OF_INPUT when its splits are used up."""
 
     @abstractmethod
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         """Emit some elements (a handful or a few thousand, never a blocking wait) and say what comes next."""
 
     def handle_source_events(self, event: SourceEvent) -> None:
-        """What the enumerator has sent."""
+        """Handle events that the enumerator has sent."""
 
     def has_splits(self) -> bool:
-        """Whether there is a split to read on; True from readers that don't know. Without one a reader gets new ones
+        """Whether there is a split to read; True from readers that don't know. Without one a reader gets new splits
         soon, not only when its epoch would end anyway."""
         return True
 
     def on_available(self, call: Callable[[], None], pause_ms: float) -> bool:
-        """Call this, from any thread, whenever there may be something to read again after NOTHING_AVAILABLE. Gives
-        whether the reader will; one that does not is asked again every few ms.
+        """Set a callback that the reader calls, from any thread, whenever it may have elements again after
+        NOTHING_AVAILABLE.
 
-        :param pause_ms: how long something that is new may wait, so that more comes together with it.
+        Returns whether the reader will call it; a reader that does not is polled again every few ms.
+
+        :param pause_ms: how long new elements may wait, so that more of them are read together.
         """
         return False
 
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
-        """Watermark alignment: some splits (given by their names) are too far ahead of the others, or no longer. A
-        reader that can't leave single splits alone goes on with all."""
+        """Watermark alignment: pause splits (given by their names) that are too far ahead of the others, or resume
+        them. A reader that can't pause single splits reads all."""
 
     def end_epoch(self, output: ReaderOutput[T], checkpoint_id: int) -> None:
-        """The epoch ends before the input does, or the job is stopped: emit what must not wait for the next one. Most
-        readers have nothing."""
+        """Emit what must not wait for the next epoch, because the epoch ends before the input does, or the job is
+        stopped. Most readers have nothing to emit."""
 
     @abstractmethod
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
-        """The unfinished splits with their positions; finished ones are left out. Positions are those of what was
-        emitted: what a thread has read ahead does not count."""
+        """The unfinished splits with their positions. Positions are those of emitted elements: what a thread has read
+        ahead does not count."""
 
     def snapshot_taken(self) -> None:
-        """The task's state of this epoch is written. Threads of the reader may use operator state again."""
+        """The task's state of this epoch is written: threads of the reader may use operator state again."""
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """The checkpoint with the snapshot of this number was recorded: what was emitted before it will not be read
-        again. Readers hear of the last one only, with the next epoch, so not after the end of the job."""
+        """The checkpoint with the snapshot of this number was recorded: elements emitted before it will not be read
+        again. Readers are notified of the last checkpoint only, with the next epoch, so not after the end of the
+        job."""
 
     def close(self) -> None:
         """Release what ``start`` or reading opened, and end all threads."""
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
-    """What the runtime offers to an enumerator.
+    """The enumerator's view of the runtime.
 
     >>> sorted(SplitEnumeratorContext.__abstractmethods__)
     ['assign_split', 'current_parallelism', 'current_processing_time', 'signal_no_more_splits']
@@ -259,14 +262,14 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def assign_split(self, split: SplitT, subtask_id: int) -> None:
-        """Hand a split to a reader; it takes effect with the next epoch (or this one, while it is planned)."""
+        """Assign a split to a reader; it takes effect with the next epoch (or this one, while it is planned)."""
 
     @abstractmethod
     def signal_no_more_splits(self, subtask_id: int) -> None:
-        """Tell a reader that it gets no more splits."""
+        """Declare that a reader gets no more splits."""
 
     def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
-        """Tell a reader something, with the next order; it is sent again if that epoch fails."""
+        """Send an event to a reader, with its next order; it is sent again if that epoch fails."""
         raise NotImplementedError(f"{type(self).__name__} has no readers to tell")
 
     @abstractmethod
@@ -292,8 +295,8 @@ class SplitEnumerator(ABC, Generic[SplitT]):
     """
 
     splits_end = True
-    """Whether readers get to the end of a split some day. If they don't, as with the partitions of a log, a reader may
-    have any number of them: the runtime goes on asking for it."""
+    """Whether readers reach the end of a split at some time. If they don't, as with the partitions of a log, a reader
+    may have any number of splits: the runtime continues to request them for it."""
 
     def start(self) -> None:
         """Called once, before any request."""
@@ -303,20 +306,20 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         """Reader ``subtask_id`` could take one more split: assign one, signal no more splits, or do nothing."""
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """What a reader has sent."""
+        """Handle an event that a reader has sent."""
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
-        """Splits whose reader is gone (a rescale): assign them again."""
+        """Take back the splits of a reader that is gone (a rescale), to assign them again."""
         raise NotImplementedError(f"{type(self).__name__} does not take splits back: it can't be rescaled")
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
-        """What ``Source.create_enumerator`` needs to go on after a restart (picklable)."""
+        """The state from which ``Source.create_enumerator`` continues after a restart (picklable)."""
         return None
 
     def job_ended(self, splits: Sequence[SplitT]) -> None:
-        """The last checkpoint of a job that ends or stops is recorded; readers do not hear of it.
+        """The last checkpoint of a job that ends or stops is recorded; readers are not notified of it.
 
-        :param splits: what it has left of them.
+        :param splits: the source's remaining splits in that checkpoint.
         """
 
     def close(self) -> None:
@@ -339,7 +342,7 @@ class Source(ABC, Generic[T, SplitT]):
     def create_enumerator(
         self, context: SplitEnumeratorContext[SplitT], checkpoint: Any = None
     ) -> SplitEnumerator[SplitT]:
-        """A fresh enumerator, or with ``checkpoint`` (an earlier ``snapshot_state``) one that goes on from there.
+        """A new enumerator; with ``checkpoint`` (an earlier ``snapshot_state``) one that continues from it.
 
         >>> from millrace.connectors.generated_sources import CollectionSource
         >>> class Letters(CollectionSource):
@@ -367,12 +370,12 @@ class Source(ABC, Generic[T, SplitT]):
         """
 
     def arrives_over_time(self) -> bool:
-        """Whether a bounded source may have nothing for a while and more later. A streaming job with one has an epoch
-        every interval, as with unbounded sources, so that elements, timers and checkpoints don't wait."""
+        """Whether a bounded source may have no elements for a while and more later. A streaming job with such a source
+        has an epoch every interval, as with unbounded sources, so that elements, timers and checkpoints don't wait."""
         return False
 
     def for_readers(self) -> Source[T, SplitT]:
-        """What the tasks need of this source: a copy without what only the enumerator uses."""
+        """A copy of this source for the tasks, without what only the enumerator uses."""
         return self
 
     def get_produced_type(self) -> Any:

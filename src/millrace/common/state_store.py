@@ -1,4 +1,4 @@
-"""Stores of state of a user's own, where programs have always imported them from."""
+"""The old import path of ``KeyValueStore``, for programs with a state backend of their own."""
 
 from millrace.common.state.storage import KeyValueStore, StorePlace
 

@@ -62,7 +62,7 @@ def double_text(number: float) -> str:
 
 
 def float_text(number: float) -> str:
-    """A float of 32 bits as Java's ``Float.toString`` gives it, so ``0.1`` for what is 0.10000000149011612."""
+    """A float of 32 bits as text, as Java's ``Float.toString`` gives it: ``0.1`` for 0.10000000149011612."""
     return _number_text(number, _shortest_single)
 
 

@@ -24,41 +24,41 @@ class Duration:
 
     @staticmethod
     def of_days(days: int) -> Duration:
-        """So many days."""
+        """A duration of ``days`` days of 24 hours."""
         return Duration.of_hours(days * 24)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
-        """So many hours."""
+        """A duration of ``hours`` hours."""
         return Duration.of_minutes(hours * 60)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
-        """So many minutes."""
+        """A duration of ``minutes`` minutes."""
         return Duration.of_seconds(minutes * 60)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
-        """So many seconds."""
+        """A duration of ``seconds`` seconds."""
         return Duration.of_millis(seconds * 1000)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
-        """So many milliseconds."""
+        """A duration of ``millis`` milliseconds."""
         return Duration(operator.index(millis) * _NANOS_PER_MILLI)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
-        """So many nanoseconds."""
+        """A duration of ``nanos`` nanoseconds."""
         return Duration(operator.index(nanos))
 
     def to_millis(self) -> int:
-        """Whole milliseconds; what is left over is cut off (towards zero)."""
+        """The duration in whole milliseconds; the rest is cut off (towards zero)."""
         millis = abs(self.nanos) // _NANOS_PER_MILLI
         return millis if self.nanos >= 0 else -millis
 
     def __repr__(self) -> str:
-        """ISO 8601, as in ``PT1H30M`` and ``PT1.5S``."""
+        """The duration in ISO 8601, as in ``PT1H30M`` and ``PT1.5S``."""
         if self.nanos == 0:
             return "PT0S"
         sign = "-" if self.nanos < 0 else ""
@@ -89,7 +89,7 @@ class Instant:
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
-        """The moment so many ms after 1970."""
+        """The instant ``epoch_milli`` milliseconds after 1970-01-01 UTC."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * _NANOS_PER_MILLI)
 
@@ -115,27 +115,27 @@ class Time:
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
-        """So many milliseconds."""
+        """A span of ``milliseconds`` milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
-        """So many seconds."""
+        """A span of ``seconds`` seconds."""
         return Time(seconds * 1000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
-        """So many minutes."""
+        """A span of ``minutes`` minutes."""
         return Time.seconds(minutes * 60)
 
     @staticmethod
     def hours(hours: int) -> Time:
-        """So many hours."""
+        """A span of ``hours`` hours."""
         return Time.minutes(hours * 60)
 
     @staticmethod
     def days(days: int) -> Time:
-        """So many days."""
+        """A span of ``days`` days of 24 hours."""
         return Time.hours(days * 24)
 
     def to_milliseconds(self) -> int:
@@ -156,7 +156,7 @@ class Time:
 
 
 TimeSpan: TypeAlias = Duration | Time | datetime.timedelta
-"""What every parameter that means a span of time accepts."""
+"""The types that every parameter for a span of time accepts."""
 
 
 def to_millis(span: TimeSpan) -> int:

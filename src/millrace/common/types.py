@@ -11,7 +11,7 @@ __all__ = ["Row", "RowKind", "row_of"]
 
 
 class RowKind(enum.Enum):
-    """What a row says about a changing table.
+    """The kind of change that a row makes to a table.
 
     >>> str(RowKind.UPDATE_AFTER)
     '+U'
@@ -19,7 +19,7 @@ class RowKind(enum.Enum):
 
     INSERT = 0
     UPDATE_BEFORE = 1
-    """Takes back the former content of an updated row."""
+    """Retracts the former content of an updated row."""
     UPDATE_AFTER = 2
     DELETE = 3
 
@@ -79,7 +79,7 @@ class Row:
         return row
 
     def get_row_kind(self) -> RowKind:
-        """What kind of change the row is.
+        """The kind of change of this row.
 
         >>> Row("Ann").get_row_kind()
         <RowKind.INSERT: 0>
@@ -87,7 +87,7 @@ class Row:
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
-        """Set what kind of change the row is."""
+        """Set the kind of change of this row."""
         self._row_kind = row_kind
 
     def set_field_names(self, field_names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""How a stream gets timestamps and watermarks: strategies, and the generators of watermarks with what they write to."""
+"""``WatermarkStrategy``: how a stream gets timestamps and watermarks; with watermark generators and their output."""
 
 from __future__ import annotations
 
@@ -185,12 +185,13 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """For timestamps that only ascend: the watermark follows the latest one by 1 ms."""
+        """A strategy for timestamps that only ascend: the watermark is 1 ms behind the latest one."""
         return WatermarkStrategy(MonotonousTimestamps)
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: TimeSpan) -> WatermarkStrategy:
-        """For elements that come at most ``max_out_of_orderness`` late; raises ``ValueError`` if that is negative."""
+        """A strategy for elements that are at most ``max_out_of_orderness`` late; raises ``ValueError`` if that is
+        negative."""
         bound = to_millis(max_out_of_orderness)
         if bound < 0:
             raise ValueError(f"max_out_of_orderness must not be negative, got {bound} ms")
@@ -198,22 +199,22 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_generator(factory: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """With generators of your own: ``factory`` makes one for each source split or subtask."""
+        """A strategy with generators of your own: ``factory`` makes one for each source split or subtask."""
         return WatermarkStrategy(factory)
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """No watermarks at all, for processing time."""
+        """A strategy without watermarks, for processing time."""
         return WatermarkStrategy()
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
-        """The same, with timestamps from this assigner."""
+        """This strategy with timestamps from the given assigner."""
         if not isinstance(timestamp_assigner, TimestampAssigner):
             raise TypeError(f"expected a TimestampAssigner, got {timestamp_assigner!r}")
         return replace(self, timestamp_assigner=timestamp_assigner)
 
     def with_idleness(self, idle_timeout: TimeSpan) -> WatermarkStrategy:
-        """Let a split without elements for ``idle_timeout`` no longer hold the watermark back.
+        """This strategy, in which a split without elements for ``idle_timeout`` no longer holds the watermark back.
 
         Raises ``ValueError`` unless the timeout is at least 1 ms.
         """
@@ -237,8 +238,8 @@ class WatermarkStrategy:
         """Let the watermark not follow an element that is further ahead of all before it than ``max_jump``: one wrong
         clock would make all other elements late. Not in Flink.
 
-        Such elements go on as they are; they are counted (``numTimeJumpsIgnored``), and some are shown in the log. A
-        hundred of them one behind the other are believed.
+        Such elements are passed on; they are counted (``numTimeJumpsIgnored``), and some are logged. After a hundred of
+        them in a row the watermark follows.
 
             >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_max_jump(Duration.of_hours(1))
             >>> strategy.max_jump_ms
@@ -252,7 +253,7 @@ class WatermarkStrategy:
         return replace(self, max_jump_ms=most)
 
     def is_without_time(self) -> bool:
-        """Whether elements get neither timestamps nor watermarks by it."""
+        """Whether elements get neither timestamps nor watermarks."""
         return self.generator_factory is None and self.timestamp_assigner is None and self.idle_timeout_ms is None
 
     def create_generator(self) -> WatermarkGenerator | None:

@@ -1,1 +1,1 @@
-"""Configuration keys: which there are, what becomes of each here, the files that hold them."""
+"""Configuration keys: their declarations in Flink, their effect in Millrace, and the files that contain them."""

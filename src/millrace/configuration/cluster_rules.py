@@ -1,5 +1,7 @@
-"""What becomes of the keys of clusters: REST server, web pages, history, SQL gateway and logs; memory, processors and
-processes (Spark's driver and executors here); YARN, Kubernetes and Mesos; security and high availability.
+"""Rules for the keys of clusters: whether each works, maps to a setting of Spark, is ignored, or is refused.
+
+REST server, web pages, history, SQL gateway and logs; memory, processors and processes (Spark's driver and executors
+here); YARN, Kubernetes and Mesos; security and high availability.
 """
 
 from __future__ import annotations

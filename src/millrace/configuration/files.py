@@ -1,5 +1,6 @@
-"""Configuration files: ``config.yaml`` of Flink 2, nested or flat, and ``flink-conf.yaml`` of older versions; and how
-much of logs is kept, and where (``env.log.max`` and the like).
+"""Reads configuration files: ``config.yaml`` of Flink 2, nested or flat, and ``flink-conf.yaml`` of older versions.
+
+Also the settings of logs: their sizes and their directory (``env.log.max`` and the like).
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ logger = logging.getLogger("millrace")
 
 CURRENT, OLDER = "config.yaml", "flink-conf.yaml"
 DIRECTORIES = ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR")
-"""Variables of the environment that name the directory; the first that is set counts."""
+"""Environment variables that name the directory; the first one that is set is used."""
 _NOTHING = (None, "", "~", "null", "(none)")
-"""Values that say that a key has none: YAML's, and what Flink's documents print."""
+"""Values that mean "no value": YAML's, and those in Flink's documentation."""
 FALLBACK = "conf"
-"""The directory if none is named, below the working directory."""
+"""The default directory, below the working directory."""
 
 
 def configuration_directory(named: str | None = None) -> tuple[Path | None, bool]:
-    """Where the files are, and whether that was said, or is the fallback. None: there are none."""
+    """The directory of the configuration files, and whether it was named or is the default; None: there is none."""
     for directory in (named, *(os.environ.get(variable) for variable in DIRECTORIES)):
         if directory:
             return Path(directory), True
@@ -37,10 +38,11 @@ def configuration_directory(named: str | None = None) -> tuple[Path | None, bool
 
 
 def file_settings(named: str | None = None) -> dict[str, str]:
-    """What the files say, with new names for older ones; empty if there are none. They are read once.
+    """The settings of the configuration files, under the keys' newest names; empty without files. The files are read
+    once.
 
-    :param named: the directory, instead of the environment's.
-    :raises ConfigurationError: a directory that is named and has no file, a file that can't be read, a wrong value.
+    :param named: the directory, instead of the one that the environment names.
+    :raises ConfigurationError: a named directory has no file, a file can't be read, or a value is wrong.
     """
     directory, sure = configuration_directory(named)
     found = {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
@@ -56,10 +58,11 @@ def _settings_of(directory: str, sure: bool) -> Mapping[str, str]:
 
 
 def read_directory(directory: Path, sure: bool = True) -> dict[str, str]:
-    """The settings in a directory's file, as they stand there.
+    """The settings in a directory's file, with the keys of the file.
 
-    :param sure: whether the directory is meant to be one of configuration. Otherwise a ``config.yaml`` without any key
-        that is known belongs to somebody else.
+    :param sure: whether the directory is known to contain configuration. Otherwise a ``config.yaml`` without any known
+        key
+        is taken for another program's.
     """
     current, older = directory / CURRENT, directory / OLDER
     if current.is_file():
@@ -103,7 +106,7 @@ def _yaml(file: Path) -> Any:
 
 
 def _flat(value: Any, file: str, key: str = "") -> Iterator[tuple[str, str]]:
-    """Nested keys as one with dots; a map stays one if its key takes a map."""
+    """Flatten nested keys to dotted ones; a map stays a map if its key takes one."""
     if value in _NOTHING:
         return
     if isinstance(value, dict) and not _takes_map(key):
@@ -121,7 +124,7 @@ def _takes_map(key: str) -> bool:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    """``key: value``, a line each; what follows `` #`` is a comment."""
+    """Parse ``key: value`` lines; `` #`` begins a comment."""
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         text = "" if line.lstrip().startswith("#") else line.split(" #", 1)[0].strip()
         key, colon, value = text.partition(": ")
@@ -135,7 +138,7 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _unquoted(value: str) -> str:
-    """A value without the quotes that Flink's documents put round texts; YAML would drop them, too."""
+    """A value without quotes around it, as in Flink's documentation; YAML would drop them, too."""
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if quoted and value[0] not in value[1:-1] else value
 
@@ -148,7 +151,7 @@ FILE_BYTES = "millrace.log.max-file-size"
 
 
 def log_limits(configuration: Mapping[str, str]) -> LogLimits:
-    """What ``env.log.max`` and ``millrace.log.max-file-size`` say.
+    """The log limits that ``env.log.max`` and ``millrace.log.max-file-size`` set.
 
     :raises ValueError: one of them is nonsense.
     """

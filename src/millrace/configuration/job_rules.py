@@ -1,8 +1,8 @@
-"""What becomes of the keys of jobs: Millrace's own, those of jobs (``execution.*``, ``pipeline.*``,
-``restart-strategy.*``, ``task.*``), state and checkpoints, SQL and the Table API, metrics.
+"""Rules for the keys of jobs: whether each works, maps to a setting of Spark, is ignored, or is refused.
 
-Ignoring a key of state never changes a result: these choose how Flink stores or transfers what Millrace stores in its
-own way.
+Millrace's own keys, those of jobs (``execution.*``, ``pipeline.*``, ``restart-strategy.*``, ``task.*``), state and
+checkpoints, SQL and the Table API, metrics. Ignoring a key of state never changes a result: these keys choose how Flink
+stores or transfers state, for which Millrace has its own way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""All configuration keys (what Flink declares, and what becomes of it here), and the check of settings: wrong values
-and what can't be ignored are errors; what does nothing is reported, and so are typing errors. Older names of keys
-lead to the new ones.
+"""All configuration keys, and the check of settings.
+
+A key has its declaration in Flink and its rule in Millrace. Wrong values, and keys that can't be ignored, are errors;
+keys without effect and misspelt keys are reported. Deprecated keys lead to the new ones.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ TOPICS = (
     cluster_rules.DEPLOYMENT,
     cluster_rules.SECURITY,
 )
-"""in the order of the page"""
+"""Topics of keys, in the order of the documentation page"""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A key, and all that is known about it."""
+    """A key with its declaration, its rule and its topic."""
 
     fact: Fact
     rule: Rule
@@ -46,25 +47,24 @@ class Option:
 
     @property
     def type(self) -> str:
-        """Of its values here: Flink's, or a wider one."""
+        """The type of the key's values: Flink's, or a wider one of Millrace."""
         return self.rule.takes or self.fact.type
 
     def is_as_here(self, value: str) -> bool:
-        """Whether a value says what happens anyway."""
+        """Whether a value describes what Millrace does anyway."""
         same = self.rule.same or (self.fact.default,)
         return canonical(self.fact.type, value) in (canonical(self.fact.type, each) for each in same)
 
 
 @cache
 def options() -> dict[str, Option]:
-    """Key -> option, in the order of the keys."""
+    """All options by key, sorted."""
     facts = sorted([*flink_facts(), *job_rules.OWN_FACTS], key=lambda fact: fact.key)
     return {fact.key: Option(fact, *_decided(fact.key)) for fact in facts}
 
 
 def _decided(key: str) -> tuple[Rule, str]:
-    """The rule for a key and its topic: one that names it counts more than one for many, a longer beginning more than
-    a shorter one."""
+    """The rule and topic of a key: an exact name beats a prefix, a longer prefix beats a shorter one."""
     rules = _rules()
     if key in rules:
         return rules[key]
@@ -83,7 +83,7 @@ def _rules() -> dict[str, tuple[Rule, str]]:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Keys of which parts are the user's; those that say most come first."""
+    """Keys with parts that the user chooses, the most specific first."""
     found = [key for key in options() if "<" in key]
     found.sort(key=lambda key: -len(re.sub(r"<[^>]*>", "", key)))
     return tuple((re.compile(_pattern(key)), key) for key in found)
@@ -94,7 +94,7 @@ def _pattern(key: str) -> str:
 
 
 def find(key: str) -> Option | None:
-    """What is known about a key, under its new name or an older one."""
+    """The option of a key, found by its new or a deprecated name."""
     if (option := options().get(key)) is not None:
         return option
     if key in _newer():
@@ -104,7 +104,7 @@ def find(key: str) -> Option | None:
 
 @cache
 def _newer() -> dict[str, tuple[str, ...]]:
-    """Older name -> the keys that fall back on it."""
+    """Deprecated name -> keys that fall back on it."""
     found: dict[str, tuple[str, ...]] = {}
     for option in options().values():
         for name in option.fact.older:
@@ -113,18 +113,18 @@ def _newer() -> dict[str, tuple[str, ...]]:
 
 
 def newer_names(key: str) -> tuple[str, ...]:
-    """The keys that an older name leads to."""
+    """The keys that a deprecated name leads to."""
     return _newer().get(key, ())
 
 
 def older_names(key: str) -> tuple[str, ...]:
-    """Names that a key had once; the newest comes first."""
+    """Earlier names of a key, the newest first."""
     option = options().get(key)
     return () if option is None else option.fact.older
 
 
 def with_new_names(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings, and each value of an older name under the new one, too, unless that is there itself."""
+    """Settings in which each value of a deprecated key is also set under the new key, unless that is set itself."""
     found = dict(settings)
     for name in settings:
         for key in newer_names(name):
@@ -135,7 +135,7 @@ def with_new_names(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def known_names() -> Iterable[str]:
-    """Keys that a user may have meant: all but those with parts of one's own."""
+    """Candidates for a misspelt key: all keys without parts that the user chooses."""
     return (name for name in (*options(), *_newer()) if "<" not in name)
 
 
@@ -144,31 +144,31 @@ def known_names() -> Iterable[str]:
 logger = logging.getLogger("millrace")
 
 NAMED = 3
-"""So many keys without effect are told with the reasons; more of them with their names only."""
+"""Number of keys without effect up to which the reasons are reported; more keys are reported by name only."""
 ALIKE = 0.9
-"""How much like a known key one is that begins in no way of Flink's, and is a typing error nevertheless."""
+"""Similarity to a known key from which a key without any of Flink's prefixes counts as misspelt."""
 
 _told: set[str] = set()
-"""Keys that this process has been told about."""
+"""Keys that have been reported in this process."""
 
 
 class ConfigurationError(ValueError):
-    """A setting that is wrong, or that can't be followed."""
+    """A setting is wrong, or cannot be fulfilled."""
 
 
 @dataclass
 class Findings:
-    """What there is to say about settings."""
+    """The result of a check of settings."""
 
     errors: list[str] = field(default_factory=list)
     unknown: dict[str, str] = field(default_factory=dict)
-    """key -> what may have been meant, as text that goes on with a comma, or empty"""
+    """key -> the similar key as text that begins with a comma, or empty"""
     without_effect: dict[str, str] = field(default_factory=dict)
-    """key -> why it does nothing, and what is nearest"""
+    """key -> why it has no effect, and the nearest alternative"""
 
 
 def check(settings: Mapping[str, str]) -> Findings:
-    """Look at settings. Keys that aren't like Flink's are the user's own: nothing is said about them."""
+    """Check settings. Keys that don't resemble Flink's are the user's own, and not reported."""
     found = Findings()
     for key, value in settings.items():
         option = find(key)
@@ -183,7 +183,7 @@ def check(settings: Mapping[str, str]) -> Findings:
 
 
 def problem_with(key: str, value: str) -> str | None:
-    """What is wrong with a setting, if anything is."""
+    """The error in a setting; None if it is right."""
     option = find(key)
     return None if option is None else _problem(key, option, value)
 
@@ -199,7 +199,8 @@ def _problem(key: str, option: Option, value: str) -> str | None:
 
 
 def tell_about(settings: Mapping[str, str]) -> None:
-    """Check settings, and say what is new to this process: typing errors one by one, the rest in one line.
+    """Check settings, and report findings that are new in this process: misspelt keys one by one, the rest in one
+    line.
 
     :raises ConfigurationError: a value that its key cannot have, or one that it would be wrong to ignore.
     """
@@ -218,7 +219,7 @@ def tell_about(settings: Mapping[str, str]) -> None:
 
 
 def _is_meant_for_us(key: str) -> bool:
-    """Whether an unknown key begins like Flink's, or looks like one that is misspelt."""
+    """Whether an unknown key begins like Flink's keys, or looks like a misspelt one."""
     return _family(key) in _families() or bool(difflib.get_close_matches(key, known_names(), 1, ALIKE))
 
 
@@ -234,7 +235,7 @@ def _families() -> set[str]:
 
 
 def settled(configuration: Configuration) -> Configuration:
-    """A copy in which each value of an older name is there under the new one, too.
+    """A checked copy in which values of deprecated keys are also set under the new keys.
 
     :raises ConfigurationError: a value that its key cannot have, or one that it would be wrong to ignore.
     """

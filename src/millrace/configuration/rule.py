@@ -1,7 +1,7 @@
-"""What there is to know about a configuration key: its name, type and default as Flink's own classes declare them, and
-what becomes of it here (it works, means a setting of Spark, does nothing, or is refused).
+"""A configuration key: its name, type and default as Flink declares them, and its rule in Millrace.
 
-``flink_keys.tsv`` is written by ``scripts/flink_options/collect.py``, which asks several versions of Flink.
+A rule says that a key works, maps to a setting of Spark, has no effect, or is refused. ``flink_keys.tsv`` is written by
+``scripts/flink_options/collect.py``, which asks several versions of Flink.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from millrace.common import config_values
 # What Flink declares
 
 NEWEST = "2.3"
-"""The version whose options are asked first."""
+"""The Flink version whose declarations take precedence."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """An option as it is declared."""
+    """The declaration of an option."""
 
     key: str
-    """with a part in angle brackets, ``metrics.reporter.<name>.class``: that part is the user's"""
+    """name of the option; a part in angle brackets is the user's choice: ``metrics.reporter.<name>.class``"""
     type: str = "string"
-    """``boolean``, ``int``, ..., ``enum:A|B``, ``list:string``"""
+    """type of its values: ``boolean``, ``int``, ..., ``enum:A|B``, ``list:string``"""
     default: str = ""
-    """as text; empty for none"""
+    """default as text; empty: none"""
     older: tuple[str, ...] = ()
-    """names that it had once, or that it falls back on"""
+    """deprecated names, and keys that the option falls back on"""
     version: str = NEWEST
-    """the last version of Flink that has it"""
+    """last version of Flink that has the option"""
 
 
 def flink_facts() -> Iterator[Fact]:
-    """All of them, in the order of their keys."""
+    """The declarations of all of Flink's options, sorted by key."""
     text = resources.files("millrace.configuration").joinpath("flink_keys.tsv").read_text("utf-8")
     for line in text.splitlines():
         key, type_, default, older, version = line.split("\t")
         yield Fact(key, type_, default, tuple(older.split()), version)
 
 
-# What becomes of keys
+# Effects of keys
 
 
 class Effect(Enum):
-    """What becomes of a key that is set; the value is how the documentation calls it."""
+    """The effect of setting a key; the value is its name in the documentation."""
 
     WORKS = "works"
     MAPPED = "Spark"
@@ -59,54 +59,55 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of some keys, and why."""
+    """The effect of one or several keys, and its reason."""
 
     keys: tuple[str, ...]
-    """the new names; one that ends with ``*`` stands for all that begin like it"""
+    """the keys' new names; a name that ends with ``*`` stands for all keys with that prefix"""
     effect: Effect
     note: str
-    """what the keys do here, or why they do nothing, and what is nearest"""
+    """the keys' effect here, or why they have none, and the nearest alternative"""
     same: tuple[str, ...] = ()
-    """values that say what Millrace does anyway; none: Flink's default does"""
+    """values that describe what Millrace does anyway; empty: Flink's default does"""
     reader: str = ""
-    """the module that reads keys which work, without ``millrace.``"""
+    """module that reads working keys, without ``millrace.``"""
     spark: tuple[str, ...] = ()
-    """Spark's keys that get the value; one that ends with ``.<key>`` gets each entry of a map"""
+    """Spark's keys that receive the value; a name that ends with ``.<key>`` receives each entry of a map"""
     takes: str = ""
-    """a type that has more values than Flink's"""
+    """a type that accepts more values than Flink's"""
     computed: bool = False
-    """whether Spark's values are computed from several keys"""
+    """whether Spark's values are computed from several of Flink's keys"""
 
 
 class Topic(NamedTuple):
-    """Keys of one subject: a section of the page."""
+    """Keys of one subject: a section of the documentation page."""
 
     title: str
     rules: tuple[Rule, ...]
 
 
 def topic(title: str, *rules: Rule) -> Topic:
-    """The rules of a subject, in the order of the page."""
+    """A topic with its rules, in the order of the documentation page."""
     return Topic(title, rules)
 
 
 def works(keys: str, reader: str, note: str = "", takes: str = "") -> Rule:
-    """Keys, separated by spaces, that do what they do in Flink."""
+    """A rule for keys (separated by spaces) that work as in Flink."""
     return Rule(tuple(keys.split()), Effect.WORKS, note, reader=reader, takes=takes)
 
 
 def mapped(keys: str, spark: str, note: str = "", computed: bool = False, same: tuple[str, ...] = ()) -> Rule:
-    """Keys whose values become settings of a Spark that Millrace starts."""
+    """A rule for keys whose values become settings of a Spark that Millrace starts."""
     return Rule(tuple(keys.split()), Effect.MAPPED, note, same, spark=tuple(spark.split()), computed=computed)
 
 
 def ignored(keys: str, why: str, *same: str) -> Rule:
-    """Keys that do nothing, which never changes a result."""
+    """A rule for keys without effect; ignoring them never changes a result."""
     return Rule(tuple(keys.split()), Effect.IGNORED, why, same)
 
 
 def refused(keys: str, why: str, *same: str) -> Rule:
-    """Keys whose values would be wrong to ignore, but for those that say what happens anyway."""
+    """A rule for keys that must not be ignored: every value is an error, except those that describe what Millrace does
+    anyway."""
     return Rule(tuple(keys.split()), Effect.REFUSED, why, same)
 
 
@@ -132,11 +133,11 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "ports": (_to_ports, "a port, a range as 8081-8090, or none"),
     "map": (config_values.to_map, "key:value pairs with commas between them"),
 }
-"""Type -> what reads its values, and how values are said. All other types are text."""
+"""Type -> parser of its values, and their description in messages. All other types are text."""
 
 
 def said(type_: str) -> str:
-    """What a value of a type is, as part of a message."""
+    """The values of a type, as part of a message."""
     kind, _, rest = type_.partition(":")
     if kind == "enum":
         return f"one of {', '.join(rest.split('|'))}"
@@ -146,7 +147,7 @@ def said(type_: str) -> str:
 
 
 def short_name(type_: str) -> str:
-    """A type in a word or two, or the values that there are."""
+    """A type in a word or two, or its possible values."""
     kind, _, rest = type_.partition(":")
     if kind == "enum":
         return ", ".join(f"`{value}`" for value in rest.split("|"))
@@ -166,7 +167,7 @@ def values_of(type_: str) -> tuple[str, ...]:
 
 
 def is_of(type_: str, value: str) -> bool:
-    """Whether a text is a value of a type."""
+    """Whether a text is a valid value of a type."""
     kind, _, rest = type_.partition(":")
     if kind == "enum":
         return _word(value) in map(_word, rest.split("|"))
@@ -182,7 +183,7 @@ def is_of(type_: str, value: str) -> bool:
 
 
 def canonical(type_: str, value: str) -> str:
-    """A text that is the same for equal values: ``1 min`` and ``60 s``, ``True`` and ``true``."""
+    """The canonical text of a value, equal for equal values: ``1 min`` and ``60 s``, ``True`` and ``true``."""
     kind, _, rest = type_.partition(":")
     if kind == "list":
         return ";".join(canonical(rest, part) for part in config_values.split_list(value))

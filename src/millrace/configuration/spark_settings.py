@@ -1,6 +1,5 @@
-"""What Flink's settings mean for a Spark that Millrace starts (settings of Spark's own count more), and how Flink
-divides the memory of its processes, of which a part is the JVM's heap.
-"""
+"""Translates Flink's settings to those of a Spark that Millrace starts; Spark's own keys override them. Flink divides
+the memory of its processes into parts, of which one is the JVM's heap."""
 
 from __future__ import annotations
 
@@ -20,22 +19,22 @@ _MB = 1 << 20
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a process."""
+    """The memory of a process in bytes."""
 
     heap: int
     total: int | None
-    """with all that is not heap; None if only the heap is known"""
+    """bytes of the whole process, heap included; None if only the heap is known"""
 
 
 class _Reader:
-    """Reads the sizes of one kind of process; what is not set has Flink's default."""
+    """Reads the memory sizes of one kind of process (bytes); sizes that are not set have Flink's defaults."""
 
     def __init__(self, settings: Mapping[str, str], process: str) -> None:
         self._settings = settings
         self._process = process
 
     def given(self, name: str) -> int | None:
-        """What is set."""
+        """A size that is set; None if it is not."""
         text = self._settings.get(f"{self._process}.memory.{name}")
         return None if text is None else to_bytes_count(text)
 
@@ -43,19 +42,19 @@ class _Reader:
         return to_bytes_count(self._text(name))
 
     def share(self, name: str, whole: float) -> int:
-        """A part that is a fraction of a whole, between a least and a greatest size."""
+        """A size that is a fraction of a whole, limited by its smallest and largest size."""
         return int(min(max(whole * self.fraction(name), self.size(f"{name}.min")), self.size(f"{name}.max")))
 
     def fraction(self, name: str) -> float:
         return to_double(self._text(f"{name}.fraction"))
 
     def share_of_rest(self, name: str, rest: int) -> int:
-        """The same if only the rest of the whole is known."""
+        """A share of the whole (bytes), computed from the rest: the whole minus that share."""
         fraction = self.fraction(name)
         return self.share(name, rest / (1 - fraction))
 
     def older(self) -> int | None:
-        """What Flink 1 called the memory of a process without what the JVM needs beside it."""
+        """The process's memory without the JVM's own needs, from Flink 1's key for the heap."""
         text = self._settings.get(f"{self._process}.heap.size")
         megabytes = self._settings.get(f"{self._process}.heap.mb")
         if text is None and megabytes is not None:
@@ -70,7 +69,7 @@ class _Reader:
         return rest + self.share_of_rest("jvm-overhead", rest)
 
     def whole(self) -> tuple[int, int] | None:
-        """The whole process, and without what the JVM needs beside its heap."""
+        """The memory of the whole process, and without the JVM's own needs beside its heap."""
         if (total := self.given("process.size")) is not None:
             return total, self.without_jvm(total)
         inner = self.given("flink.size") or self.older()
@@ -133,9 +132,10 @@ Settings = Mapping[str, str]
 Pairs = Iterator[tuple[str, str]]
 
 LEAST_HEAP = 480 << 20
-"""Bytes; with less Spark refuses to start: it wants 450 MB, and a JVM with a simple collector says a thirtieth less."""
+"""Smallest heap (bytes): Spark refuses to start with less than 450 MB, and a JVM with a simple collector reports a
+thirtieth less than it has."""
 LOCAL_HEAP = 768 << 20
-"""Of the one JVM that a local master has, at least."""
+"""Smallest heap of the single JVM of a local master (bytes)."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Target:
 
     @property
     def local(self) -> bool:
-        """Whether all is one process."""
+        """Whether driver and executors are one process."""
         return self.master.startswith("local") and not self.master.startswith("local-cluster")
 
     @property
@@ -160,7 +160,7 @@ class Target:
 
 
 def spark_settings(settings: Settings, target: Target) -> dict[str, str]:
-    """Spark's settings, without those of the JVM's command line."""
+    """Spark's settings, without those that belong on the JVM's command line."""
     found: dict[str, str] = {}
     for key, value in settings.items():
         option = options().get(key)
@@ -180,7 +180,7 @@ def _concerns(key: str, target: Target) -> bool:
         return target.yarn
     if key.startswith("kubernetes."):
         return target.kubernetes
-    # One process has nobody to encrypt anything for.
+    # A single process has no traffic to encrypt.
     return not (key.startswith("security.ssl.") and target.local)
 
 
@@ -217,7 +217,8 @@ def _with_prefixes(settings: Settings, target: Target) -> Pairs:
 
 
 def _memory(settings: Settings, target: Target) -> Pairs:
-    """Executors hold tasks as task managers do, the driver has the job manager's part. In one process they add up."""
+    """The memory settings: executors get a task manager's sizes, the driver those of the job manager. In one process
+    they add up."""
     jobs, tasks = job_manager(settings), task_manager(settings)
     if target.local:
         heaps = [sizes.heap for sizes in (jobs, tasks) if sizes is not None]
@@ -288,7 +289,7 @@ def chooses_collector(java: str) -> bool:
 
 
 def environment(settings: Settings, present: Mapping[str, str]) -> dict[str, str]:
-    """Variables of the environment that Spark's start needs; of Hadoop's those that are set count more, as in Flink."""
+    """Environment variables for Spark's start; Hadoop's variables that are set already take precedence, as in Flink."""
     found = {"JAVA_HOME": settings.get("env.java.home", "")}
     for variable, key in (("HADOOP_CONF_DIR", "env.hadoop.conf.dir"), ("YARN_CONF_DIR", "env.yarn.conf.dir")):
         found[variable] = "" if present.get(variable) else settings.get(key, "")

@@ -1,4 +1,4 @@
-"""``AsyncDataStream``: wait for something outside, for many elements at a time."""
+"""``AsyncDataStream``: applies async functions to a stream, for many elements at a time."""
 
 from __future__ import annotations
 

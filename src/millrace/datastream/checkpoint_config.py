@@ -1,4 +1,4 @@
-"""Everything about when and how checkpoints are taken."""
+"""``CheckpointConfig``: when and how checkpoints are taken."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CheckpointConfig(HasOlderNames):
         return self._interval
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        """Take a checkpoint every so many ms; ValueError below 10."""
+        """Set the time between two checkpoints (ms); ValueError below 10."""
         self._interval = _at_least(MINIMAL_CHECKPOINT_TIME, checkpoint_interval, "Checkpoint interval", " ms")
         return self
 
@@ -70,7 +70,7 @@ class CheckpointConfig(HasOlderNames):
         return self._timeout
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
-        """Give up a checkpoint after so many ms; ValueError below 10."""
+        """Set the time after which a checkpoint is given up (ms); ValueError below 10."""
         self._timeout = _at_least(MINIMAL_CHECKPOINT_TIME, checkpoint_timeout, "Checkpoint timeout", " ms")
         return self
 
@@ -79,7 +79,7 @@ class CheckpointConfig(HasOlderNames):
         return self._min_pause
 
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
-        """Leave at least so many ms between two checkpoints; ValueError if negative."""
+        """Set the shortest pause between two checkpoints (ms); ValueError if negative."""
         self._min_pause = _at_least(0, min_pause_between_checkpoints, "Pause between checkpoints", " ms")
         return self
 
@@ -116,7 +116,7 @@ class CheckpointConfig(HasOlderNames):
         return self._tolerable_failures
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """Let so many checkpoints in a row fail; ValueError if negative."""
+        """Set how many checkpoints in a row may fail; ValueError if negative."""
         self._tolerable_failures = _at_least(
             0, tolerable_checkpoint_failure_number, "Number of tolerable checkpoint failures"
         )

@@ -1,4 +1,4 @@
-"""Where checkpoints are written."""
+"""Checkpoint storages: where checkpoints are written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _checked_path(path: str) -> str:
 
 
 class CheckpointStorage(ABC):
-    """Where and how the snapshots of a job are kept.
+    """Where and how the snapshots of a job are stored.
 
     >>> issubclass(FileSystemCheckpointStorage, CheckpointStorage)
     True
@@ -49,7 +49,7 @@ class CheckpointStorage(ABC):
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Small snapshots, kept by the driver; for tests and for jobs with little state.
+    """Small snapshots, stored by the driver; for tests and for jobs with little state.
 
         >>> JobManagerCheckpointStorage("file:///tmp/savepoints").get_checkpoint_path()
         'file:/tmp/savepoints'
@@ -78,7 +78,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         return self._max_state_size
 
     def get_savepoint_path(self) -> str | None:
-        """None: the directory for savepoints is set on the environment."""
+        """Always None: the directory for savepoints is set on the environment."""
         return None
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
-        """None: the directory for savepoints is set on the environment."""
+        """Always None: the directory for savepoints is set on the environment."""
         return None
 
     def get_min_file_size_threshold(self) -> int:
@@ -194,7 +194,7 @@ class CustomCheckpointStorage(CheckpointStorage):
         return own_uri(self._cls, self._location)
 
     def get_savepoint_path(self) -> str | None:
-        """None: the directory for savepoints is set on the environment."""
+        """Always None: the directory for savepoints is set on the environment."""
         return None
 
     def __str__(self) -> str:

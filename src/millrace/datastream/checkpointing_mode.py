@@ -1,4 +1,4 @@
-"""How consistent the state is after a recovery."""
+"""``CheckpointingMode``: how consistent the state is after a recovery."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class DataStream(_NodeHandle):
         return self._env._program.node(self._ports[0].node)
 
     def _kind(self) -> str | None:
-        """What the stream is if not the main output of one operator."""
+        """The kind of a stream that is not the main output of one operator (``"a side output"``); None if it is one."""
         if len(self._ports) != 1:
             return "a union"
         if self._ports[0].partitioner is not None:
@@ -161,8 +161,8 @@ class DataStream(_NodeHandle):
         return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
-        """How long what this operator emits is gathered at most before it is sent, where the job is in flow
-        (docs/guide/latency.md); else it is sent when it is enough, and at the end of every epoch.
+        """Longest time that this operator's output is buffered before it is sent, in flow execution
+        (docs/guide/latency.md); otherwise output is sent when a buffer is full, and at the end of every epoch.
 
         :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends.
         """
@@ -568,7 +568,7 @@ class DataStream(_NodeHandle):
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
-        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many.
+        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most that many.
 
         >>> with env.from_collection([1, 2]).map(str).execute_and_collect() as texts:
         ...     print(list(texts))
@@ -588,8 +588,8 @@ class DataStream(_NodeHandle):
             return [value for _, value in zip(range(limit), iterator)]
 
     def live(self, rows: int = 20, seconds: float | None = None) -> None:
-        """Run the stream in a notebook, without the sinks of its program, and show its newest elements, in place, until
-        it ends or the cell is interrupted. PyFlink has nothing like it.
+        """Run the stream in a notebook, without the sinks of its program, and show its newest elements, in place,
+        until it ends or the cell is interrupted. Not in PyFlink.
 
         :param rows: how many are shown.
         :param seconds: after which the job is cancelled; None: as long as it runs.
@@ -601,7 +601,7 @@ class DataStream(_NodeHandle):
         return str(load(NOTEBOOKS, "previews").stream_html(self))
 
     def cache(self) -> CachedDataStream:
-        """Keep the elements when a job computes them first, so that later jobs of this environment read them.
+        """Store the elements when a job first computes them, so that later jobs of this environment read them.
 
         Only for bounded input, which is computed as a whole (a job that is stopped early keeps what it got to). The
         elements stay until ``invalidate()``, the environment's ``close()`` or the end of the program.

@@ -1,4 +1,4 @@
-"""What a program's functions need on the workers beyond the program: Python files, archives, packages, other files."""
+"""Dependencies of a program's functions on the workers: Python files, archives, packages, other files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ REQUIREMENTS = "python.requirements"
 EXECUTABLE = "python.executable"
 CACHED_FILES = "pipeline.cached-files"
 SEPARATOR = "#"
-"""Between a path and what belongs to it, in Flink's configuration values."""
+"""Separates a path from its target, in values of Flink's configuration."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive, and the folder below the workers' working directory that it is unpacked into."""
+    """An archive, and the folder in the workers' working directory into which it is unpacked."""
 
     path: str
     target: str
@@ -37,7 +37,7 @@ class Requirements:
     path: str
     packages: str | None
     origin: str
-    """the user's file:line"""
+    """the user's line that added it: file:line"""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,18 @@ class CachedFile:
 
 @dataclass(frozen=True)
 class Dependencies:
-    """All that an environment was told; each method gives a new object."""
+    """All dependencies of an environment; each method returns a new object."""
 
     files: tuple[str, ...] = ()
     archives: tuple[Archive, ...] = ()
     requirements: Requirements | None = None
     executable: str | None = None
-    """an interpreter, perhaps in an archive: ``target/bin/python``"""
+    """path of the Python interpreter, which may be in an archive: ``target/bin/python``"""
     cached_files: tuple[CachedFile, ...] = ()
 
     def with_file(self, path: str, where: str) -> Dependencies:
-        """Raises ``FileNotFoundError``. This process can import from the file, too; what was added last comes first."""
+        """Add a Python file. This process can import from it, too; the last added file comes first. Raises
+        ``FileNotFoundError``."""
         file = existing(path, where)
         importable = import_path(file)
         if importable in sys.path:
@@ -70,7 +71,8 @@ class Dependencies:
         return replace(self, files=(*self.files, file))
 
     def with_archive(self, path: str, target: str | None, where: str) -> Dependencies:
-        """Raises ``FileNotFoundError``, and ``ValueError`` for a target outside the working directory or one taken."""
+        """Add an archive. Raises ``FileNotFoundError``, and ``ValueError`` for a target that is outside of the working
+        directory or taken."""
         file = existing(path, where)
         folder = os.path.normpath(target or os.path.basename(file))
         if os.path.isabs(folder) or folder.split(os.sep)[0] in ("..", "."):
@@ -81,12 +83,13 @@ class Dependencies:
         return self if taken else replace(self, archives=(*self.archives, Archive(file, folder)))
 
     def with_requirements(self, path: str, packages: str | None, where: str) -> Dependencies:
-        """Raises ``FileNotFoundError``."""
+        """Set the requirements. Raises ``FileNotFoundError``."""
         folder = None if packages is None else existing(packages, where)
         return replace(self, requirements=Requirements(existing(path, where), folder, f"{where} at {user_origin()}"))
 
     def with_cached_file(self, name: str, path: str, executable: bool) -> Dependencies:
-        """Raises ``FileNotFoundError`` for a local path, and ``ValueError`` for a name that is taken."""
+        """Add a cached file. Raises ``FileNotFoundError`` for a local path, and ``ValueError`` for a name that is
+        taken."""
         where = "register_cached_file()"
         file = CachedFile(name, path if _is_remote(path) else existing(path, where), executable)
         for other in self.cached_files:
@@ -98,7 +101,8 @@ class Dependencies:
 
 
 def dependencies_of(configuration: Configuration, known: Dependencies) -> Dependencies:
-    """``known`` and what Flink's configuration keys add: lists are separated by commas, ``#`` leads to a target."""
+    """``known`` with the dependencies in Flink's configuration keys: lists are separated by commas, a target follows
+    ``#``."""
     for path in _listed(configuration, FILES):
         known = known.with_file(path, FILES)
     for archive in _listed(configuration, ARCHIVES):
@@ -130,7 +134,7 @@ def existing(path: str, where: str) -> str:
 
 
 def is_flinks_and_missing(path: str) -> bool:
-    """Whether a jar is one of Flink's connectors or formats, which nothing here would run, and is not there."""
+    """Whether a jar is one of Flink's connectors or formats, which Millrace would not use, and does not exist."""
     local = path.removeprefix("file://").removeprefix("file:")
     return os.path.basename(local).startswith("flink-") and not os.path.exists(local)
 

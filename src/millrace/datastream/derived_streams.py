@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BroadcastConnectedStream:
-    """What ``stream.connect(rules.broadcast(descriptor, ...))`` gives.
+    """A stream connected with a broadcast stream: the result of ``stream.connect(rules.broadcast(descriptor, ...))``.
 
     Every subtask gets all elements of the broadcast side exactly once and keeps what they say in broadcast state, which
     the elements of the other side are handled by.
@@ -88,7 +88,8 @@ def _refuse(func: Any, wrong: type, why: str) -> None:
 
 
 class IterativeStream(DataStream):
-    """What ``DataStream.iterate`` returns: its input, and what ``close_with`` sends back.
+    """The head of a loop, which ``DataStream.iterate`` returns: its input, and the elements that ``close_with`` sends
+    back.
 
         loop = numbers.iterate()
         smaller = loop.map(lambda value: value - 1)
@@ -143,7 +144,8 @@ class IterativeStream(DataStream):
 
 
 class CachedDataStream(DataStream):
-    """What ``DataStream.cache`` returns. Its operator is not the user's: methods that change one raise an error."""
+    """A stream whose elements are stored, which ``DataStream.cache`` returns. Its operator is not the user's: methods
+    that change one raise an error."""
 
     def __init__(
         self,
@@ -159,5 +161,5 @@ class CachedDataStream(DataStream):
         return "a cached stream"
 
     def invalidate(self) -> None:
-        """Delete the elements; the next job that reads this stream computes and keeps them again."""
+        """Delete the stored elements; the next job that reads this stream computes and stores them again."""
         self._result.invalidate()

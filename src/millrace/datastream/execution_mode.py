@@ -1,4 +1,4 @@
-"""Whether a program runs as a stream or as a batch."""
+"""``RuntimeExecutionMode``: whether a program runs as a stream or as a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RuntimeExecutionMode(Enum):
     """
 
     STREAMING = 0
-    """Results go on as elements come, checkpoints are taken; for bounded and unbounded sources."""
+    """Results are updated as elements arrive, checkpoints are taken; for bounded and unbounded sources."""
 
     BATCH = 1
     """Only bounded sources; a keyed operator emits final results."""

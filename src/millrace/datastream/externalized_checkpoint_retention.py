@@ -1,4 +1,4 @@
-"""What happens to the last checkpoints of a cancelled job, under PyFlink's path."""
+"""``ExternalizedCheckpointRetention``, under PyFlink's path."""
 
 from millrace.common.state.storage import ExternalizedCheckpointRetention
 

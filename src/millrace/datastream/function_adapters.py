@@ -1,7 +1,8 @@
-"""What the DataStream API makes of user functions: checks before anything runs (one that yields where a value is
-wanted, one that gives nothing), rich functions as keyed process functions so that they can use keyed state, all
-kinds of window functions as the ``ProcessWindowFunction`` that the runtime calls, and ``sum``, ``min``, ``max``,
-``min_by`` and ``max_by`` as reduce functions on one field.
+"""Checks user functions before anything runs, and adapts them to the runtime.
+
+Rich functions on keyed streams become keyed process functions, so that they can use keyed state; window functions of
+all kinds become a ``ProcessWindowFunction``; ``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` become reduce
+functions on one field.
 
 Aggregations work on tuples, lists, rows and plain values (position 0). Never in place: the argument may be state.
 """
@@ -41,7 +42,7 @@ logger = logging.getLogger("millrace")
 
 
 def refuse_generator(func: Any, method: str, where: str) -> None:
-    """Raise for a function that yields where one value is taken.
+    """Raise an error for a function that yields where one value is expected.
 
     :param func: a function, or an object whose ``method`` it is.
     """
@@ -53,7 +54,7 @@ def refuse_generator(func: Any, method: str, where: str) -> None:
 
 
 def warn_of_nothing(func: Any, method: str, where: str) -> None:
-    """Say so where a function has neither ``yield`` nor a ``return`` with a value: 0 results, whatever comes."""
+    """Warn about a function that has neither ``yield`` nor a ``return`` with a value: it never emits a result."""
     found = _called(func, method)
     if isinstance(found, (FunctionType, MethodType)) and _gives_nothing(found):
         logger.warning(
@@ -119,7 +120,7 @@ class KeyedFilter(Adapter[FilterFunction], KeyedProcessFunction):
 
 
 class WithKey(KeyedProcessFunction):
-    """Each element behind its key: what collecting a keyed stream itself gives."""
+    """Emits each element after its key: the result of collecting a keyed stream itself."""
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         return (Row(f0=ctx.get_current_key(), f1=value),)
@@ -177,7 +178,7 @@ Anything = ProcessWindowFunction[Any, Any, Any, Any]
 
 
 class EmitContents(Anything):
-    """No window function: what the window holds is the result."""
+    """A window function that emits the window's content."""
 
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
         return elements
@@ -202,7 +203,7 @@ class ProcessAll(Adapter[ProcessAllWindowFunction[Any, Any, Any]], Anything):
 
 
 def keyed_window_function(function: Any) -> Anything | None:
-    """A window function of a keyed stream; None for anything else."""
+    """Adapt a window function of a keyed stream; None for any other object."""
     if function is None:
         return EmitContents()
     if isinstance(function, WindowFunction):
@@ -211,7 +212,7 @@ def keyed_window_function(function: Any) -> Anything | None:
 
 
 def all_window_function(function: Any) -> Anything | None:
-    """A window function of a stream without keys; None for anything else."""
+    """Adapt a window function of a stream without keys; None for any other object."""
     if function is None:
         return EmitContents()
     if isinstance(function, AllWindowFunction):

@@ -1,7 +1,4 @@
-"""What all handles of the DataStream API share: the place that a stream's elements come from, what can be changed about
-one operator (name, uid, parallelism, chaining), the checks of arguments, and the handles behind a stream: sinks,
-broadcast streams, the elements that a job collects.
-"""
+"""The base of all handles of the DataStream API, and the handles that a stream ends in."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Port:
-    """One place that a stream's elements come from."""
+    """An output of an operator that a stream's elements come from."""
 
     node: int
     tag: str | None = None
@@ -46,12 +43,12 @@ class Port:
 
 
 class _NodeHandle(HasOlderNames):
-    """What handles on exactly one operator can change about it."""
+    """A handle on exactly one operator, whose name, uid, parallelism and chaining can be changed."""
 
     _env: StreamExecutionEnvironment
 
     def _node(self, method: str) -> Node:
-        """The operator; an error says that ``method`` needs one."""
+        """The operator; if there is none, raises an error that names ``method``."""
         raise NotImplementedError
 
     def _change(self, method: str, **changes: Any) -> Self:
@@ -68,7 +65,7 @@ class _NodeHandle(HasOlderNames):
         return node.name.removeprefix(node.kind)
 
     def name(self, name: str) -> Self:
-        """Name the operator; names are for people: plan, metrics, errors.
+        """Name the operator, for plan, metrics and errors.
 
         >>> env.from_collection([1]).map(str).name("as text").get_name()
         'as text'
@@ -192,7 +189,8 @@ def expect(value: Any, expected: type, where: str) -> None:
 
 
 def checked_type(declared: Any) -> TypeInformation | None:
-    """The type that the user declared, None for none. A Python type here would only fail in a task."""
+    """The type that the user declared, None for none. A Python type is refused here, since it would fail in a task
+    only."""
     if declared is not None and not isinstance(declared, TypeInformation):
         raise TypeError(f"the type at {user_origin()} must be a TypeInformation such as Types.INT(), not {declared!r}")
     return declared
@@ -206,7 +204,7 @@ def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
 
 
 def _type_of_field(key_selector: Any, elements: TypeInformation | None) -> TypeInformation | None:
-    """The type of the field that is the key; None: it is not known."""
+    """The type of the field that is the key; None: unknown."""
     if not isinstance(elements, (RowTypeInfo, TupleTypeInfo)) or not isinstance(key_selector, (str, int)):
         return None
     types = elements.get_field_types()
@@ -227,7 +225,7 @@ def _key_function(key_selector: Any, where: str) -> Callable[[Any], Any]:
 
 
 class BroadcastStream:
-    """What ``DataStream.broadcast(descriptor, ...)`` gives: ``connect`` another stream with it.
+    """A broadcast stream, which ``DataStream.broadcast(descriptor, ...)`` returns: ``connect`` another stream with it.
 
         >>> rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
         >>> told = env.from_collection([("limit", 3)]).broadcast(rules)

@@ -1,6 +1,4 @@
-"""From what the environment and its configuration say to what a job does: when and where it takes checkpoints, where it
-keeps its state while it runs, and whether what it needs is installed here, which is checked before Spark starts.
-"""
+"""Makes the settings of a job from those of its environment: checkpoints, state backend, installed packages."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ from millrace.util.names import is_class_name, load_class
 # Checkpoints
 
 DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")
-"""The key, and the name that it had in Flink 1."""
+"""The key of the checkpoint directory, and its name in Flink 1."""
 RETAINED = ("execution.checkpointing.num-retained", "state.checkpoints.num-retained")
 STORAGE = ("execution.checkpointing.storage", "state.checkpoint-storage")
 
@@ -68,7 +66,7 @@ def checkpoint_plan(config: CheckpointConfig, configuration: Mapping[str, str]) 
 
 
 def _of_storage(storage: CheckpointStorage) -> str | None:
-    """Where checkpoints go by what the program has set; None for a temporary place."""
+    """The checkpoint location of the storage that the program has set; None for a temporary one."""
     if isinstance(storage, FileSystemCheckpointStorage):
         return storage.location
     if isinstance(storage, CustomCheckpointStorage):
@@ -82,7 +80,7 @@ def _of_storage(storage: CheckpointStorage) -> str | None:
 
 
 def _configured(configuration: Mapping[str, str]) -> str | None:
-    """The same by the configuration."""
+    """The checkpoint location that the configuration names; None for a temporary one."""
     storage, directory = _value(configuration, STORAGE) or "filesystem", _value(configuration, DIRECTORY)
     if storage.lower() == "filesystem":
         return directory
@@ -113,7 +111,7 @@ _OLDER_BACKEND = "state.backend"
 LOCAL_DIRECTORIES = "state.backend.rocksdb.localdir"
 TEMPORARY_DIRECTORIES = "io.tmp.dirs"
 _IN_MEMORY = (HashMapStateBackend.identifier, "jobmanager", "filesystem")
-"""The last two are what Flink 1 called backends that differ in where checkpoints go."""
+"""Names of backends in memory; the last two are Flink 1's, which differ in the checkpoint location only."""
 _ON_DISK = (EmbeddedRocksDBStateBackend.identifier, "lmdb")
 
 
@@ -149,7 +147,7 @@ def _own_backend(key: str, name: str, configuration: Mapping[str, str]) -> State
 
 
 def state_plan(backend: StateBackend) -> StatePlan:
-    """What a backend means for a job that is about to start.
+    """The state backend of a job that is about to start.
 
     :raises RuntimeError: it needs a package that is not installed.
     :raises TypeError: nothing here knows how to keep state in it.

@@ -1,6 +1,5 @@
-"""Two streams by key: window joins and co-groups, whose functions become a ``WindowFunction`` that sees the elements of
-both sides, tagged; and interval joins, from handle to function.
-"""
+"""Joins of two streams by key: window joins and co-groups, whose functions become a ``WindowFunction`` that sees the
+tagged elements of both sides; and interval joins, from handle to function."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ class EachPair(Adapter[JoinFunction], CoGroupFunction):
 
 
 class EachPairFlat(Adapter[FlatJoinFunction], CoGroupFunction):
-    """The same for a function with any number of results."""
+    """All pairs of both groups, for a function that returns any number of results for a pair."""
 
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
         join = self.function.join
@@ -79,11 +78,11 @@ class EachPairFlat(Adapter[FlatJoinFunction], CoGroupFunction):
 # Keys and windows
 
 Selector = Callable[[Any], Any] | KeySelector | str | int
-"""What ``key_by`` takes."""
+"""The types of key selectors that ``key_by`` accepts."""
 
 
 class TaggedWindows(WindowedStream):
-    """The windows of both sides together, as elements (1, element) and (2, element)."""
+    """The windows of a join. The elements of both sides are tagged: (1, element) and (2, element)."""
 
     _late_element = itemgetter(1)
 
@@ -98,12 +97,12 @@ class WithWindow:
         self._windows = windows
 
     def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
-        """When windows are evaluated, in place of the assigner's own trigger."""
+        """Use this trigger in place of the assigner's own."""
         self._windows.trigger(trigger)
         return self
 
     def evictor(self: W, evictor: Evictor[Any, Any]) -> W:
-        """What leaves a window before or after it is evaluated."""
+        """Use this evictor, which removes elements before or after a window is evaluated."""
         self._windows.evictor(evictor)
         return self
 
@@ -120,23 +119,23 @@ class WithWindow:
 
 
 W = TypeVar("W", bound=WithWindow)
-"""The last handle before the function."""
+"""The last handle of a join before its function."""
 
 
 class EqualTo(Generic[W]):
-    """Two streams with their keys."""
+    """Two streams with their key selectors."""
 
     def __init__(self, tagged: KeyedStream, with_window: type[W]) -> None:
         self._tagged = tagged
         self._with_window = with_window
 
     def window(self, assigner: WindowAssigner[Any, Any]) -> W:
-        """Bring together what has the same key and is in the same window."""
+        """Assign the elements of both streams to windows, within which equal keys meet."""
         return self._with_window(TaggedWindows(self._tagged, assigner))
 
 
 class Where(Generic[W]):
-    """Two streams, the first with its key."""
+    """Two streams, the first with its key selector."""
 
     def __init__(
         self,
@@ -153,7 +152,7 @@ class Where(Generic[W]):
         self._with_window = with_window
 
     def equal_to(self, key_selector: Selector, key_type: TypeInformation | None = None) -> EqualTo[W]:
-        """The key of the second stream's elements."""
+        """Set the key selector of the second stream."""
         check_key_types("equal_to()", self._key_type, checked_type(key_type))
         ports = (*self._ports, *_tagged("equal_to()", self._second, key_selector, 2))
         tagged = KeyedStream(self._first._env, ports, None, self._first, itemgetter(1), self._key_type or key_type)
@@ -172,13 +171,13 @@ class PairedStreams(Generic[W]):
         self._second = stream2
 
     def where(self, key_selector: Selector, key_type: TypeInformation | None = None) -> Where[W]:
-        """The key of the first stream's elements."""
+        """Set the key selector of the first stream."""
         ports = _tagged("where()", self._first, key_selector, 1)
         return Where(self._first, self._second, ports, checked_type(key_type), self._with_window)
 
 
 def _tagged(method: str, stream: DataStream, key_selector: Selector, tag: int) -> tuple[Port, ...]:
-    """Where the elements of one side come from."""
+    """The node that tags the elements of one side."""
     hashed = TaggedHash(_key_function(key_selector, method), origin=f"{method} at {user_origin()}", tag=tag)
     plain = stream._origin_stream if isinstance(stream, KeyedStream) else stream
     return tuple(replace(port, partitioner=hashed) for port in plain._ports)
@@ -246,7 +245,7 @@ class JoinedStreams(PairedStreams[JoinWindows]):
 
 
 class IntervalJoin:
-    """Two keyed streams, the left one and the right one; how far apart two elements may be is still open."""
+    """Two keyed streams, the left and the right one; ``between`` sets the bounds of the interval."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream) -> None:
         expect(right, KeyedStream, "interval_join()")
@@ -311,7 +310,8 @@ class IntervalJoined:
         return self
 
     def side_output_right_late_data(self, output_tag: OutputTag) -> IntervalJoined:
-        """The same for elements of the right stream."""
+        """Send elements of the right stream that are behind the watermark to a side output; otherwise they are counted
+        and dropped."""
         expect(output_tag, OutputTag, "side_output_right_late_data()")
         self._right_late = output_tag
         return self

@@ -1,4 +1,4 @@
-"""What of ``pyflink.datastream`` is not in Millrace yet, and what to use in its place.
+"""The names of ``pyflink.datastream`` that Millrace does not implement, each with its nearest alternative.
 
 The modules and names can be imported, since programs import more than they use; calling such a class or asking it for
 anything raises a ``NotImplementedError`` that says so. A name that gets implemented is deleted from the table here.
@@ -18,7 +18,7 @@ def not_yet(name: str, nearest: str) -> NotImplementedError:
 
 
 class Missing(type):
-    """The class of classes that can be imported and nothing else."""
+    """The metaclass of classes that can be imported but not used."""
 
     _refusal: tuple[str, str]
 

@@ -1,7 +1,5 @@
-"""Settings beyond those of PyFlink: Millrace's own configuration options (everything else has Flink's keys), what new
-environments of this process begin with (configuration files, ``-D``) and what submits jobs, and the savepoint or
-checkpoint that a job begins with.
-"""
+"""Millrace's own options, the defaults of new environments, the submission of jobs, and the savepoint that a job is
+restored from."""
 
 from __future__ import annotations
 
@@ -45,9 +43,9 @@ checkpoints have ten times as long unless it is set; intervals of checkpoints th
 
 EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
 """How long a task may stand still before its epoch is cancelled and counts as failed: it has neither begun nor ended a
-piece, nor come further in one. However long an epoch takes, it is no failure. Tasks that nobody can be asked about,
-as those of a batch job with a single epoch, stand still when Spark tells of no progress. Streaming mode: ten minutes
-unless it is set. Batch mode: no limit unless it is set."""
+piece, nor come further in one. However long an epoch takes, it is no failure. Tasks without a process that can be
+asked, as those of a batch job with a single epoch, stand still when Spark reports no progress. Streaming mode: ten
+minutes unless it is set. Batch mode: no limit unless it is set."""
 STREAMING_EPOCH_TIMEOUT_MS = 600_000
 
 EPOCH_EXECUTION = ConfigOptions.key("millrace.epoch.execution").string_type().default_value("flow")
@@ -58,10 +56,10 @@ SPARK_JOBS = "spark-jobs"
 RESIDENT = "resident"
 FLOW = "flow"
 FLOW_EPOCH_MS = 1_000
-"""How long an epoch in flow takes from its first record on, unless ``millrace.epoch.interval-ms`` is set."""
+"""Length of an epoch in flow execution, from its first record on (ms), unless ``millrace.epoch.interval-ms`` is set."""
 
 STATE_TRUST_DIRECTORY = ConfigOptions.key(TRUST_DIRECTORY).boolean_type().default_value(False)
-"""Whether all who can write to the directories of state, checkpoints, savepoints and caches may be trusted."""
+"""Whether all users who can write to the directories of state, checkpoints, savepoints and caches are trusted."""
 
 STATE_DIRECTORY = ConfigOptions.key("millrace.state.directory").string_type().no_default_value()
 """Where tasks keep their state between epochs: a directory that all workers reach; default: a temporary one."""
@@ -71,7 +69,7 @@ STATE_DIRECTORY = ConfigOptions.key("millrace.state.directory").string_type().no
 
 
 class Portable(Protocol):
-    """A job with all that another process needs to run it. It is pickled on its way there."""
+    """A job with everything that another process needs to run it. It is pickled on its way there."""
 
     @property
     def job_id(self) -> str: ...
@@ -91,19 +89,20 @@ class Submission:
     """A program that is about to be submitted as a job."""
 
     plan: Callable[[], str]
-    """gives Flink's plan JSON"""
+    """makes Flink's plan JSON"""
     start: Callable[[], SparkJobClient]
     """submits the job"""
     collecting: bool
     """whether the program reads the job's results, so that the job may have to wait for it"""
     prepare: Callable[[], tuple[JobGraph, JobSettings]] | None = None
-    """gives what would be submitted; None: it is a query of batch mode"""
+    """makes the job and its settings without starting it; None: a query in batch mode"""
     portable: Callable[[], Portable] | None = None
-    """gives it for another process; None: this one has to run it, since it reads its rows or holds what it reads"""
+    """makes the job for another process; None: this process must run it, since it reads the job's rows or holds its
+    input"""
     elsewhere: bool = False
-    """whether the configuration says that it runs on a cluster: ``execution.target: remote``"""
+    """whether the configuration runs the job on a cluster: ``execution.target: remote``"""
     graph: Callable[[], Graph] | None = None
-    """gives the program's nodes as the program made them, before any pass; None: it is a query of batch mode"""
+    """makes the program's nodes as the program defined them, before any pass; None: a query in batch mode"""
 
 
 Submitter = Callable[[Submission], "SparkJobClient"]
@@ -112,7 +111,7 @@ _defaults: Configuration | None = None
 
 
 def set_defaults(configuration: Configuration | None) -> None:
-    """Replace the defaults; environments made from now on begin with them. None: with the configuration files."""
+    """Replace the defaults of environments that are made from now on. None: use the configuration files."""
     global _defaults
     _defaults = None if configuration is None else Configuration(configuration)
 
@@ -126,7 +125,8 @@ def get_defaults() -> Configuration:
 
 
 def _start(submission: Submission) -> SparkJobClient:
-    """Commands, which set submitters of their own, have decided already where a program runs."""
+    """Start a job, or submit it to the configured cluster. Not used by commands: their submitters have decided where a
+    program runs."""
     if not submission.elsewhere:
         return submission.start()
     if submission.portable is not None:
@@ -144,13 +144,13 @@ _submitter: Submitter = _start
 
 
 def set_submitter(submitter: Submitter | None) -> None:
-    """Let ``submitter`` handle what is executed from now on; None: submit it at once."""
+    """Let ``submitter`` handle all jobs from now on; None: start each at once, here or on the configured cluster."""
     global _submitter
     _submitter = submitter or _start
 
 
 def hands_over() -> bool:
-    """Whether jobs are handed to the cluster that the configuration names: no command has decided otherwise."""
+    """Whether jobs are submitted to the configured cluster, because no command has decided otherwise."""
     return _submitter is _start
 
 
@@ -168,25 +168,25 @@ _OLDER = {
     IGNORE_UNCLAIMED: "execution.savepoint.ignore-unclaimed-state",
     CLAIM_MODE: "execution.savepoint-restore-mode",
 }
-"""The names that the options had in Flink 1."""
+"""The options' names in Flink 1."""
 
 T = TypeVar("T")
 """Type of an option's value."""
 
 
 class ClaimMode(Enum):
-    """To whom the files belong that a job was restored from."""
+    """The owner of the snapshot files that a job was restored from."""
 
     CLAIM = "claim"
-    """to the job: it deletes them when it no longer needs them"""
+    """the job owns the files, and deletes them when it no longer needs them"""
     NO_CLAIM = "no_claim"
-    """to the user: the job's first checkpoint does not build on them"""
+    """the user owns the files, and the job's first checkpoint does not refer to them"""
     LEGACY = "legacy"
-    """to the user, but checkpoints may build on them"""
+    """the user owns the files, but the job's checkpoints may refer to them"""
 
     @staticmethod
     def of(text: str) -> ClaimMode:
-        """From ``claim``, ``NO_CLAIM``, ... Raises ``ValueError`` for other words."""
+        """Parse ``claim``, ``NO_CLAIM``, ... Raises ``ValueError`` for other words."""
         try:
             return ClaimMode(text.strip().lower().replace("-", "_"))
         except ValueError:
@@ -195,17 +195,17 @@ class ClaimMode(Enum):
 
 @dataclass(frozen=True)
 class SavepointRestoreSettings:
-    """Where a job takes its first state from."""
+    """The snapshot from which a job is restored, and how."""
 
     path: str | None = None
-    """a savepoint or checkpoint; None: the job begins with empty state"""
+    """path of a savepoint or checkpoint; None: the job begins with empty state"""
     allow_non_restored_state: bool = False
-    """whether the savepoint may have state that no operator of the job takes"""
+    """whether the snapshot may contain state that no operator of the job takes"""
     claim_mode: ClaimMode = ClaimMode.NO_CLAIM
 
     @staticmethod
     def from_configuration(configuration: Mapping[str, str]) -> SavepointRestoreSettings:
-        """From ``execution.state-recovery.*`` or its older names. Raises ``ValueError`` naming the key."""
+        """Read ``execution.state-recovery.*`` or its older names. Raises ``ValueError`` naming the key."""
         return SavepointRestoreSettings(
             _read(configuration, PATH, str, "") or None,
             _read(configuration, IGNORE_UNCLAIMED, to_boolean, False),

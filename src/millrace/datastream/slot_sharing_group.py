@@ -1,4 +1,4 @@
-"""Resources of a group of operators that share slots."""
+"""Slot sharing groups: the resources of operators that share slots."""
 
 from __future__ import annotations
 

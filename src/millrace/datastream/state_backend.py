@@ -1,4 +1,4 @@
-"""Where working state lives between two checkpoints."""
+"""State backends: where working state lives between two checkpoints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PredefinedOptions(Enum):
 
 
 class StateBackend(ABC):
-    """Describes where working state is kept. The choice never changes what a program computes.
+    """Describes where working state is stored. The choice never changes the results of a program.
 
     >>> isinstance(HashMapStateBackend(), StateBackend)
     True
@@ -53,7 +53,7 @@ class StateBackend(ABC):
     """The value of ``state.backend.type`` that names this backend."""
 
     def get_settings(self) -> Mapping[str, str]:
-        """What it says of other things, as options: backends of Flink 1 said where checkpoints go."""
+        """Options that the backend sets besides itself: backends of Flink 1 also set the checkpoint location."""
         return {}
 
 
@@ -160,7 +160,7 @@ class KeyValueStateBackend(StateBackend):
     """Base of a user's own backends: keyed state in ordered stores of bytes (our addition).
 
     The backend is pickled into the tasks; what can't be pickled is made in ``open_store``. Checkpoints don't depend on
-    it: a job may go on with another backend. ``millrace.testing.check_state_backend`` tests it.
+    it: a job may be restored with another backend. ``millrace.testing.check_state_backend`` tests it.
 
         >>> class InMyStore(KeyValueStateBackend):
         ...     def open_store(self, place):
@@ -169,7 +169,7 @@ class KeyValueStateBackend(StateBackend):
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, str]) -> KeyValueStateBackend:
-        """The backend that ``state.backend.type`` names, with what the configuration says about it."""
+        """Make the backend that ``state.backend.type`` names, with its options in the configuration."""
         return cls()
 
     @abstractmethod
@@ -177,7 +177,8 @@ class KeyValueStateBackend(StateBackend):
         """A new, empty store for a task; called in the worker."""
 
     def discard(self, job_id: str) -> None:
-        """The job has ended: delete what killed processes left on the driver's machine. Called on the driver."""
+        """Delete what killed processes left on the driver's machine, because the job has ended. Called on the
+        driver."""
 
 
 class CustomStateBackend(StateBackend):

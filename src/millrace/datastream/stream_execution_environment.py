@@ -1,4 +1,4 @@
-"""The environment: where programs begin, get their settings and are submitted."""
+"""``StreamExecutionEnvironment``: where programs begin, get their settings and are submitted."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ __all__ = ["StreamExecutionEnvironment"]
 DEFAULT_JOB_NAME = "Flink Streaming Job"
 _MODE = "execution.runtime-mode"
 _SHORTEST_EPOCH_MS = 50
-"""Epochs are not shorter than that, however often checkpoints are wanted."""
+"""Shortest epoch (ms), however short the interval of checkpoints is."""
 _UNSEEN_EPOCH_MS = 10_000
-"""How long an epoch of a bounded job may read of which nothing is seen before its end."""
+"""Longest epoch (ms) of a bounded job whose output is not visible before its end."""
 _CHAINING = "pipeline.operator-chaining.enabled"
 _CHAINING_DIFFERENT = "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
 _BUFFER_TIMEOUT = (
@@ -114,7 +114,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._slot_groups: dict[str, SlotSharingGroup] = {}
         self._jars: list[str] = []
         self._mode_of_tables: str | None = None
-        """the mode that table environments found or set last; another one is the program's doing"""
+        """the mode that table environments found or set last; if it differs now, the program has set it"""
         self._result_caches: WeakSet[ResultCache] = WeakSet()
         self._dependencies = dependencies_of(self._configuration, Dependencies())
 
@@ -146,7 +146,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._config
 
     def get_checkpoint_config(self) -> CheckpointConfig:
-        """What is set about checkpoints.
+        """The settings of checkpoints.
 
         >>> env.enable_checkpointing(5000).get_checkpoint_config().get_checkpoint_interval()
         5000
@@ -165,7 +165,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._dependencies = dependencies_of(configuration, self._dependencies)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """How many subtasks operators have that don't say otherwise.
+        """Set the number of subtasks of operators without a parallelism of their own.
 
         >>> env.set_parallelism(3).get_parallelism()
         3
@@ -174,12 +174,12 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def get_parallelism(self) -> int:
-        """How many subtasks operators have that say nothing else."""
+        """The number of subtasks of operators without a parallelism of their own."""
         configured = self._config.get_parallelism()
         return configured if configured > 0 else self._default_local_parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """The number of key groups of operators that don't say otherwise (1..32768)."""
+        """Set the number of key groups of operators without one of their own (1..32768)."""
         if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
             raise ValueError(
                 f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
@@ -188,7 +188,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def get_max_parallelism(self) -> int:
-        """-1 when it is not set."""
+        """The number of key groups of operators without one of their own; -1 when it is not set."""
         return self._config.get_max_parallelism()
 
     def get_default_local_parallelism(self) -> int:
@@ -209,8 +209,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """How long what operators emit is gathered at most before it is sent, where the job is in flow
-        (docs/guide/latency.md); else it is sent when it is enough, and at the end of every epoch.
+        """Longest time that output of operators is buffered before it is sent, in flow execution
+        (docs/guide/latency.md); otherwise output is sent when a buffer is full, and at the end of every epoch.
 
         :param timeout_millis: ms; 0: not at all, -1: until it is enough, or the epoch ends. In flow 5 unless it is set.
         """
@@ -220,19 +220,19 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def get_buffer_timeout(self) -> int:
-        """ms"""
+        """The buffer timeout in ms."""
         timeout = self._configuration.get(_BUFFER_TIMEOUT)
         assert timeout is not None, "it has a default"
         return timeout.to_millis()
 
     def _chosen_buffer_timeout(self) -> int | None:
-        """ms; -1 where it is off, None where nothing was said."""
+        """The buffer timeout that was set (ms); -1: output is not sent by time; None: it is not set."""
         if not self._configuration.get(_BUFFER_TIMEOUT_ENABLED):
             return -1
         return self.get_buffer_timeout() if self._configuration.contains_key(_BUFFER_TIMEOUT.key) else None
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Every operator is a task of its own."""
+        """Give every operator a task of its own."""
         self._configuration.set_boolean(_CHAINING, False)
         return self
 
@@ -256,15 +256,15 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """ms, -1 without checkpointing."""
+        """The interval of checkpoints in ms, -1 without checkpointing."""
         return self._checkpoint_config.get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """How often a record counts after a failure: exactly or at least once."""
+        """The guarantee of checkpoints: exactly once or at least once."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """The same under its newer name."""
+        """The guarantee of checkpoints: ``get_checkpointing_mode`` under its newer name."""
         return self._checkpoint_config.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
@@ -288,7 +288,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._state_backend or configured_backend(self._configuration.to_dict())
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
-        """Accepted for compatibility: state is always kept as changes."""
+        """Accepted without effect: state is always stored as changes."""
         self._configuration.set_boolean("state.changelog.enabled", enabled)
         return self
 
@@ -346,15 +346,15 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._dependencies = replace(self._dependencies, executable=python_exec)
 
     def add_jars(self, *jars_path: str) -> None:
-        """Jars for the Spark session that Millrace makes.
+        """Add jars to the Spark session that Millrace makes.
 
-        One of Flink's (``flink-...jar``) that is not there is left out: its connector is part of Millrace, or refused
-        by name where it is used.
+        A missing jar of Flink's (``flink-...jar``) is skipped: its connector is part of Millrace, or refused by name
+        where it is used.
         """
         self._jars.extend(existing(path, "add_jars()") for path in jars_path if not is_flinks_and_missing(path))
 
     def add_classpaths(self, *classpaths: str) -> None:
-        """The same as ``add_jars``: Spark ships jars to its executors itself."""
+        """Add jars as ``add_jars`` does: Spark ships jars to its executors itself."""
         self.add_jars(*classpaths)
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
@@ -461,7 +461,7 @@ class StreamExecutionEnvironment(HasOlderNames):
 
             >>> lines = env.socket_text_stream("localhost", 9999)
 
-        :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
+        :param max_retry: attempts to connect again after the server has closed the connection, -1: without limit.
         """
         from millrace.connectors.socket_source import SocketTextSource
 
@@ -500,7 +500,7 @@ class StreamExecutionEnvironment(HasOlderNames):
 
     @contextmanager
     def _apart(self) -> Iterator[Program]:
-        """Inside, the environment has a program of its own, which may read what is in the other one."""
+        """Inside, the environment has a separate program, which may read the streams of the other one."""
         own = self._program
         self._program = own.branch()
         try:
@@ -519,7 +519,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return [node.spec.source for node in nodes if isinstance(node.spec, specs.Source)]
 
     def _unbounded_source(self) -> Node | None:
-        """A source of the program that never ends."""
+        """An unbounded source of the program, if it has one."""
         for node in self._program.graph(Settings(1)).nodes:
             if isinstance(node.spec, specs.Source):
                 if node.spec.source.get_boundedness() is Boundedness.CONTINUOUS_UNBOUNDED:
@@ -530,7 +530,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._unbounded_source() is None
 
     def _by_the_clock(self) -> bool:
-        """Whether epochs come every interval, since elements arrive over time."""
+        """Whether an epoch begins every interval, because elements arrive over time."""
         waiting = any(source.arrives_over_time() for source in self._sources())
         return not self._is_batch() and (waiting or not self._bounded())
 
@@ -562,14 +562,14 @@ class StreamExecutionEnvironment(HasOlderNames):
         return with_settings(job, records, millis, parameters, files, latency, self._chosen_buffer_timeout())
 
     def _longest_epoch(self, job: JobGraph) -> int:
-        """How long an epoch reads, and tasks work on what has arrived (ms)."""
+        """The longest time (ms) that an epoch's sources read and its tasks work."""
         longest: int = self._option(options.EPOCH_MILLIS)
         interval = self._checkpoint_config.get_checkpoint_interval()
         if interval > 0:
             return max(min(longest, interval), _SHORTEST_EPOCH_MS)
         if options.EPOCH_MILLIS.key in self._configuration.to_dict() or self._by_the_clock():
             return longest
-        # Nobody sees what it does before its end, so it need not stop for that.
+        # Its output is not visible before its end, so it need not stop for that.
         shown = any(isinstance(info.spec, (specs.Print, specs.Collect)) for info in job.operators)
         return longest if shown else max(longest, _UNSEEN_EPOCH_MS)
 
@@ -593,8 +593,8 @@ class StreamExecutionEnvironment(HasOlderNames):
         return get_submitter()(submission)
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
-        """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
-        more frequent epochs. None for others."""
+        """The checkpoint interval (ms) as the length of epochs, for a job whose sinks show nothing before a checkpoint:
+        shorter epochs gain nothing. None for other jobs."""
         interval = self._checkpoint_config.get_checkpoint_interval()
         chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
         return interval if interval > 0 and not chosen and commits_in_two_phases(job) else None
@@ -626,7 +626,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
 
     def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
-        """What is submitted now; the program begins afresh afterwards."""
+        """Make the job to submit; the environment's program is empty afterwards."""
         configuration, batch = self._configuration.to_dict(), self._is_batch()
         described = {**configuration, **self._checkpoint_config.to_dict()}
         tell_about(described)
@@ -659,7 +659,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return job, settings
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
-        """Submit the program and go on; the client tells how it fares.
+        """Submit the program and return a client of the running job.
 
         >>> sink = env.from_collection([1]).print()
         >>> client = env.execute_async()
@@ -685,7 +685,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return client.wait()
 
     def _is_elsewhere(self) -> bool:
-        """Whether the configuration says that jobs run on a cluster."""
+        """Whether the configuration runs jobs on a cluster."""
         return self._configuration.get_string("execution.target", "") == "remote"
 
     def _new_result_cache(self) -> ResultCache:

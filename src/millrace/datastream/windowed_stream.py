@@ -71,11 +71,11 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
 
     @abstractmethod
     def _adapted(self, window_function: Any) -> function_adapters.Anything | None:
-        """The function in the form that the runtime calls; None if this kind of stream can't take it."""
+        """The function in the form that the runtime calls; None if this kind of stream does not accept it."""
 
     @abstractmethod
     def _expected(self) -> str:
-        """The kinds of window functions that this kind of stream takes."""
+        """The kinds of window functions that this kind of stream accepts, for messages."""
 
     _non_parallel = False
     _late_element: Callable[[Any], Any] | None = None

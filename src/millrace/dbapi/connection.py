@@ -1,4 +1,4 @@
-"""A connection is a session at a SQL gateway; its cursors run statements and give their rows."""
+"""Connections and cursors: a connection is a session in a SQL gateway; its cursors run statements and return rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from millrace.relational.nodes import Field
 
 
 class Changes(enum.Enum):
-    """Ways to give changes."""
+    """How the changes of a streaming query are returned."""
 
     INSERTIONS = "insertions"
-    """rows as they are; a change of a row that was given before is an error"""
+    """rows only; a change of an earlier row is an error"""
     KINDS = "kinds"
-    """each change with its kind in front, in a column ``op``: +I, -U, +U, -D"""
+    """each change as a row, with its kind in a first column ``op``: +I, -U, +U, -D"""
 
     @staticmethod
     def of(text: str) -> Changes:
-        """:raises ValueError: there is no such way."""
+        """Parse the name of a mode.
+
+        :raises ValueError: there is no such mode.
+        """
         try:
             return Changes(text.lower())
         except ValueError:
@@ -41,11 +44,11 @@ Record = tuple[Any, ...]
 Description = tuple[str, TypeCode, None, "int | None", "int | None", "int | None", bool]
 
 KIND = Field("op", t.VarCharType(2, False))
-"""the column that changes have in front"""
+"""the first column of rows that are changes"""
 
 
 class Cursor:
-    """Statements run one after the other; the rows of the last one are read.
+    """Runs statements one after the other; returns the rows of the last one.
 
     >>> try:
     ...     with connect("http://localhost:1", timeout=1).cursor() as cursor:
@@ -61,9 +64,9 @@ class Cursor:
         self.connection = connection
         self.arraysize = 1
         self.changes = connection.changes
-        """how the changes of a query over a stream are given; what is set holds for the next statement"""
+        """how the changes of a streaming query are returned; takes effect with the next statement"""
         self.job_id: str | None = None
-        """the job that the last statement has started"""
+        """id of the job that the last statement has started"""
         self._statement: RemoteStatement | None = None
         self._header: Header | None = None
         self._rows: Iterator[Record] | None = None
@@ -81,12 +84,12 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """Rows that an INSERT has written, with ``table.dml-sync``; -1: it is not known."""
+        """Number of rows that an INSERT has written, with ``table.dml-sync``; -1: unknown."""
         return self._count
 
     @property
     def rownumber(self) -> int | None:
-        """The place of the next row, from 0 on; None: no rows."""
+        """Index of the next row, from 0; None: no rows."""
         return self._number
 
     # -- statements ---------------------------------------------------------------------------------------------
@@ -153,7 +156,7 @@ class Cursor:
         return row
 
     def fetchmany(self, size: int | None = None) -> list[Record]:
-        """So many rows, or fewer at the end. It waits for all of them."""
+        """Fetch up to ``size`` rows; fewer only at the end of the result. Waits until that many have arrived."""
         wanted = self.arraysize if size is None else size
         found: list[Record] = []
         while len(found) < wanted and (row := self.fetchone()) is not None:
@@ -161,7 +164,7 @@ class Cursor:
         return found
 
     def fetchall(self) -> list[Record]:
-        """All rows that are left. A query over an unbounded stream has no end: iterate over the cursor then."""
+        """Fetch all remaining rows. A query over an unbounded stream never ends: iterate over the cursor then."""
         return list(self)
 
     def __iter__(self) -> Cursor:
@@ -174,23 +177,23 @@ class Cursor:
         return row
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Nothing is prepared for sizes of parameters."""
+        """Does nothing: sizes of parameters are not needed."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing is prepared for sizes of columns."""
+        """Does nothing: sizes of columns are not needed."""
 
     def callproc(self, procname: str, parameters: Sequence[Any] = ()) -> Any:
         """:raises NotSupportedError: always; CALL is a statement."""
         raise NotSupportedError("there is no callproc: execute a CALL")
 
     def nextset(self) -> bool | None:
-        """A statement has one result."""
+        """None: a statement has one result."""
         return None
 
     # -- its end ------------------------------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """End the statement at hand; any thread may call it. Rows that have come already can be fetched."""
+        """Cancel the running statement; any thread may call it. Rows that have arrived can still be fetched."""
         statement = self._statement
         if statement is not None:
             with translated():
@@ -198,7 +201,7 @@ class Cursor:
                 statement.close()
 
     def close(self) -> None:
-        """Let the result go; the job of a query ends."""
+        """Close the cursor; the job of a query ends."""
         if not self._closed:
             self._let_go()
             self._closed = True
@@ -259,7 +262,7 @@ def _inserted(row: Row) -> Record:
 
 
 class Connection:
-    """Threads may share it; its statements run one after the other.
+    """A session in a gateway. Threads may share it; its statements run one after the other.
 
     >>> try:
     ...     with connect("http://localhost:1", timeout=1) as connection:
@@ -295,7 +298,7 @@ class Connection:
         return self.cursor().execute(operation, parameters)
 
     def commit(self) -> None:
-        """Nothing happens: there are no transactions, each statement counts by itself."""
+        """Does nothing: there are no transactions, and each statement takes effect by itself."""
         self._require_open()
 
     def rollback(self) -> None:
@@ -318,7 +321,7 @@ class Connection:
             self._session.heartbeat()
 
     def close(self) -> None:
-        """Queries end; what INSERT has started goes on."""
+        """Close the session: its queries end, the jobs of its INSERTs continue."""
         self._session.close()
 
     def __enter__(self) -> Connection:

@@ -1,4 +1,4 @@
-"""Parameters in the place of the ``?`` of a statement: values of Python as literals of Flink SQL.
+"""Parameters of a statement: replaces each ``?`` by a Python value as a literal of Flink SQL.
 
 A value that can't be written without loss is refused.
 """
@@ -163,7 +163,8 @@ _LITERALS: Mapping[type, Callable[[Any], str]] = {
 
 
 def filled(statement: str, parameters: Sequence[Any]) -> str:
-    """The statement with literals. A ``?`` in a text, a quoted name or a comment is none.
+    """The statement with literals in place of its parameters. A ``?`` in a text, a quoted name or a comment is not a
+    parameter.
 
     :raises ProgrammingError: another number of parameters, one without a literal, or a text without an end.
     """

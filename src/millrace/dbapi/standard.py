@@ -1,6 +1,6 @@
-"""What PEP 249 wants of a module besides connections: its errors, its type objects, and makers of values.
+"""The parts of PEP 249 besides connections: errors, type objects, and constructors of values.
 
-``translated`` makes errors of the gateway's client into these.
+``translated`` turns errors of the gateway's client into these.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value can't be what it is to be.
+    """A value cannot be represented in the required type.
 
     >>> issubclass(DataError, DatabaseError)
     True
@@ -87,7 +87,7 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is wrong, or has failed for what it says.
+    """The statement is wrong, or has failed because of its content.
 
     >>> issubclass(ProgrammingError, DatabaseError)
     True
@@ -95,7 +95,7 @@ class ProgrammingError(DatabaseError):
 
 
 class NotSupportedError(DatabaseError):
-    """Something that there is not: transactions, changes where only rows are wanted.
+    """An unsupported feature: transactions, or changes where only rows are expected.
 
     >>> issubclass(NotSupportedError, DatabaseError)
     True
@@ -120,7 +120,7 @@ def translated() -> Iterator[None]:
 
 
 class TypeObject:
-    """Equal to the type codes of some kinds of columns, as the DB-API asks for."""
+    """Equal to the type codes of some kinds of columns, as the DB-API requires."""
 
     def __init__(self, *families: Family) -> None:
         self._families = frozenset(families)
@@ -135,7 +135,7 @@ class TypeObject:
 
 
 class TypeCode(str):
-    """The type of a column as SQL writes it, such as ``DECIMAL(10, 2)``."""
+    """The type of a column in SQL, such as ``DECIMAL(10, 2)``."""
 
     family: Family
     data_type: DataType

@@ -1,4 +1,4 @@
-"""Timestamps and watermarks by one object, as before ``WatermarkStrategy``."""
+"""Assigners of timestamps and watermarks in one object, as before ``WatermarkStrategy``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Assigner(WatermarkStrategy):
-    """A strategy that is its own assigner. Generators have copies: the watermarks of subtasks are their own."""
+    """A strategy that is its own assigner. Generators get copies, since each subtask has its own watermarks."""
 
     def __init__(self) -> None:
         """A strategy's fields have their defaults; subclasses have fields of their own."""
@@ -38,7 +38,7 @@ class _Assigner(WatermarkStrategy):
 
 
 class Extraction(TimestampAssigner):
-    """The half of an assigner that gives timestamps."""
+    """The part of an assigner that extracts timestamps."""
 
     def __init__(self, assigner: _Assigner) -> None:
         self._assigner = assigner
@@ -48,7 +48,7 @@ class Extraction(TimestampAssigner):
 
 
 class AssignerWithPeriodicWatermarks(_Assigner):
-    """Is asked for the watermark again and again."""
+    """An assigner whose watermark is read periodically."""
 
     @abstractmethod
     def get_current_watermark(self) -> int | None:
@@ -60,7 +60,7 @@ class AssignerWithPeriodicWatermarks(_Assigner):
 
 
 class AssignerWithPunctuatedWatermarks(_Assigner):
-    """Is asked for the watermark after every element."""
+    """An assigner whose watermark is read after every element."""
 
     @abstractmethod
     def check_and_get_next_watermark(self, last_element: Any, extracted_timestamp: int) -> int | None:
@@ -72,7 +72,8 @@ class AssignerWithPunctuatedWatermarks(_Assigner):
 
 
 class PeriodicWatermarks(WatermarkGenerator):
-    """The half of a periodic assigner that makes watermarks. It sees every element, too: its state is its own."""
+    """The part of a periodic assigner that generates watermarks. It sees every element, since it has state of its
+    own."""
 
     def __init__(self, assigner: AssignerWithPeriodicWatermarks) -> None:
         self._assigner = assigner
@@ -87,7 +88,7 @@ class PeriodicWatermarks(WatermarkGenerator):
 
 
 class PunctuatedWatermarks(WatermarkGenerator):
-    """The half of a punctuated assigner that makes watermarks."""
+    """The part of a punctuated assigner that generates watermarks."""
 
     def __init__(self, assigner: AssignerWithPunctuatedWatermarks) -> None:
         self._assigner = assigner
@@ -98,7 +99,7 @@ class PunctuatedWatermarks(WatermarkGenerator):
             output.emit_watermark(watermark)
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """The elements have brought them."""
+        """Does nothing: watermarks are emitted with the elements."""
 
 
 class BoundedOutOfOrdernessTimestampExtractor(AssignerWithPeriodicWatermarks):

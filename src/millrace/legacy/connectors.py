@@ -1,6 +1,7 @@
-"""Older ways to read and write streams: Kafka's classes with a version in their name, ``read_file``, ``write_as_text``.
+"""Deprecated ways to read and write streams:
 
-Kafka's client speaks to brokers of every version.
+Kafka's classes with a version in their name, ``read_file``, ``write_as_text``. Kafka's client supports brokers of every
+version.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from millrace.legacy.warning import tell
 
 
 class _Consumer(FlinkKafkaConsumer):
-    """``KafkaSource`` is its name today."""
+    """A deprecated Kafka consumer, based on ``KafkaSource``."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         tell(type(self).__name__, "KafkaSource")
@@ -30,7 +31,7 @@ class _Consumer(FlinkKafkaConsumer):
 
 
 class _Producer(FlinkKafkaProducer):
-    """``KafkaSink`` is its name today."""
+    """A deprecated Kafka producer, based on ``KafkaSink``."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         tell(type(self).__name__, "KafkaSink")
@@ -106,7 +107,7 @@ def write_as_csv(
 
 
 class CsvLine:
-    """A tuple as a line."""
+    """Writes a tuple as a line of CSV."""
 
     def __init__(self, delimiter: str) -> None:
         self._delimiter = delimiter
@@ -125,7 +126,7 @@ def _written(lines: DataStream, path: str, write_mode: Any) -> DataStreamSink:
 
 
 def _check(path: str, write_mode: Any) -> None:
-    """Nothing is written over, and nothing taken away.
+    """Refuse to write to an existing path.
 
     :raises FileExistsError: there is something already.
     """

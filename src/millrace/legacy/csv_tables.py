@@ -1,4 +1,4 @@
-"""``CsvTableSource`` and ``CsvTableSink``: tables of CSV files that were objects."""
+"""``CsvTableSource`` and ``CsvTableSink``: deprecated objects that describe tables of CSV files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CsvTableSink", "CsvTableSource", "TableSink", "TableSource", "WriteM
 
 
 class WriteMode(IntEnum):
-    """What becomes of files that are there already."""
+    """Whether a sink overwrites existing files."""
 
     NO_OVERWRITE = 0
     OVERWRITE = 1
@@ -33,7 +33,7 @@ class FileTable:
         self._options = {key: value for key, value in options.items() if value is not None}
 
     def descriptor(self) -> TableDescriptor:
-        """Today's description of the table."""
+        """The table in today's form."""
         file_format = FormatDescriptor.for_format("csv")
         for key, value in self._options.items():
             file_format.option(key, value)
@@ -98,7 +98,7 @@ def csv_options(
     comments: str | None = None,
     lenient: bool | None = None,
 ) -> dict[str, str | None]:
-    """What the old CSV said, as options of today's.
+    """The options of today's CSV format for those of the deprecated one.
 
     :raises TableException: today's CSV has nothing like it.
     """

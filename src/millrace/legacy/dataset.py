@@ -1,4 +1,4 @@
-"""``pyflink.dataset``: the environment of batch programs, of which PyFlink had settings only."""
+"""``pyflink.dataset``: the environment of batch programs, which had settings only in PyFlink."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millrace.legacy.warning import tell
 __all__ = ["ExecutionEnvironment"]
 
 __path__: list[str] = []
-"""It is ``pyflink.dataset.execution_environment``, too, so it has to be a package."""
+"""An empty path makes this module a package: it also is ``pyflink.dataset.execution_environment``."""
 
 
 class ExecutionEnvironment:
@@ -25,7 +25,7 @@ class ExecutionEnvironment:
         return ExecutionEnvironment()
 
     def give_settings(self, streams: StreamExecutionEnvironment) -> None:
-        """Let the environment that runs the program have this one's settings; both are one from now on."""
+        """Copy this environment's settings to the environment that runs the program; both share them from now on."""
         streams._configuration.add_all(self._streams._configuration)
         self._streams = streams
 

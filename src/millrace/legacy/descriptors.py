@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    """Something that is described by options."""
+    """Base of descriptors that are made of options."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -43,18 +43,18 @@ class ConnectorDescriptor(_Options):
 
 
 class FormatDescriptor(_Options):
-    """A format. Its columns are those of the schema, which Flink once wanted to be said twice."""
+    """A format. Its columns are those of the schema, which Flink required twice."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
         self.fields: dict[str, DataType] = {}
 
     def derive_schema(self) -> Self:
-        """The columns are those of the table, as always today."""
+        """Does nothing: a format always has the columns of the table."""
         return self
 
     def schema(self, schema_data_type: DataType) -> Self:
-        """The columns of the format: a ROW."""
+        """Set the columns of the format: a ROW."""
         for field in getattr(schema_data_type, "fields", ()):
             self.fields[field.name] = field.data_type
         return self
@@ -85,7 +85,7 @@ class Kafka(ConnectorDescriptor):
         super().__init__("kafka")
 
     def version(self, version: str) -> Kafka:
-        """Any: the client speaks to all of them."""
+        """Accepted without effect: the client supports brokers of all versions."""
         return self
 
     def topic(self, topic: str) -> Kafka:
@@ -154,7 +154,7 @@ class Elasticsearch(ConnectorDescriptor):
         return self._set("index", index)
 
     def document_type(self, document_type: str) -> Elasticsearch:
-        """Kinds of documents, which Elasticsearch has had none of since its version 7."""
+        """Accepted without effect: Elasticsearch has no document types since its version 7."""
         return self if self.kind != "elasticsearch-6" else self._set("document-type", document_type)
 
     def key_delimiter(self, key_delimiter: str) -> Elasticsearch:
@@ -389,15 +389,15 @@ class ConnectTableDescriptor:
         return self
 
     def in_append_mode(self) -> ConnectTableDescriptor:
-        """The connector knows which changes it takes, so this says nothing today."""
+        """Does nothing: the connector defines which changes it accepts."""
         return self
 
     def in_retract_mode(self) -> ConnectTableDescriptor:
-        """As ``in_append_mode``."""
+        """Does nothing, as ``in_append_mode``."""
         return self
 
     def in_upsert_mode(self) -> ConnectTableDescriptor:
-        """As ``in_append_mode``; a table has a key by PRIMARY KEY."""
+        """Does nothing, as ``in_append_mode``; a table has a key by PRIMARY KEY."""
         return self
 
     def register_table_source(self, name: str) -> None:
@@ -441,7 +441,7 @@ BatchTableDescriptor = ConnectTableDescriptor
 
 
 class _Columns:
-    """Columns of the source, those computed of them, and what the table shows."""
+    """The columns of the source, the computed columns, and the columns of the table."""
 
     def __init__(self) -> None:
         self.physical: dict[str, str] = {}
@@ -461,7 +461,7 @@ class _Columns:
 
 
 def _columns(schema: OldSchema | None, file_format: FormatDescriptor | None) -> _Columns:
-    """What the old schema says, column by column.
+    """The columns of a deprecated schema, one by one.
 
     :raises TableException: there is none.
     """

@@ -1,4 +1,4 @@
-"""``set_restart_strategy``: how often a failed job begins again, given as an object instead of as settings."""
+"""``set_restart_strategy``: the restart strategy as an object instead of options."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _LEFT_TO_SETTINGS = RestartStrategies.FallbackRestartStrategyConfiguration
 def set_restart_strategy(
     env: StreamExecutionEnvironment, restart_strategy_configuration: RestartStrategyConfiguration
 ) -> StreamExecutionEnvironment:
-    """When a job of this program begins again after a failure: one of ``RestartStrategies``."""
+    """Set the restart strategy of this program's jobs: one of ``RestartStrategies``."""
     put_strategy("StreamExecutionEnvironment", env, env._configuration, restart_strategy_configuration)
     return env
 
 
 def get_restart_strategy(env: StreamExecutionEnvironment) -> RestartStrategyConfiguration:
-    """The one that was set; one that leaves it to the settings by default."""
+    """The restart strategy that was set; by default the one that leaves the choice to the options."""
     return get_strategy(env)
 
 
 def put_strategy(
     owner: str, holder: object, configuration: Configuration, strategy: RestartStrategyConfiguration
 ) -> None:
-    """Keep a strategy with what it was given to, and say it in settings."""
+    """Store a strategy on an object, and set the options that it stands for."""
     if not isinstance(strategy, RestartStrategyConfiguration):
         raise TypeError(f"set_restart_strategy() takes what RestartStrategies gives, not {strategy!r}")
     tell(f"{owner}.set_restart_strategy()", "the settings restart-strategy.*")
@@ -39,5 +39,5 @@ def put_strategy(
 
 
 def get_strategy(holder: object) -> RestartStrategyConfiguration:
-    """The strategy that something was given, or one that leaves it to the settings."""
+    """The strategy that is stored on an object, or the one that leaves the choice to the options."""
     return holder.__dict__.get(_KEPT) or _LEFT_TO_SETTINGS()

@@ -36,7 +36,7 @@ _EVENT_TIME_INTERVAL_MS = 200
 
 
 class TimeCharacteristic(Enum):
-    """The time that ``time_window`` goes by."""
+    """The time characteristic of ``time_window``: event time, processing time or ingestion time."""
 
     ProcessingTime = 0
     IngestionTime = 1
@@ -44,7 +44,7 @@ class TimeCharacteristic(Enum):
 
 
 class Arrival(TimestampAssigner):
-    """Elements get the time at which they arrive."""
+    """Assigns elements the time of their arrival."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         return int(time.time() * 1000)
@@ -53,7 +53,8 @@ class Arrival(TimestampAssigner):
 def set_stream_time_characteristic(
     env: StreamExecutionEnvironment, characteristic: TimeCharacteristic
 ) -> StreamExecutionEnvironment:
-    """Which time ``time_window`` goes by. With ingestion time, sources stamp the elements that they read."""
+    """Set the time characteristic of ``time_window``. With ingestion time, sources stamp the elements that they
+    read."""
     if not isinstance(characteristic, TimeCharacteristic):
         raise TypeError(f"set_stream_time_characteristic() takes a TimeCharacteristic, not {characteristic!r}")
     tell(
@@ -71,39 +72,39 @@ def set_stream_time_characteristic(
 
 
 def get_stream_time_characteristic(env: StreamExecutionEnvironment) -> TimeCharacteristic:
-    """The one that was set; processing time by default, as it was up to Flink 1.11."""
+    """The time characteristic that was set; processing time by default, as up to Flink 1.11."""
     return env.__dict__.get("_older_characteristic", TimeCharacteristic.ProcessingTime)  # type: ignore[no-any-return]
 
 
 def todays_arguments(
     function: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same call with today's name of the argument."""
+    """The arguments of a call, with ``key_type_info`` renamed to today's ``key_type``."""
     tell(f"{function}(key_type_info=...)", "key_type=...")
     return args, {("key_type" if name == "key_type_info" else name): value for name, value in keywords.items()}
 
 
 class FoldFunction(Function):
-    """Makes one value of many, beginning with one of its own kind."""
+    """Folds many values into one, starting with an initial value of the result's type."""
 
     @abstractmethod
     def fold(self, accumulator: Any, value: Any) -> Any:
-        """The accumulator with one more value."""
+        """The accumulator after one more value."""
 
 
 class OutputSelector(ABC):
-    """Gives elements names, by which ``SplitStream.select`` finds them."""
+    """Assigns elements names, by which ``SplitStream.select`` selects them."""
 
     @abstractmethod
     def select(self, value: Any) -> Iterable[str]:
-        """The names of an element; none for one that no stream gets."""
+        """The names of an element; empty for an element that no stream gets."""
 
 
 _ELEMENTS = ListStateDescriptor("list-checkpointed", Types.PICKLED_BYTE_ARRAY())
 
 
 class ListCheckpointed(CheckpointedFunction):
-    """A function whose state is a list, which may be cut anywhere when the parallelism changes.
+    """A function whose state is a list, whose items may be redistributed when the parallelism changes.
 
     A subclass has ``snapshot_state(self, checkpoint_id, timestamp)``, which gives the list, and ``restore_state(self,
     state)``, which takes one.
@@ -128,12 +129,12 @@ class ListCheckpointed(CheckpointedFunction):
         self.__dict__["_saved"].update(list(self.list_of_state(number, timestamp)))
 
     def list_of_state(self, checkpoint_id: int, timestamp: int) -> list[Any]:
-        """What the subclass calls ``snapshot_state``."""
+        """The list that the subclass's ``snapshot_state`` returns."""
         raise NotImplementedError(f"{type(self).__name__} has no snapshot_state(checkpoint_id, timestamp)")
 
     @abstractmethod
     def restore_state(self, state: list[Any]) -> None:
-        """Take over elements that were saved, by this copy or by others."""
+        """Restore items of the list, saved by this subtask or by others."""
 
 
 class SplitStream(DataStream):
@@ -152,7 +153,7 @@ class SplitStream(DataStream):
 
 
 def split(stream: DataStream, output_selector: OutputSelector | Callable[[Any], Iterable[str]]) -> SplitStream:
-    """Give each element the names that the selector says."""
+    """Assign each element the names that the selector returns."""
     tell("DataStream.split()", "process() with OutputTags and get_side_output(), or filter()")
     select = output_selector.select if isinstance(output_selector, OutputSelector) else output_selector
     if not callable(select):
@@ -170,7 +171,7 @@ def fold(
     window_function: Any = None,
     output_type: TypeInformation | None = None,
 ) -> DataStream:
-    """Fold the elements of each key, with the result so far after each of them, or those of each window.
+    """Fold the elements of each key, emitting the result after each element, or the elements of each window.
 
     :param window_function: of windows: gets the result only.
     """
@@ -233,14 +234,14 @@ class WindowFold(AggregateFunction):
 
 
 def time_window(stream: KeyedStream, size: TimeSpan, slide: TimeSpan | None = None) -> WindowedStream:
-    """Windows of a length, in the time of the environment's characteristic."""
+    """Windows of a length, in the environment's time characteristic."""
     assigner = _assigner(stream, size, slide)
     tell("KeyedStream.time_window()", f"window({type(assigner).__name__}.of(...))")
     return stream.window(assigner)
 
 
 def time_window_all(stream: DataStream, size: TimeSpan, slide: TimeSpan | None = None) -> AllWindowedStream:
-    """As ``time_window``, of all elements together."""
+    """Windows of a length over all elements together, in the environment's time characteristic."""
     assigner = _assigner(stream, size, slide)
     tell("DataStream.time_window_all()", f"window_all({type(assigner).__name__}.of(...))")
     return stream.window_all(assigner)

@@ -1,6 +1,6 @@
 """Settings of Flink 1 for streams: modes of execution, Kryo's types, externalized checkpoints, state backends.
 
-The backends of Flink 1 also said where checkpoints go.
+The backends of Flink 1 also set the checkpoint location.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class ExecutionMode(Enum):
 def set_restart_strategy(
     config: ExecutionConfig, restart_strategy_configuration: RestartStrategyConfiguration
 ) -> ExecutionConfig:
-    """When a job of this program begins again after a failure: one of ``RestartStrategies``."""
+    """Set the restart strategy of this program's jobs: one of ``RestartStrategies``."""
     put_strategy("ExecutionConfig", config, config.configuration, restart_strategy_configuration)
     return config
 
 
 def get_restart_strategy(config: ExecutionConfig) -> RestartStrategyConfiguration:
-    """The one that was set; one that leaves it to the settings by default."""
+    """The restart strategy that was set; by default the one that leaves the choice to the options."""
     return get_strategy(config)
 
 
@@ -62,7 +62,7 @@ def get_execution_mode(config: ExecutionConfig) -> ExecutionMode:
 def set_default_input_dependency_constraint(
     config: ExecutionConfig, input_dependency_constraint: InputDependencyConstraint
 ) -> ExecutionConfig:
-    """Recorded, without effect: Spark begins a stage when all its inputs are there."""
+    """Recorded, without effect: Spark schedules a stage when all its inputs are there."""
     tell("ExecutionConfig.set_default_input_dependency_constraint()", "leave it out: Spark decides")
     config.__dict__["_older_constraint"] = InputDependencyConstraint(input_dependency_constraint)
     return config
@@ -144,13 +144,13 @@ def get_externalized_checkpoint_cleanup(config: CheckpointConfig) -> Externalize
 def set_prefer_checkpoint_for_recovery(
     config: CheckpointConfig, prefer_checkpoint_for_recovery: bool
 ) -> CheckpointConfig:
-    """Without effect, as in Flink since 1.14: a job begins again with its latest checkpoint or savepoint."""
+    """Without effect, as in Flink since 1.14: a job is restored from its latest checkpoint or savepoint."""
     tell("CheckpointConfig.set_prefer_checkpoint_for_recovery()", "leave it out: the latest snapshot is used")
     return config
 
 
 def is_prefer_checkpoint_for_recovery(config: CheckpointConfig) -> bool:
-    """Never: the latest snapshot is used, whichever it is."""
+    """Always False: the latest snapshot is used, whether it is a checkpoint or a savepoint."""
     tell("CheckpointConfig.is_prefer_checkpoint_for_recovery()", "leave it out: the latest snapshot is used")
     return False
 
@@ -262,7 +262,7 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
             self._settings[_INCREMENTAL] = str(enable_incremental_checkpointing).lower()
 
     def set_number_of_transfering_threads(self, number_of_transfering_threads: int) -> None:
-        """The same with the spelling of Flink up to 1.13."""
+        """``set_number_of_transfer_threads`` in the spelling of Flink up to 1.13."""
         self.set_number_of_transfer_threads(number_of_transfering_threads)
 
     def get_number_of_transfering_threads(self) -> int:

@@ -1,6 +1,6 @@
-"""``BatchTableEnvironment``, and what table environments and their settings did under other names.
+"""``BatchTableEnvironment``, and deprecated methods and settings of table environments.
 
-Settings are planners, idle state with two times, ``StreamQueryConfig``, configurations that are put in whole.
+Settings are planners, idle state with two times, ``StreamQueryConfig``, and whole configurations.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 class QueryConfig:
-    """Settings of one query; today they are those of the table environment."""
+    """Settings of one query; they are applied to the table environment."""
 
     def settle(self, t_env: TableEnvironment) -> None:
-        """Let a table environment have these settings."""
+        """Apply these settings to a table environment."""
 
 
 class BatchQueryConfig(QueryConfig):
-    """A query in batch mode has none."""
+    """The settings of a query in batch mode: there are none."""
 
 
 class StreamQueryConfig(QueryConfig):
-    """The least and the longest time that unused state stays."""
+    """The shortest and the longest time that unused state is retained."""
 
     def __init__(self) -> None:
         tell("StreamQueryConfig", "t_env.get_config().set_idle_state_retention(datetime.timedelta(...))")
@@ -52,11 +52,11 @@ class StreamQueryConfig(QueryConfig):
         return self
 
     def get_min_idle_state_retention_time(self) -> int:
-        """ms"""
+        """The shortest retention in ms."""
         return self._millis(0)
 
     def get_max_idle_state_retention_time(self) -> int:
-        """ms"""
+        """The longest retention in ms."""
         return self._millis(1)
 
     def _millis(self, place: int) -> int:
@@ -71,7 +71,7 @@ class StreamQueryConfig(QueryConfig):
 
 
 def query_config(t_env: TableEnvironment) -> QueryConfig:
-    """One for a query of this environment."""
+    """The settings of a query of this environment."""
     return StreamQueryConfig() if t_env._session.streaming else BatchQueryConfig()
 
 
@@ -101,7 +101,7 @@ def set_configuration(config: TableConfig, configuration: Configuration) -> None
 
 
 def set_idle_state_retention_time(config: TableConfig, min_time: TimeSpan, max_time: TimeSpan) -> None:
-    """State that is not used is kept for at least ``min_time``; here it goes then, never later than ``max_time``."""
+    """Set the retention of unused state to ``min_time``; it is removed then, and so before ``max_time``."""
     tell("TableConfig.set_idle_state_retention_time(min, max)", "set_idle_state_retention(datetime.timedelta(...))")
     least, most = (datetime.timedelta(milliseconds=to_millis(time)) for time in (min_time, max_time))
     if most - least < _LEAST_BETWEEN and (least, most) != (datetime.timedelta(0),) * 2:
@@ -112,38 +112,38 @@ def set_idle_state_retention_time(config: TableConfig, min_time: TimeSpan, max_t
 
 
 def get_min_idle_state_retention_time(config: TableConfig) -> int:
-    """ms"""
+    """The shortest retention of unused state in ms."""
     tell("TableConfig.get_min_idle_state_retention_time()", "get_idle_state_retention()")
     return config.get_idle_state_retention() // datetime.timedelta(milliseconds=1)
 
 
 def get_max_idle_state_retention_time(config: TableConfig) -> int:
-    """ms: half as much again as the least time, as in Flink since 1.11."""
+    """The longest retention of unused state in ms: one and a half times the shortest one, as in Flink since 1.11."""
     tell("TableConfig.get_max_idle_state_retention_time()", "get_idle_state_retention()")
     return get_min_idle_state_retention_time(config) * 3 // 2
 
 
 def set_null_check(config: TableConfig, null_check: bool) -> None:
-    """NULL is handled in every expression; code without checks is not made."""
+    """Accepted without effect: NULL is handled in every expression."""
     tell("TableConfig.set_null_check()", "leave it out: NULL is always handled")
     if not null_check:
         raise problem("TableConfig.set_null_check(False): expressions always handle NULL; leave it out")
 
 
 def get_null_check(config: TableConfig) -> bool:
-    """Always."""
+    """Always True: NULL is handled in every expression."""
     return True
 
 
 def set_decimal_context(config: TableConfig, precision: int, rounding_mode: str) -> None:
-    """How DECIMALs were rounded; results have SQL's digits now, and are rounded half up."""
+    """Accepted without effect: results have SQL's digits, and are rounded half up."""
     tell("TableConfig.set_decimal_context()", "leave it out: results have the digits of their types, rounded half up")
     if rounding_mode != "HALF_UP":
         raise problem(f"TableConfig.set_decimal_context(): DECIMALs are rounded HALF_UP, not {rounding_mode}")
 
 
 def get_decimal_context(config: TableConfig) -> tuple[int, str]:
-    """Digits and mode of rounding."""
+    """Digits and rounding mode."""
     return 34, "HALF_UP"
 
 
@@ -158,12 +158,12 @@ def to_configuration(settings: EnvironmentSettings) -> Configuration:
 
 
 def is_blink_planner(settings: EnvironmentSettings) -> bool:
-    """There is one planner, which Flink 1.13 called so."""
+    """Always True: the only planner is the one that Flink 1.13 called Blink."""
     return True
 
 
 def with_table_config(settings: EnvironmentSettings | None, config: TableConfig | None) -> EnvironmentSettings | None:
-    """Settings with what a TableConfig says, that an environment was given, too."""
+    """The settings of an environment with those of a TableConfig that was passed, too."""
     if config is None:
         return settings
     tell("an environment created with a TableConfig", "EnvironmentSettings.new_instance().with_configuration(...)")
@@ -176,7 +176,8 @@ def with_table_config(settings: EnvironmentSettings | None, config: TableConfig 
 def todays_arguments(
     function: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """``create(env, table_config, environment_settings)`` as ``create(env, environment_settings)``."""
+    """The arguments of ``create(env, table_config, environment_settings)`` as those of ``create(env,
+    environment_settings)``."""
     given = dict(zip(("stream_execution_environment", "table_config", "environment_settings"), args)) | keywords
     settings = with_table_config(given.get("environment_settings"), given.get("table_config"))
     return (given.get("stream_execution_environment"), settings), {}
@@ -274,13 +275,13 @@ def connect(t_env: TableEnvironment, connector_descriptor: ConnectorDescriptor) 
 
 
 def insert_into(t_env: TableEnvironment, target_path: str, table: Table) -> None:
-    """To be run by ``execute``."""
+    """Add an INSERT, which ``execute`` runs."""
     tell("TableEnvironment.insert_into(path, table)", "table.execute_insert(path)")
     table.insert_into(target_path)
 
 
 def sql_update(t_env: TableEnvironment, stmt: str, query_config: QueryConfig | None = None) -> None:
-    """An INSERT, to be run by ``execute``; another statement runs at once."""
+    """Add an INSERT, which ``execute`` runs; other statements run at once."""
     from millrace.table.sql.grammar.parser import parse_statement
     from millrace.table.sql.statements import Insert
 

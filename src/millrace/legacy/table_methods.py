@@ -21,7 +21,7 @@ from millrace.table.values.program_errors import problem
 
 
 def is_generic(function: CatalogFunction) -> bool:
-    """Whether a function is Flink's own kind and not Hive's: always, there is no other kind."""
+    """Always True: there are no Hive functions."""
     tell("CatalogFunction.is_generic()", "leave it out: all functions are")
     return True
 
@@ -47,7 +47,7 @@ class TemporalTableFunction:
         self._table, self._time, self._key = table, time, key
 
     def register(self, name: str, t_env: TableEnvironment) -> None:
-        """Make the versions known as a view of that name, for ``FOR SYSTEM_TIME AS OF`` in SQL."""
+        """Register the versions as a view with this name, for ``FOR SYSTEM_TIME AS OF`` in SQL."""
         if t_env is not self._table._t_env:
             raise problem("the temporal table function is of another table environment")
         others = ", ".join(f"`{column}`" for column in self._table._plan.names)
@@ -80,7 +80,7 @@ _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def todays_arguments(function: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> _Call:
-    """The arguments of a call of today's function."""
+    """The arguments of a deprecated call, in today's form."""
     if function == "Table.alias":
         return _alias(args), keywords
     if function == "Table.insert_into":

@@ -1,6 +1,4 @@
-"""Expressions as text, Flink's language before ``col("a")``: ``"word, count(1) as c"``, read by the precedence of their
-signs.
-"""
+"""Parses expressions as text, which Flink used before ``col("a")``: ``"word, count(1) as c"``."""
 
 from __future__ import annotations
 
@@ -31,12 +29,12 @@ _PATTERNS = (
 )
 _TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
 _SYMBOL = re.compile(r"'([A-Za-z_$][\w$]*)(?![\w$]*')")
-"""``'x``, a column as programs of Scala write it"""
+"""``'x``, a column in the syntax of Scala programs"""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word or sign, and where it begins."""
+    """A word or operator, and its position."""
 
     kind: str
     text: str
@@ -97,7 +95,7 @@ def snake_case(name: str) -> str:
 
 
 def constant_of(name: str) -> Expression[Any] | None:
-    """What a word is by itself, if it is no column."""
+    """The constant that a word means, if it is not a column."""
     return _CONSTANTS.get(name.lower())
 
 
@@ -176,7 +174,7 @@ _SIGNS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
     {"*": lambda a, b: a * b, "/": lambda a, b: a / b, "%": lambda a, b: a % b},
 )
-"""Signs between two values, those that bind least first."""
+"""Binary operators by precedence, the lowest first."""
 _NUMBERS = {
     "l": lambda text: lit(int(text), DataTypes.BIGINT()),
     "f": lambda text: lit(float(text), DataTypes.FLOAT()),
@@ -195,7 +193,7 @@ def read_expressions(text: str) -> Sequence[_Value]:
 
 
 class _Reader:
-    """Goes through the tokens of one text."""
+    """Parses the tokens of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -260,7 +258,7 @@ class _Reader:
         return value.alias(*names)
 
     def _value(self) -> _Value:
-        """``condition ? value : value``, or less"""
+        """Parse ``condition ? value : value``, or a part of it."""
         condition = self._signs(0)
         if not self._takes("?"):
             return condition
@@ -292,7 +290,7 @@ class _Reader:
         return self._dotted(self._number("-"))
 
     def _dotted(self, value: _Value) -> _Value:
-        """What stands behind a value: ``.sum``, ``.cast(LONG)``, ``.over(w)``, ``over w``"""
+        """Parse suffixes of a value: ``.sum``, ``.cast(LONG)``, ``.over(w)``, ``over w``"""
         while True:
             if self._takes("."):
                 value = self._suffix(value)
@@ -319,7 +317,7 @@ class _Reader:
         return suffix_of(value, name, self._arguments() if self._takes("(") else None)
 
     def _arguments(self) -> list[_Value]:
-        """What stands in brackets, of which the first is read already."""
+        """Parse arguments, after their opening bracket."""
         if self._takes(")"):
             return []
         found = [self._value()]

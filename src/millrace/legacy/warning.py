@@ -1,4 +1,4 @@
-"""Says once, with the line of the program, what an older name is called today."""
+"""Warns about each deprecated name once, with the program's line and today's name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["OlderNameWarning", "tell"]
 
 
 class OlderNameWarning(FutureWarning):
-    """A program uses a name of an older Flink, which works here and has another name today."""
+    """A program uses a deprecated name, which still works but has another name in Flink 2."""
 
 
 _told: set[str] = set()
 
 
 def tell(older: str, today: str) -> None:
-    """Warn that ``older`` is ``today`` in Flink 2, the first time that this process meets it."""
+    """Warn once in this process that ``older`` is called ``today`` in Flink 2."""
     if older in _told:
         return
     _told.add(older)

@@ -1,4 +1,4 @@
-"""``millrace lint``: what is likely to go wrong with a job, found before it runs."""
+"""``millrace lint``: finds likely mistakes of a job before it runs."""
 
 from __future__ import annotations
 

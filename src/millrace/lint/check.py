@@ -1,5 +1,4 @@
-"""Looks at jobs with the rules that are wanted: all rules by code, the project's choice, and comments that ignore a
-finding.
+"""Applies rules to jobs: all rules by code, the project's selection, and comments that suppress a finding.
 
 A project chooses in ``[tool.millrace.lint]`` of pyproject.toml. The comment ``# millrace: ignore[ML003]`` ignores one
 rule, ``# millrace: ignore`` all rules.
@@ -26,7 +25,7 @@ _COMMENT = re.compile(r"#.*?\bmillrace:\s*ignore(?:\[(?P<rules>[^\]]*)\])?")
 
 
 def is_ignored(origin: str, code: str, name: str) -> bool:
-    """Whether the line of a finding has such a comment, or another line of the same simple statement."""
+    """Whether the finding's line, or another line of the same simple statement, has a comment that suppresses it."""
     file, _, line = origin.rpartition(":")
     if not line.isdigit():
         return False
@@ -75,12 +74,12 @@ RULES: tuple[Rule, ...] = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which rules are wanted, by their codes or names."""
+    """A selection of rules, by codes or names."""
 
     select: tuple[str, ...] = ()
-    """only these; empty: all"""
+    """rules to apply; empty: all"""
     ignore: tuple[str, ...] = ()
-    """not these"""
+    """rules to leave out"""
 
     def rules(self) -> list[Rule]:
         """The rules, in order.
@@ -101,8 +100,7 @@ def _is_named(rule: Rule, words: Collection[str]) -> bool:
 
 
 def findings(subjects: Iterable[Subject], chosen: Chosen = Chosen()) -> list[Finding]:
-    """What the rules find in some jobs of a program: each once, by file and line, without those that a comment on
-    their line ignores.
+    """The findings in some jobs of a program, without duplicates, sorted by file and line, without suppressed ones.
 
     :raises ValueError: a word that is no rule.
     """
@@ -128,7 +126,7 @@ _KEYS = ("select", "ignore")
 
 
 def project_settings(folder: Path) -> Chosen:
-    """What the nearest pyproject.toml above a folder says; everything, if there is none.
+    """The selection in the nearest pyproject.toml above a folder; all rules if there is none.
 
     :raises ValueError: it is wrong; the text names the file.
     """

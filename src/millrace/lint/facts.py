@@ -1,6 +1,6 @@
-"""What rules look at and what they say: a job that would run, its event time, findings with file and line.
+"""The input and output of rules: a job that would run, its event time, and findings with file and line.
 
-``HEAD`` is what the examples of all rules begin with.
+``HEAD`` is the first part of all rules' examples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from millrace.runtime.operators import specs
 
 @dataclass(frozen=True)
 class Hit:
-    """What one rule found."""
+    """A place that a rule has found."""
 
     origin: str
     """file:line of the user's code"""
@@ -31,20 +31,20 @@ class Hit:
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A hit of a rule, as it is shown."""
+    """A hit with its rule, as it is shown."""
 
     file: str
     line: int
     code: str
-    """of the rule: ML001"""
+    """code of the rule: ML001"""
     name: str
-    """of the rule, in words: growing-state"""
+    """name of the rule: growing-state"""
     text: str
     cure: str
 
 
 def place_of(origin: str) -> tuple[str, int]:
-    """The file, as seen from the working directory where it lies below that, and the line; 0 if it is not known."""
+    """The file, relative to the working directory if it lies below it, and the line; 0 if unknown."""
     file, colon, line = origin.rpartition(":")
     if not colon or not line.isdigit():
         return origin, 0
@@ -54,14 +54,14 @@ def place_of(origin: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules look at."""
+    """The job that rules examine."""
 
     program: str
-    """the file of the program; "" for a module that has none"""
+    """path of the program's file; "" for a module without one"""
     made: Graph
-    """as the program made it: its own uids, parallelism and exchanges only"""
+    """the graph as the program made it: with its own uids, parallelism and exchanges only"""
     graph: Graph
-    """the same after the passes"""
+    """the graph after all passes"""
     checkpoints: bool
     """whether the job takes checkpoints"""
 
@@ -71,11 +71,12 @@ class Subject:
 
     @cached_property
     def nodes(self) -> dict[int, Node]:
-        """Those after the passes, by id."""
+        """The nodes of the graph after all passes, by id."""
         return self.graph.by_id()
 
     def above(self, node: Node, stop: Callable[[Node], bool] = lambda _: False) -> Iterator[Node]:
-        """The nodes whose elements reach a node, without itself; ``stop`` says beyond which not to look."""
+        """All nodes upstream of a node, without the node itself; the search does not pass nodes for which ``stop`` is
+        true."""
         seen: set[int] = set()
         waiting = [edge.source for edge in node.edges]
         while waiting:
@@ -89,8 +90,8 @@ class Subject:
                 waiting += [edge.source for edge in upper.edges]
 
     def is_endless(self, node: Node) -> bool:
-        """Whether elements that come for ever reach a node. What a program makes up itself (datagen) does not count:
-        its keys are of a range that the program knows."""
+        """Whether an unbounded source is upstream of a node. Generated data (datagen) does not count: the program
+        limits the range of its keys."""
         return any(_is_endless(upper.spec) for upper in (node, *self.above(node)))
 
 
@@ -102,19 +103,19 @@ def _is_endless(spec: Any) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of mistake. Its examples are its tests, and stand in the documentation."""
+    """A kind of mistake. Its examples are tested, and are shown in the documentation."""
 
     code: str
-    """ML001: never given to another rule"""
+    """code of the rule, which is never used for another one: ML001"""
     name: str
     meaning: str
-    """what goes wrong if nothing is done: whole sentences"""
+    """consequences of the mistake, in whole sentences"""
     cure: str
-    """what to do, as an order"""
+    """how to fix the mistake, as an instruction"""
     bad: str
-    """lines of a program, behind ``examples.HEAD``, in which the rule finds something"""
+    """lines of a program, after ``HEAD``, in which the rule finds the mistake"""
     good: str
-    """the same mended: no rule finds anything in it"""
+    """the fixed lines, in which no rule finds a mistake"""
     check: Callable[[Subject], Iterator[Hit]]
 
 
@@ -122,8 +123,8 @@ class Rule:
 
 
 def sources_without_time(subject: Subject, node: Node) -> Iterator[Node]:
-    """Sources whose elements reach a node and lack there what event time needs: watermarks in streams without end, and
-    timestamps, which other sources may give, in lists."""
+    """Sources upstream of a node whose elements lack what event time needs there: watermarks in unbounded streams, and
+    timestamps in lists (other sources may set them)."""
     for upper in subject.above(node, _may_give_time):
         match upper.spec:
             case specs.Source(source=source) if not _may_give_time(upper):
@@ -141,7 +142,7 @@ def _may_give_time(node: Node) -> bool:
 
 
 def _may_emit_watermarks(source: object) -> bool:
-    """Functions and sources of the user may write watermarks themselves."""
+    """Whether a node may emit watermarks itself, as the user's functions and sources can."""
     own = not type(source).__module__.startswith("millrace.")
     return own or isinstance(source, (SourceFunctionSource, HybridSource))
 

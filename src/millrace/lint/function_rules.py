@@ -1,4 +1,4 @@
-"""Rules on the user's functions: keys by chance, much data carried along, calls that wait, variables outside."""
+"""Rules on the user's functions: non-deterministic keys, large pickled data, blocking calls, variables outside."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ env.execute()
 # ML005: functions that carry much data to every task
 
 LIMIT = 1_000_000
-"""Bytes of a pickled function that are still in order."""
+"""Largest size of a pickled function that is not reported (bytes)."""
 
 
 def _check_large_closure(subject: Subject) -> Iterator[Hit]:
@@ -83,7 +83,8 @@ def _largest(value: Any) -> str:
 
 
 def _size(value: Any) -> int:
-    """Bytes; 0 for what can't be pickled, which is an error of its own when the job is submitted."""
+    """Size of a pickled function (bytes); 0 if it can't be pickled, which is an error of its own when the job is
+    submitted."""
     try:
         return len(pickled_by_value(value))
     except Exception:
@@ -127,7 +128,7 @@ _BLOCKING = frozenset({
 })  # fmt: skip
 _CLIENTS = ("requests", "httpx")
 _MAKE_REQUESTS = ("api", "_api", "Session", "Client")
-"""modules and classes of them; not ``AsyncClient``"""
+"""modules and classes of HTTP clients that block; not ``AsyncClient``"""
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request"})
 
 
@@ -192,8 +193,8 @@ def _check_outer_variable(subject: Subject) -> Iterator[Hit]:
 
 
 def _changed(piece: Piece) -> Iterator[tuple[ast.AST, str]]:
-    """What is counted or collected outside. Caches are fine: variables that are set, and containers that are also
-    read."""
+    """Variables outside of a function that it counts or collects in. Caches are fine: variables that are set, and
+    containers that are also read."""
     statements = [each for each in ast.walk(piece.tree) if isinstance(each, ast.Global | ast.Nonlocal)]
     named = {name for each in statements for name in each.names}
     for each in ast.walk(piece.tree):
@@ -215,7 +216,7 @@ def _is_container(piece: Piece, name: ast.Name) -> bool:
 
 
 def _is_read(piece: Piece, name: str) -> bool:
-    """Whether a container is used otherwise than to put something into it."""
+    """Whether a container is used in other ways than adding to it."""
     used = [each for each in ast.walk(piece.tree) if isinstance(each, ast.Name) and each.id == name]
     stored = [
         each

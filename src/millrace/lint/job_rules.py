@@ -27,7 +27,7 @@ def _check_no_watermarks(subject: Subject) -> Iterator[Hit]:
 
 
 def _waiting(subject: Subject, node: Node) -> Iterator[tuple[str, str]]:
-    """(file:line, what waits there)."""
+    """Operators that wait for watermarks: (file:line, description)."""
     match node.spec:
         case specs.Window(strategy=strategy) if strategy.is_event_time:
             yield node.origin, f"{type(strategy.assigner).__name__} wait"
@@ -101,13 +101,13 @@ def _spread_for_nothing(subject: Subject, upper: Node, edge: Edge, node: Node) -
 
 
 def _is_spread(node: Node) -> bool:
-    """Whether an operator that changes nothing about the balance gets its elements evenly."""
+    """Whether an operator that does not change the distribution gets its elements evenly."""
     evenly = all(isinstance(edge.partitioner, (Rebalance, Shuffle)) for edge in node.edges)
     return isinstance(node.spec, specs.Map) and bool(node.edges) and evenly
 
 
 def _narrow(subject: Subject, node: Node) -> Iterator[Hit]:
-    """A step with fewer subtasks than what is before and behind it."""
+    """Find a node with fewer subtasks than the nodes before and after it."""
     if not isinstance(node.spec, _STATELESS) or any(edge.partitioner is not None for edge in node.edges):
         return
     width = subject.nodes[node.id].parallelism or 1
@@ -244,7 +244,7 @@ def _check_job_in_loop(subject: Subject) -> Iterator[Hit]:
 
 
 def _collects(call: ast.Call) -> bool:
-    """``stream.execute_and_collect()`` or ``table.execute().collect()``."""
+    """Whether a call collects results: ``stream.execute_and_collect()`` or ``table.execute().collect()``."""
     if not isinstance(call.func, ast.Attribute):
         return False
     if call.func.attr == "execute_and_collect":

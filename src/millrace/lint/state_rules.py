@@ -1,4 +1,5 @@
-"""Rules on state: that grows without end, that a changed program would not find, or that is kept beside the state."""
+"""Rules on state: state that grows without bound, state that a changed program would not find, data outside of
+state."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from millrace.table.sessions.table_settings import STATE_TTL
 
 _KEYED = (specs.KeyedProcess, specs.KeyedCoProcess, specs.KeyedBroadcastProcess)
 _ENDS = frozenset({"clear", "remove", "pop", "enable_time_to_live"})
-"""Names that say that state goes, whatever they are called on."""
+"""Names of methods that remove state, whatever object they are called on."""
 _GETS = frozenset({"get_state", "get_list_state", "get_map_state", "get_reducing_state", "get_aggregating_state"})
 
 
@@ -51,7 +52,7 @@ def _is_taken_away(piece: Piece) -> bool:
 
 
 def _states(piece: Piece) -> Iterator[ast.Call]:
-    """The calls that get a state which does not expire by its descriptor."""
+    """The calls that get a state whose descriptor has no time-to-live."""
     for call in ast.walk(piece.tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _GETS:
             known = piece.scope.value(call.args[0]) if call.args else None
@@ -109,7 +110,7 @@ def _check_growing_tables(subject: Subject) -> Iterator[Hit]:
 
 
 def _kept(config: TableConfig) -> str | None:
-    """What grows with the input."""
+    """The growing state of a table operator, as a clause (``"the join keeps ..."``); None: it does not grow."""
     match config:
         case RegularJoin(state_ttl=ttl, left_ttl=left, right_ttl=right):
             lasting = [side for side in (left, right) if not (ttl if side is None else side)]

@@ -1,6 +1,5 @@
-"""The user's functions in a job: found in the descriptions of operators, as syntax trees, with all the user's code that
-they call.
-"""
+"""The user's functions in a job, found in the descriptions of operators, as syntax trees, with all user code that they
+call."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ Tree = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @lru_cache(maxsize=64)
 def tree_of_file(path: str) -> ast.Module | None:
-    """A file, as it is on the disk; None if there is none or it can't be read as Python."""
+    """The syntax tree of a file; None if it does not exist or is not Python."""
     try:
         return ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
@@ -35,7 +34,7 @@ def tree_of_file(path: str) -> ast.Module | None:
 
 
 def tree_of(function: FunctionType) -> Tree | None:
-    """The definition of a function; None if its source is not there."""
+    """The syntax tree of a function; None if its source is not available."""
     code = function.__code__
     module = tree_of_file(code.co_filename)
     if module is None:
@@ -48,8 +47,8 @@ def tree_of(function: FunctionType) -> Tree | None:
 
 
 def _around(trees: list[Tree], code: CodeType) -> list[Tree]:
-    """The definitions that all of the code lies in, the innermost one first; none before Python 3.11, where code does
-    not know its columns."""
+    """The definitions around a piece of code, the innermost first; empty before Python 3.11, whose code objects lack
+    columns."""
     known: Iterable[tuple[int | None, ...]] = getattr(code, "co_positions", tuple)()
     places = [(line, column) for line, _, column, end in known if line is not None and column is not None and end]
     if not places:
@@ -82,7 +81,7 @@ def _arguments_of(code: CodeType) -> list[str]:
 
 
 def _asked(tree: Tree, code: CodeType) -> set[str]:
-    """The names that a definition would ask of its module or of objects, if its variables were those of the code."""
+    """The names that a definition would look up in its module or on objects, if it had the variables of the code."""
     found = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
     own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
     return (found - own) | {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
@@ -109,11 +108,11 @@ class Scope:
         self._made = made
 
     def is_outer(self, name: str) -> bool:
-        """Whether a name is a variable of the module, or of a function around this one."""
+        """Whether a name is a variable of the module, or of an enclosing function."""
         return name not in self._local and name in self._outer
 
     def value(self, expression: ast.expr) -> Any:
-        """The object that a name, or attributes behind one, stand for; ``UNKNOWN`` if that shows at run time only."""
+        """The object that a name, or a chain of attributes, refers to; ``UNKNOWN`` if that shows at run time only."""
         if isinstance(expression, ast.Name):
             if expression.id == "self" and self._owner is not None:
                 return self._owner
@@ -127,7 +126,7 @@ class Scope:
         return UNKNOWN
 
     def dotted(self, expression: ast.expr) -> str | None:
-        """What is called, under the name of its module: ``time.sleep``; None if that is not known."""
+        """The called function with its module: ``time.sleep``; None if unknown."""
         if isinstance(expression, ast.Attribute):
             if is_self(expression.value) and expression.attr in self._made:
                 return self._made[expression.attr]
@@ -143,7 +142,7 @@ class Scope:
 
 
 def is_self(expression: ast.expr) -> bool:
-    """Whether it is the object whose method this is."""
+    """Whether an expression is ``self``, the object whose method this is."""
     return isinstance(expression, ast.Name) and expression.id == "self"
 
 
@@ -169,7 +168,7 @@ def _closure(function: FunctionType) -> dict[str, Any]:
 
 
 def _imports(tree: Tree) -> list[tuple[str, str]]:
-    """(name, what it stands for) of the imports inside a function."""
+    """(name, imported object) of the imports inside a function."""
     found = []
     for each in ast.walk(tree):
         if isinstance(each, ast.Import):
@@ -183,25 +182,25 @@ def _imports(tree: Tree) -> list[tuple[str, str]]:
 # Functions of operators
 
 _DEPTH = 8
-"""How many steps into our own objects the search goes."""
+"""Depth of the search in objects of Millrace."""
 _MOST_PARTS = 64
-"""Larger containers hold data."""
+"""Largest container that is searched for functions; larger ones hold data."""
 _AROUND = frozenset(
     {"open", "close", "snapshot_state", "initialize_state", "get_produced_type", "setup", "finish", "is_deterministic"}
 )
-"""Methods that are not called for elements."""
+"""Methods that are not called for each element."""
 _UNDECLARED = ("eval", "__call__")
-"""Methods for elements that no class of ours declares."""
+"""Methods for elements that no class of Millrace declares."""
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 @dataclass(frozen=True, eq=False)
 class UserCode:
-    """A function, or an object with methods, that the user has written."""
+    """A function, or an object with methods, written by the user."""
 
     value: Any
     origin: str
-    """file:line where it was given to the program"""
+    """place where the program passes it: file:line"""
 
     @property
     def described(self) -> str:
@@ -210,7 +209,7 @@ class UserCode:
         return type(self.value).__qualname__
 
     def methods(self) -> list[FunctionType]:
-        """What is called for elements."""
+        """The methods that are called for each element."""
         if inspect.isfunction(self.value):
             return [self.value]
         kind = type(self.value)
@@ -219,7 +218,7 @@ class UserCode:
         return _own_methods(kind, [*names, *_UNDECLARED])
 
     def all_methods(self) -> list[FunctionType]:
-        """All that the user has written of it."""
+        """All methods that the user has written."""
         if inspect.isfunction(self.value):
             return [self.value]
         kind = type(self.value)
@@ -232,12 +231,12 @@ def _own_methods(kind: type, names: list[str]) -> list[FunctionType]:
 
 
 def is_users(function: FunctionType) -> bool:
-    """Whether a function is of the program rather than of a library."""
+    """Whether a function belongs to the program, and not to a library."""
     return not _is_ours(function.__module__) and not function.__code__.co_filename.startswith(_LIBRARIES)
 
 
 def functions_of(node: Node) -> Iterator[UserCode]:
-    """What a node calls for its elements; of sources and sinks nothing."""
+    """The user code that a node calls for its elements; empty for sources and sinks."""
     if not node.is_source and not node.is_sink:
         yield from _with_origin(_search(node.spec.parts(), _DEPTH, set()), node.origin)
         if isinstance(node.spec, specs.TableStep):
@@ -245,7 +244,7 @@ def functions_of(node: Node) -> Iterator[UserCode]:
 
 
 def selectors_of(node: Node) -> Iterator[UserCode]:
-    """What chooses the keys of its inputs."""
+    """The user code that selects the keys of a node's inputs."""
     for edge in node.edges:
         if isinstance(edge.partitioner, (Hash, Custom)):
             where = edge.partitioner.origin.rpartition(" at ")[2] or node.origin
@@ -301,30 +300,31 @@ def _is_ours(module: str | None) -> bool:
 # Code that a function calls
 
 _MOST = 50
-"""Functions that are looked at for one of the user's."""
+"""Largest number of functions that are examined for one of the user's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One function that runs."""
+    """One function of the user code that runs."""
 
     function: FunctionType
     tree: Tree
     scope: Scope
 
     def origin(self, node: ast.AST) -> str:
-        """file:line of something in it."""
+        """The place of a syntax node in the function: file:line."""
         return f"{self.function.__code__.co_filename}:{getattr(node, 'lineno', self.tree.lineno)}"
 
     def calls(self) -> Iterator[tuple[str, ast.Call]]:
-        """(what is called, the call) of all calls whose function is known by name."""
+        """(called function, call) of all calls whose function is known by name."""
         for each in ast.walk(self.tree):
             if isinstance(each, ast.Call) and (dotted := self.scope.dotted(each.func)) is not None:
                 yield dotted, each
 
 
 def pieces(code: UserCode, methods: Sequence[FunctionType] | None = None) -> Iterator[Piece]:
-    """All that runs for an element, as far as its source is there; ``methods`` says what else to begin with."""
+    """All functions that run for an element, as far as their source is available; ``methods`` adds further ones to
+    start from."""
     owner = None if isinstance(code.value, FunctionType) else code.value
     made = {} if owner is None else _made(code)
     waiting = list(code.methods() if methods is None else methods)
@@ -340,7 +340,8 @@ def pieces(code: UserCode, methods: Sequence[FunctionType] | None = None) -> Ite
 
 
 def _made(code: UserCode) -> dict[str, str]:
-    """Attribute -> what is called to make it, where methods of the object say so: ``self.client = httpx.Client()``."""
+    """Attribute -> the call that makes its value, from assignments in the object's methods: ``self.client =
+    httpx.Client()``."""
     found: dict[str, str] = {}
     for function in code.all_methods():
         tree = tree_of(function)

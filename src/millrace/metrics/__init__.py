@@ -1,4 +1,4 @@
-"""A user's own metrics (PyFlink: ``pyflink.metrics``)."""
+"""Metrics of users' functions (PyFlink: ``pyflink.metrics``)."""
 
 from __future__ import annotations
 

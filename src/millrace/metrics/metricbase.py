@@ -1,7 +1,7 @@
 """Metrics as a user registers them: counters, meters, distributions, gauges, in groups.
 
-They live in the memory of one copy of a task. What leaves it are snapshots: plain numbers, picklable, from which
-another copy goes on (``MetricGroup.restore``).
+They live in the memory of one copy of a task. Snapshots leave it: plain numbers, picklable, from which another copy
+continues (``MetricGroup.restore``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ M = TypeVar("M", bound="Metric")
 
 
 class Metric(ABC):
-    """Something that is measured.
+    """A measured value.
 
     >>> isinstance(MetricGroup().counter("seen"), Metric)
     True
@@ -33,11 +33,11 @@ class Metric(ABC):
 
     @abstractmethod
     def snapshot(self) -> MetricSnapshot:
-        """The numbers of this moment."""
+        """The current numbers."""
 
     @abstractmethod
     def restore(self, snapshot: Any) -> None:
-        """Go on from a snapshot of this kind of metric."""
+        """Continue from a snapshot of this kind of metric."""
 
 
 class Counter(Metric):
@@ -82,8 +82,8 @@ class Meter(Metric):
         >>> meter.get_count()
         5
 
-    :param time_span_in_seconds: the rate is the average over the last so many seconds.
-    :param clock: seconds since the epoch: other processes and the driver go on from its slots of time.
+    :param time_span_in_seconds: time over which the rate is averaged (s).
+    :param clock: seconds since the epoch: other processes and the driver continue with its time slots.
     :raises ValueError: a time span that is not positive.
     """
 
@@ -208,8 +208,8 @@ class Gauge(Metric):
         return self._obj()
 
     def snapshot(self) -> GaugeSnapshot:
-        """Its value: a number or text as it is, anything else as text. An error is a value, too: a metric must not
-        fail a job."""
+        """A snapshot of the gauge's value: numbers and text unchanged, other values as text. An error becomes text,
+        too, since a metric must not fail a job."""
         try:
             value = self._obj()
             return GaugeSnapshot(value if isinstance(value, (AnyNumber, str, type(None))) else str(value))
@@ -239,7 +239,7 @@ class MetricGroup:
     """A named set of metrics and of further groups.
 
     Registering a name again gives the metric that is there (a gauge is replaced), so that a function whose ``open``
-    runs in every epoch goes on counting.
+    runs in every epoch continues to count.
 
         >>> class Counted(MapFunction):
         ...     def open(self, runtime_context):
@@ -337,7 +337,8 @@ class MetricGroup:
             yield from group.measured()
 
     def restore(self, measured: Measured) -> None:
-        """Go on from a metric that ``measured()`` of another copy of this root group gave; made here if need be."""
+        """Continue from a metric that ``measured()`` of another copy of this root group returned; it is made here if
+        need be."""
         group = self
         for name in measured.path[len(self._scope) : -1]:
             group = group._group(name, {})

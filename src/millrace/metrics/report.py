@@ -1,6 +1,8 @@
-"""Metrics as plain numbers: what travels between copies of a task and to the driver (snapshots; ``merge`` adds up the
-subtasks), where a metric belongs as Flink writes it (``host.taskmanager.spark.my job.Map.0.my_counter``), and the
-metrics of a whole job at one moment, which ``JobClient.get_metrics()`` gives.
+"""Metrics as plain numbers, for their way from tasks to the driver and to reporters.
+
+Snapshots travel between copies of a task and to the driver; ``merge`` adds up subtasks. ``in_scope`` makes identifiers
+as Flink writes them (``host.taskmanager.spark.my job.Map.0.my_counter``). ``MetricsReport`` holds all metrics of a job
+at one moment: ``JobClient.get_metrics()`` returns it.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ class MeterSnapshot:
     count: int
     rate: float
     span: int = field(default=60, compare=False, repr=False)
-    """the rate is the average over so many seconds"""
+    """time over which the rate is averaged (s)"""
     events: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
-    """(slot of time, events in it): what the rate is computed from"""
+    """(number of a time slot, events in it): the rate is computed from these"""
 
     def merge(self, other: MeterSnapshot) -> MeterSnapshot:
         return MeterSnapshot(self.count + other.count, self.rate + other.rate, self.span)
@@ -70,19 +72,19 @@ class GaugeSnapshot:
 
 
 PERCENTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-"""Those that Flink's histograms have."""
+"""The quantiles that Flink's histograms show."""
 
 
 @dataclass(frozen=True)
 class HistogramSnapshot:
-    """The last values of something, sorted."""
+    """The last values of a histogram, sorted."""
 
     count: int
-    """of all that there ever were"""
+    """number of all values so far, also of those that are no longer in ``values``"""
     values: tuple[float, ...]
 
     def quantile(self, part: float) -> float:
-        """The value that so large a part of the others does not exceed; 0 without any."""
+        """The smallest value that is not exceeded by this share of the values; 0 without values."""
         values = self.values
         return values[min(int(part * len(values)), len(values) - 1)] if values else 0.0
 
@@ -133,7 +135,7 @@ def in_scope(scope: str, variables: Mapping[str, str], path: tuple[str, ...], de
 
 @dataclass(frozen=True)
 class ScopeFormats:
-    """How the identifiers of a configuration's metrics begin (``metrics.scope.*``)."""
+    """The formats of identifiers that a configuration sets (``metrics.scope.*``)."""
 
     job: str = JOB_SCOPE
     task: str = TASK_SCOPE
@@ -142,7 +144,8 @@ class ScopeFormats:
 
     @staticmethod
     def of(configuration: Mapping[str, str]) -> ScopeFormats:
-        """Those of a configuration. A format that begins with ``*.`` goes on from the one above it, as in Flink."""
+        """The formats of a configuration. A format that begins with ``*.`` continues that of the enclosing scope, as in
+        Flink."""
 
         def format(name: str, default: str, above: str) -> str:
             text = configuration.get(f"metrics.scope.{name}", default)
@@ -170,7 +173,7 @@ class MetricEntry:
     """One metric of one subtask, or of the job."""
 
     path: tuple[str, ...]
-    """the groups that the user made, then the metric's name"""
+    """the user's groups, then the metric's name"""
     value: MetricSnapshot
     variables: dict[str, str]
     """Flink's scope variables (``<job_name>``, ``<operator_name>``, ...) and those of key-value groups"""
@@ -183,15 +186,15 @@ class MetricEntry:
 
     @property
     def name(self) -> str:
-        """The path, joined by dots: what ``MetricsReport`` finds it by."""
+        """The path, joined by dots: the name for ``MetricsReport``."""
         return ".".join(self.path)
 
     def identifier(self, scope: str | None = None) -> str:
-        """The name with its scope before it, in Flink's default format or in that of ``scope``."""
+        """The metric's identifier, in Flink's default format or in that of ``scope``."""
         return in_scope(scope or self._format(DEFAULT), self.variables, self.path)
 
     def in_formats(self, formats: ScopeFormats) -> str:
-        """The same in the formats of a configuration."""
+        """The metric's identifier in the formats of a configuration."""
         return in_scope(self._format(formats), self.variables, self.path, formats.delimiter)
 
     def _format(self, formats: ScopeFormats) -> str:

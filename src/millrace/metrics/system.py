@@ -1,4 +1,4 @@
-"""What the system tells of a process and its machine, under Flink's names. Without psutil nothing is told."""
+"""Metrics of a process and its machine, under Flink's names. Without psutil there are none."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Machine", "OwnProcess", "wants_machine"]
 SYSTEM_RESOURCE = "metrics.system-resource"
 """Option: whether processors, memory and network of the machine are metrics."""
 FRESH_SECONDS = 1.0
-"""Shares and rates are of the time since the last look, and of so much at least."""
+"""Shortest time between two measurements (s): shares and rates are averaged over it."""
 _UNDEFINED = -1
-"""What Flink shows where there is no limit."""
+"""Flink's value for "no limit"."""
 
 
 def wants_machine(configuration: Mapping[str, str]) -> bool:
-    """Whether figures of the machine are asked for."""
+    """Whether the machine's metrics are enabled."""
     return configuration.get(SYSTEM_RESOURCE, "").lower() == "true"
 
 
 class _Remembered:
-    """Figures that serve for a second, so that those who ask beside each other see the same shares."""
+    """Measures at most once a second, so that concurrent readers see the same shares."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class _Remembered:
         self._looked: float | None = None
 
     def read(self) -> Mapping[str, float]:
-        """The figures as they are now."""
+        """The latest values, measured at most ``FRESH_SECONDS`` ago."""
         try:
             import psutil
         except ImportError:
@@ -46,7 +46,7 @@ class _Remembered:
             return self._figures
 
     def _look(self, psutil: Any, seconds: float | None) -> dict[str, float]:
-        """:param seconds: since the look before; None: there was none."""
+        """:param seconds: time since the last measurement (s); None: this is the first."""
         raise NotImplementedError
 
 
@@ -89,7 +89,7 @@ class Machine(_Remembered):
         return {**_processors(psutil), **_memory(psutil), **self._network(psutil, seconds)}
 
     def _network(self, psutil: Any, seconds: float | None) -> dict[str, float]:
-        """Bytes a second, by interface; none with the first look."""
+        """Bytes per second, by network interface; empty at the first measurement."""
         now = {name: (each.bytes_recv, each.bytes_sent) for name, each in psutil.net_io_counters(pernic=True).items()}
         before, self._sent = self._sent, now
         found: dict[str, float] = {}

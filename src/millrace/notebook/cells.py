@@ -1,4 +1,4 @@
-"""What stands in the output of a cell: rows as a table of HTML, content that is replaced, and the bar of a running job.
+"""The output of a cell: rows as an HTML table, content that is replaced in place, and the bar of a running job.
 
 Every text is escaped; the colours are those of the page.
 """
@@ -15,7 +15,7 @@ from millrace.cli.live import JobWatch, LiveListener, Places
 # Tables
 
 _MOST = 200
-"""characters of a cell that are shown"""
+"""longest text of a table's cell that is shown (characters)"""
 
 
 def grid(names: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> str:
@@ -38,18 +38,18 @@ def _shown(text: str) -> str:
 
 
 def folded(title: str, content: str) -> str:
-    """Something that is seen once it is asked for."""
+    """HTML that is folded until the user opens it."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 # Output that is replaced
 
 REFRESH_SECONDS = 0.1
-"""at least between two changes of what is seen"""
+"""shortest time between two replacements of an output"""
 
 
 class ReplacedOutput:
-    """Shows one thing at a time.
+    """An output that shows one content at a time, each in place of the one before.
 
     :param clock: seconds that never go backwards.
     """
@@ -94,11 +94,11 @@ def _display() -> Callable[..., Any]:
 _BAR = '<div><progress{value} aria-label="the job"></progress> <code>{text}</code></div>'
 
 _named: set[Places] = set()
-"""Dashboards and logs that some cell has named: the others need not."""
+"""Dashboards and logs that a cell has named already."""
 
 
 class CellScreen:
-    """What a terminal's screen is for ``millrace run``: a line that changes, and lines that stay below each other."""
+    """The counterpart of a terminal's screen in a cell: a line that changes, and lines that stay."""
 
     def __init__(self) -> None:
         self._place = ReplacedOutput()
@@ -106,7 +106,7 @@ class CellScreen:
         self._line: str | None = None
 
     def show(self, line: str | None) -> None:
-        """Replace the line; None: there is none any more."""
+        """Replace the changing line; None removes it."""
         self._line = line
         self._draw(last=line is None)
 
@@ -127,6 +127,6 @@ class CellScreen:
 
 
 def bar() -> LiveListener:
-    """The listener of one job."""
+    """The listener that shows one job's progress."""
     screen = CellScreen()
     return LiveListener(JobWatch(screen, named=_named), screen)

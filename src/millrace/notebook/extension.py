@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
 
 NAME = "t_env"
-"""the variable whose environment ``%%sql`` uses if it names no other one"""
+"""the variable with the environment that ``%%sql`` uses by default"""
 _INTO = "<<"
 _USAGE = f"usage: %%sql [RESULT {_INTO}] [ENVIRONMENT]"
 
 
 def load(shell: Any) -> None:
-    """Add the magic, and let jobs show what they do."""
+    """Add the magic, and the bars of running jobs."""
     shell.register_magic_function(lambda line, cell: _told(shell, line, cell), "cell", "sql")
     set_listener_factory(bar)
 
 
 def unload(shell: Any) -> None:
-    """Take both back."""
+    """Remove the magic and the bars."""
     shell.magics_manager.magics["cell"].pop("sql", None)
     set_listener_factory(PlainListener)
 
@@ -92,7 +92,7 @@ def _done(statement: s.Statement, t_env: TableEnvironment) -> Any:
 
 
 class Shown:
-    """What a statement has given, for a cell: its rows are there already."""
+    """The result of a statement for a cell, with all of its rows."""
 
     def __init__(self, result: TableResult, zone: str) -> None:
         schema = result.get_resolved_schema()

@@ -1,4 +1,4 @@
-"""How a job runs, as a picture in a cell."""
+"""The progress of a job as a picture in a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Plot:
-    """A picture that a notebook shows, and that can be written."""
+    """A picture that a notebook shows, and that can be written to a file."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def of_relations(plan: Rel) -> Drawing:
-    """The nodes of a query, from its tables to its result. One that is read twice is drawn once."""
+    """The nodes of a query, from its tables to its result. A node that is read twice is drawn once."""
     boxes: dict[int, Box] = {}
     arrows: dict[tuple[int, int], Arrow] = {}
 
@@ -58,20 +58,20 @@ def of_relations(plan: Rel) -> Drawing:
 
 @contextmanager
 def alone(stream: DataStream) -> Iterator[StreamExecutionEnvironment]:
-    """The environment of a stream, with nothing in its program but what the stream reads and a sink."""
+    """The environment of a stream, whose program is reduced to the stream's upstream and a sink."""
     with stream._env._apart() as program:
         program.add("Sink: Collect", Collect(), stream._edges(), None)
         yield stream._env
 
 
 def has_end(stream: DataStream) -> bool:
-    """Whether all that the stream reads has an end."""
+    """Whether all sources of the stream are bounded."""
     with alone(stream) as env:
         return env._bounded()
 
 
 def collected(stream: DataStream) -> Any:
-    """Run the stream alone: an iterator of its elements, also of a keyed one, to be closed."""
+    """Run the stream alone; returns an iterator of its elements (also for a keyed stream), which must be closed."""
     from millrace.datastream.data_stream import DataStream
 
     with stream._env._apart():
@@ -82,15 +82,15 @@ def collected(stream: DataStream) -> Any:
 
 ROWS = 20
 SECONDS = 30.0
-"""how long the rows of a preview are waited for, once its job has begun"""
+"""how long a preview waits for rows after its job has begun"""
 _LIVE = "This has no end: .live() runs it and shows what comes."
 Cells = Sequence[str]
 Found = tuple[Sequence[Cells], str]
-"""rows, and what is told of them"""
+"""rows, and the line below them"""
 
 
 def table_html(table: Table) -> str:
-    """A table for a notebook. An error of its rows stands below the columns, since a variable is only looked at."""
+    """A table as HTML. An error of its rows is shown below the columns, since the user only looks at a variable."""
     schema = table._plan.schema
     ends = all(_has_end(leaf) for leaf in n.walk(table._plan) if not leaf.inputs)
     rows, note = _safely(lambda: _rows_of_table(table)) if ends else ((), _LIVE)
@@ -103,7 +103,7 @@ def _has_end(leaf: n.Rel) -> bool:
 
 
 def stream_html(stream: DataStream) -> str:
-    """A stream for a notebook: its first elements, and the operators above it."""
+    """A stream as HTML: its first elements, and the operators upstream."""
     with alone(stream) as env:
         plan = folded("Operators", svg(drawing_of_plan(env._plan()), "operators of the stream"))
     rows, note = _safely(lambda: _elements_of(stream)) if has_end(stream) else ((), _LIVE)
@@ -163,11 +163,11 @@ def _first(rows: Sequence[Cells], whole: bool) -> Found:
 # Live views
 
 KEPT = 10_000
-"""rows of a changing table that are kept to take changes back"""
+"""rows of a changing table that are stored, so that changes can be retracted"""
 
 
 def watch_table(table: Table, rows: int, seconds: float | None) -> None:
-    """The table as its changes have made it so far, its newest rows."""
+    """The newest rows of the table as its changes have made it so far."""
     schema = table._plan.schema
     texts = row_texts([column.type for column in schema], table._t_env._session.zone)
     view = TableView(max(KEPT, rows))
@@ -179,7 +179,7 @@ def watch_table(table: Table, rows: int, seconds: float | None) -> None:
 
 
 def watch_stream(stream: DataStream, rows: int, seconds: float | None) -> None:
-    """The newest elements."""
+    """The newest elements of a stream."""
     view = ChangelogView(rows)
     watching = _Watching(view, ["", type(stream).__name__], [], rows)
     with listened_by(PlainListener):
@@ -188,7 +188,7 @@ def watch_stream(stream: DataStream, rows: int, seconds: float | None) -> None:
 
 
 class _Watching:
-    """Reads on a thread of its own, shows on that of the cell, which is the one that is interrupted."""
+    """Reads on a thread of its own, and shows rows on the cell's thread, which is the one that gets interrupted."""
 
     def __init__(self, view: View, names: Sequence[str], types: Sequence[str], rows: int) -> None:
         if rows < 1:
@@ -199,7 +199,7 @@ class _Watching:
         self._ending = False
 
     def run(self, elements: Any, add: Callable[[Any], None], seconds: float | None) -> None:
-        """Until the elements end, or the time is over, or the cell is interrupted: the job has ended then.
+        """Show rows until the elements end, the time is over, or the cell is interrupted; then the job has ended.
 
         :raises Exception: what made the job fail.
         """

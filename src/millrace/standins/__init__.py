@@ -1,4 +1,4 @@
-"""What programs and tests of PyFlink import that faces Java: there is no JVM here, and what has no counterpart says so.
+"""Stand-ins for PyFlink's modules that wrap Java: there is no JVM here, and names without a counterpart say so.
 
-Only ``pyflink.X`` leads here (``millrace.activate`` knows which module is which); nothing of Millrace imports it.
+Only ``pyflink.X`` leads here (``millrace.activate`` maps the modules); no other code of Millrace imports them.
 """

@@ -19,7 +19,7 @@ __all__ = ["JavaPackage", "StandInGateway", "get_gateway", "is_launch_gateway_di
 
 
 class NoJavaError(NotImplementedError):
-    """Something of Java was asked for, and there is no JVM.
+    """A program uses a class or object of Java that has no stand-in here.
 
     :param what: named as in Java.
     """
@@ -32,14 +32,15 @@ class NoJavaError(NotImplementedError):
 
 
 class JavaConfiguration:
-    """Reads and changes the same settings as the Configuration that it was made of, or settings of its own."""
+    """A Configuration with Java's method names; shares the settings of the Configuration that it wraps, or has its
+    own."""
 
     def __init__(self, of: Configuration | None = None) -> None:
         self._configuration = Configuration() if of is None else of
 
     @property
     def python(self) -> Configuration:
-        """The same settings with the names of Python."""
+        """The wrapped Configuration, with Python's method names."""
         return self._configuration
 
     def setString(self, key: Any, value: str) -> None:
@@ -101,13 +102,13 @@ class JavaConfiguration:
 
 
 def _key(key: Any) -> str:
-    """Java takes options, too."""
+    """The key of an option or of a text, since Java's methods accept options, too."""
     return key if isinstance(key, str) else str(key.key())
 
 
 @dataclass(frozen=True)
 class JavaOption:
-    """An option by its key."""
+    """An option, identified by its key."""
 
     name: str
     default: Any = None
@@ -123,19 +124,19 @@ class JavaOption:
 
 
 class DeploymentOptions:
-    """Where programs run."""
+    """Options of where programs run."""
 
     TARGET = JavaOption("execution.target")
 
 
 class ExecutionOptions:
-    """How programs run."""
+    """Options of how programs run."""
 
     RUNTIME_MODE = JavaOption("execution.runtime-mode", "STREAMING")
 
 
 class PythonOptions:
-    """What Python functions need."""
+    """Options of Python functions."""
 
     PYTHON_ARCHIVES = JavaOption("python.archives")
     PYTHON_CLIENT_EXECUTABLE = JavaOption("python.client.executable", "python")
@@ -145,14 +146,14 @@ class PythonOptions:
 
 
 class TableConfigOptions:
-    """Names that a session begins with."""
+    """Options of a session's first catalog and database."""
 
     TABLE_CATALOG_NAME = JavaOption("table.builtin-catalog-name", "default_catalog")
     TABLE_DATABASE_NAME = JavaOption("table.builtin-database-name", "default_database")
 
 
 class CoreModule:
-    """Java has one object of it."""
+    """The core module, of which Java has one object."""
 
     INSTANCE = function_catalog.CoreModule()
 
@@ -171,8 +172,8 @@ _CLASSES = {
     f"{_FLINK}table.catalog.ObjectPath": "millrace.table.catalog:ObjectPath",
     f"{_FLINK}table.module.CoreModule": _HERE + "java_gateway:CoreModule",
 }
-"""Name in Java -> module and name here. A class of Millrace itself serves where its constants, and how it is made, are
-the same in both languages."""
+"""Java's name -> module and name here. Some are classes of Millrace itself, whose constants and factories are the same
+in both languages."""
 _BY_SIMPLE_NAME = {name.rpartition(".")[2]: name for name in _CLASSES}
 
 
@@ -189,7 +190,7 @@ def stand_in(name: str) -> Any:
 
 
 def stand_in_by_simple_name(name: str) -> Any:
-    """The same by the last part of the name, as PyFlink's view of the JVM has it.
+    """The stand-in for a Java class, by its simple name, as in PyFlink's view of the JVM.
 
     :raises NoJavaError: there is none.
     """
@@ -197,7 +198,7 @@ def stand_in_by_simple_name(name: str) -> Any:
 
 
 class ClassLoader:
-    """Finds what stands in for a class of Java."""
+    """Finds the stand-in for a Java class."""
 
     def loadClass(self, name: str) -> Any:
         """:raises NoJavaError: nothing does."""
@@ -205,7 +206,7 @@ class ClassLoader:
 
 
 class Thread:
-    """The one thread of a Java that is not there. It has a class loader."""
+    """The only thread of the missing JVM; it has a class loader."""
 
     _current: Thread | None = None
 
@@ -229,7 +230,7 @@ class Thread:
 
 
 class JavaPackage:
-    """The start of a name of Java, as in ``jvm.org.apache``: the first part that has a capital letter names a class."""
+    """A prefix of a Java name, as in ``jvm.org.apache``: the first part with a capital letter names a class."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -248,7 +249,7 @@ class JavaPackage:
 
 
 class StandInView:
-    """The names of Java: packages, and classes that PyFlink gives by their last name, too."""
+    """The root of Java's names: packages, and classes that PyFlink also offers by their simple name."""
 
     def __getattr__(self, part: str) -> Any:
         if part.startswith("__"):
@@ -257,13 +258,13 @@ class StandInView:
 
 
 class StandInGateway:
-    """What ``get_gateway()`` gives. No connection, no process."""
+    """The gateway, which ``get_gateway()`` returns. It has no connection and no process."""
 
     def __init__(self) -> None:
         self.jvm = StandInView()
 
     def new_array(self, j_type: Any, *dimensions: int) -> list[Any]:
-        """An array of Java, as a list: None in each place."""
+        """A Java array as a list, filled with None."""
         if not dimensions:
             raise TypeError("an array needs at least one dimension")
         first, *others = dimensions
@@ -274,7 +275,7 @@ _GATEWAY = StandInGateway()
 
 
 def get_gateway() -> StandInGateway:
-    """The same one each time."""
+    """The gateway of this process; always the same object."""
     return _GATEWAY
 
 

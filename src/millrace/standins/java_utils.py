@@ -1,4 +1,4 @@
-"""``pyflink.util.java_utils``: helpers for objects of Java, as far as something stands in for these."""
+"""``pyflink.util.java_utils``: helpers for objects of Java, as far as these have stand-ins."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 def to_jarray(j_type: Any, arr: Sequence[Any]) -> list[Any]:
-    """An array of Java, as a list."""
+    """A Java array as a list."""
     return list(arr)
 
 
 def load_java_class(class_name: str) -> Any:
-    """What stands in for a class.
+    """The stand-in for a Java class.
 
     :raises NoJavaError: nothing does.
     """
@@ -50,7 +50,7 @@ def is_instance_of(java_object: Any, java_class: Any) -> bool:
 
 
 def get_j_env_configuration(j_env: StreamExecutionEnvironment) -> JavaConfiguration:
-    """The settings of an environment. What is changed there is changed for the environment."""
+    """The settings of an environment; changes to them take effect in the environment."""
     if not isinstance(j_env, StreamExecutionEnvironment):
         raise TypeError(f"an environment's _j_stream_execution_environment is expected, not {j_env!r}")
     return JavaConfiguration(j_env._configuration)
@@ -72,7 +72,7 @@ def from_j_duration(j_duration: Duration) -> timedelta:
 
 
 def to_j_explain_detail_arr(p_extra_details: Sequence[Any]) -> list[Any]:
-    """The details themselves."""
+    """The details unchanged."""
     return to_jarray(None, p_extra_details or [])
 
 
@@ -83,7 +83,7 @@ def invoke_method(
     args: Sequence[Any] | None = None,
     arg_types: Sequence[str] | None = None,
 ) -> Any:
-    """Call a method of what stands in for an object of Java.
+    """Call a method of an object's stand-in.
 
     :raises NoJavaError: nothing stands in for the class, or what does has no such method.
     """

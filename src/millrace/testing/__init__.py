@@ -1,4 +1,4 @@
-"""Test kit for users and for Millrace itself: operators and whole programs without Spark."""
+"""Test kit for users and for Millrace itself: runs operators and whole programs without Spark."""
 
 from __future__ import annotations
 

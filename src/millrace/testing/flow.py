@@ -1,5 +1,7 @@
-"""Runs a whole program in flow in this process, without threads: tasks, packets, marks and credit take turns at random,
-and epochs end at any moment."""
+"""Runs a whole program in flow mode in this process, without threads.
+
+Tasks, packets, marks and credit take turns at random, and epochs end at any moment.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +21,28 @@ from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.testing.local import LocalEngine
 
 LOOKS = 0.01
-"""How likely tasks tell at any step what they have done so far."""
+"""Probability that a task reports its progress at a step."""
 STEP_NANOSECONDS = 200_000
-"""How long a step takes at most, in the time of the engine."""
+"""Longest duration of a step, in the engine's time."""
 EPOCH_NANOSECONDS = 1_000_000_000
-"""After which an epoch ends, in the time of the engine."""
+"""Longest duration of an epoch, in the engine's time."""
 FOR_EVER_NANOSECONDS = 100 * EPOCH_NANOSECONDS
-"""After which an epoch that was ended counts as one that never does."""
+"""Time after which an epoch that should have ended counts as hanging, in the engine's time."""
 
 
 class DeadlockError(AssertionError):
-    """All tasks wait, for nothing that will come."""
+    """All tasks wait for something that will not come."""
 
 
 class FlowEngine(LocalEngine):
     """Plays the part of owners and their connections for one job.
 
-    :param draw: says whose turn it is, and what arrives when.
-    :param most: elements that a channel may bring at any time.
-    :param end: how likely an epoch ends at any step; else it does when a source asks for it, or nothing is left to do.
-    :param aligned: whether the first epoch is.
-    :param dies: how likely all tasks are lost between two epochs.
-    :param late: how long tasks go on with an epoch that has ended before them (ns).
+    :param draw: chooses the task whose turn it is, and the packets that arrive.
+    :param most: elements that a channel may deliver at a time.
+    :param end: probability that an epoch ends at a step; otherwise it ends when a source asks for it or all is idle.
+    :param aligned: whether the first epoch is aligned.
+    :param dies: probability that all tasks are lost between two epochs.
+    :param late: how long tasks continue with an epoch that has ended in the tasks before them (ns).
     """
 
     def __init__(
@@ -104,14 +106,14 @@ class FlowEngine(LocalEngine):
         return list(acks.values())
 
     def _look(self) -> None:
-        """Some tasks tell what they have done; sources get the limits that follow from it."""
+        """Let some tasks report their progress; sources get the limits that follow from it."""
         told = [worker.so_far() for worker in self._tasks.values() if self._draw.random() < 0.7]
         if limits := self.coordinator.so_far([so_far for so_far in told if so_far is not None]):
             for worker in self._tasks.values():
                 worker.align(limits)
 
     def _end_all(self) -> bool:
-        """The driver ends the epoch."""
+        """End the epoch, as the driver does."""
         for worker in self._tasks.values():
             worker.end()
         return True
@@ -121,7 +123,7 @@ class FlowEngine(LocalEngine):
         return FlowWorker(task, self._load, self.storage, self._clock, make)
 
     def _step(self, acks: dict[TaskId, TaskAck]) -> bool:
-        """Let some task make some steps; whether anything was done."""
+        """Let a task make some steps; returns whether anything was done."""
         names = list(self._tasks)
         self._draw.shuffle(names)
         self._until: int | None = None
@@ -143,14 +145,14 @@ class FlowEngine(LocalEngine):
         return worked
 
     def _take(self, name: TaskId, worker: FlowWorker) -> None:
-        """What a task has sent is on its way."""
+        """Put the packets that a task has sent into its channels."""
         out = worker.out
         for frame in out:
             self._network.setdefault((name, destination(self.job, frame)), deque()).append(frame)
         out.clear()
 
     def _deliver(self) -> bool:
-        """Let something arrive; whether there was something."""
+        """Deliver a packet; returns whether there was one."""
         ways = [way for way, frames in self._network.items() if frames]
         if not ways:
             return False
@@ -161,14 +163,14 @@ class FlowEngine(LocalEngine):
         return True
 
     def _wait(self) -> bool:
-        """Nothing is left to do but by the clock: let time go by, if a task waits for that."""
+        """Let time pass, if a task waits for the clock and nothing else is left to do."""
         if self._until is None or self._until <= self._now:
             return False
         self._now = self._until
         return True
 
     def _drop(self) -> None:
-        """All tasks are lost, with what is on its way."""
+        """Lose all tasks, with the packets in their channels."""
         for worker in self._tasks.values():
             worker.close()
         self._tasks, self._network = {}, {}

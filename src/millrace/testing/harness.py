@@ -58,7 +58,7 @@ _NO_NAMESPACE = object()
 
 
 class OperatorHarness:
-    """Drives one subtask of one operator and keeps what it puts out.
+    """Drives one subtask of one operator and collects its output.
 
         >>> class Twice(ProcessFunction):
         ...     def process_element(self, value, ctx):
@@ -128,9 +128,9 @@ class OperatorHarness:
         self.collected: list[Any] = []
         """elements of ``execute_and_collect()``, filled at the end of an epoch"""
         self.fed_back: list[Record] = []
-        """what the end of a loop sends back to its head, filled at the end of an epoch"""
+        """records that the end of a loop sends back to its head, filled at the end of an epoch"""
         self.committables: list[Any] = []
-        """what a sink's writer handed over for its committer, filled at the end of an epoch"""
+        """committables that a sink's writer has handed over, filled at the end of an epoch"""
         self._captured = Captured()
         self._aggregates: dict[str, bytes] = {}
         self.operator = operator_factory()
@@ -362,8 +362,8 @@ class OperatorHarness:
         self.set_processing_time(self._now + by)
 
     def end_slice(self) -> None:
-        """End a slice of the epoch, as a task does when nothing more has come: what operators hold back to bring it
-        together goes on, and results of ``AsyncFunction`` that are ready."""
+        """End a slice of the epoch, as a task does when no more elements have arrived: operators emit results that they
+        held back to combine them, and results of ``AsyncFunction`` that are ready."""
         self._begin()
         self.operator.end_slice()
         self.operator.tick(self._now)
@@ -656,7 +656,7 @@ class OperatorHarness:
         return self._another(**{"processing_time": self._now, **settings})
 
     def restored(self) -> OperatorHarness:
-        """A new, open harness that goes on from a snapshot of this one; its output is empty."""
+        """A new, open harness that is restored from a snapshot of this one; its output is empty."""
         return self.fresh().restore(self.snapshot()).open()
 
 

@@ -1,4 +1,4 @@
-"""``LedgerSink``: a two-phase sink for tests that count: what was committed, and was it committed once?"""
+"""``LedgerSink``: a two-phase-commit sink for tests that count whether each record was committed exactly once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One transaction: what one subtask wrote in one epoch.
+    """One transaction: the records of one subtask in one epoch.
 
     >>> LedgerEntry("a", epoch=1, subtask=0, records=(1, 2)).records
     (1, 2)
@@ -39,7 +39,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a ``LedgerSink`` has committed so far, by epoch and subtask.
+    """The committed transactions of a ``LedgerSink``, by epoch and subtask.
 
     >>> sink = env.from_collection([1, 2]).sink_to(LedgerSink("ledger"))
     >>> result = env.execute()
@@ -57,13 +57,13 @@ class Ledger:
         return [record for entry in self.entries for record in entry.records]
 
     def lost(self, expected: Iterable[Any]) -> list[Any]:
-        """What is expected and not there, as often as it is missing."""
+        """Expected records that are missing, each as often as it is missing."""
         missing, originals = _counted(expected)
         missing.subtract(_counted(self.records)[0])
         return [originals[text] for text in missing for _ in range(missing[text])]
 
     def doubled(self, expected: Iterable[Any]) -> list[Any]:
-        """What is there and not expected, or not so often."""
+        """Records that are not expected, or occur too often."""
         surplus, originals = _counted(self.records)
         surplus.subtract(_counted(expected)[0])
         return [originals[text] for text in surplus for _ in range(surplus[text])]
@@ -96,7 +96,7 @@ def _some(records: Sequence[Any]) -> str:
 
 
 def read_ledger(directory: str | os.PathLike[str]) -> Ledger:
-    """What is committed in a directory, be it while a job runs; nothing if the directory is not there.
+    """The ledger in a directory, also while a job runs; empty if the directory does not exist.
 
     >>> read_ledger("empty").records
     []
@@ -113,8 +113,8 @@ def read_ledger(directory: str | os.PathLike[str]) -> Ledger:
 
 
 class LedgerSink(NamedSink[Any]):
-    """Writes what each subtask gets in an epoch into a file of its own in ``directory``, which all workers reach, and
-    renames the file when it is committed. ``read_ledger`` tells what is there.
+    """Writes the records of each subtask and epoch into a file in ``directory``, which all workers must reach, and
+    renames the file when it is committed. ``read_ledger`` reads the directory.
 
     It survives ``kill -9`` at any moment, but not an engine that breaks the rules: committing what was aborted, or
     aborting what is committed, is an error.
@@ -199,7 +199,7 @@ class _LedgerCommitter(Committer[str]):
                 path.unlink(missing_ok=True)
 
     def _unheard(self, job_id: str, committables: Sequence[str]) -> list[Path]:
-        """Files that are not waited for."""
+        """Prepared files whose transaction the driver does not know."""
         waiting = set(committables)
         found = Path(self._directory).glob(f"{owner_of(job_id, self._uid)}-*")
         return [path for path in found if path.suffix in (PREPARED, ".tmp") and path.stem not in waiting]

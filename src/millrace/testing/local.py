@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class LocalRun:
-    """What a program did.
+    """The result of a program's run.
 
     >>> sink = env.from_collection([1, 2]).print()
     >>> run_locally(env).printed
@@ -44,18 +44,20 @@ class LocalRun:
     collected: list[Any] = field(default_factory=list)
     epochs: list[EpochResult] = field(default_factory=list)
     accumulators: dict[str, Any] = field(default_factory=dict)
-    """name -> value, all subtasks merged"""
+    """accumulators by name, merged over all subtasks"""
     metrics: MetricsReport = field(default_factory=MetricsReport)
     left_out: LeftOut = field(default_factory=LeftOut)
-    """how many records were dropped, being late or unreadable"""
+    """number of records that were dropped as late, or skipped as unreadable"""
 
 
 class LocalEngine:
     """Plays the part of Spark for one job.
 
-    ``workers`` caches stand for processes; with more than one, tasks move from one to another and are rebuilt there.
-    ``pick`` chooses the worker of a task. ``finish`` is asked between any two pieces whether the task has to come to
-    the end of its epoch.
+    ``workers`` is the number of caches that stand for worker processes; with more than one, tasks move between them and
+    are
+    rebuilt there. ``pick`` chooses the worker of a task. ``finish`` is asked between any two pieces of work whether the
+    task
+    has to end its epoch.
     """
 
     def __init__(
@@ -83,11 +85,11 @@ class LocalEngine:
         return job
 
     def run_epoch(self, plan: EpochPlan) -> EpochResult:
-        """One epoch through all stages."""
+        """Run one epoch through all stages, and let the coordinator judge it."""
         return self.coordinator.complete(plan, self.run_tasks(plan))
 
     def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
-        """The same, up to what the tasks acknowledge."""
+        """Run the tasks of one epoch through all stages; returns their acknowledgements."""
         orders: EpochPlan = pickle.loads(dumps(plan))
         packets: dict[int, list[Packet]] = {}
         for stage, partitions in enumerate(self.job.partitions):
@@ -117,7 +119,7 @@ class LocalEngine:
         return [TaskAck.decode(p.payload) for group in packets.values() for p in group if p.edge == ACK]
 
     def _one_epoch(self) -> bool:
-        """As on Spark batch mode is one epoch; a test that wants several says how large they are."""
+        """Batch mode is one epoch, as on Spark, unless the test sets the size of epochs."""
         return self.job.batch and self.job.epoch_records is None
 
     def epochs(self) -> Generator[EpochResult, None, None]:
@@ -138,7 +140,8 @@ class LocalEngine:
 
 
 def job_of(program: StreamExecutionEnvironment | DataStream) -> JobGraph:
-    """The job that a program has described, which the environment forgets; given a stream, it collects the elements."""
+    """The job that a program has described, which is removed from the environment; a stream's elements are
+    collected."""
     from millrace.datastream.data_stream import DataStream
     from millrace.runtime.operators import specs
 
@@ -168,10 +171,10 @@ def run_locally(
 ) -> LocalRun:
     """Run a bounded program; given a stream, collect its elements.
 
-    ``epoch_records`` splits the input into epochs of at most about so many records per source subtask, ``workers`` and
-    ``seed`` make tasks change workers at random between epochs. ``finish`` is asked between any two pieces of the input
-    whether a task has to come to the end of its epoch, with the rest of what it has before it for the next one; of a
-    program in streaming mode without loops. Raises what ``execute`` would raise.
+    ``epoch_records`` splits the input into epochs of at most about this many records per source subtask, ``workers``
+    and ``seed`` make tasks change workers at random between epochs. ``finish`` is asked between any two pieces of the
+    input whether a task has to end its epoch, leaving the rest of its elements to the next one; for programs in
+    streaming mode without loops only. Raises the errors of ``execute``.
 
         >>> sink = env.from_collection(["a", "b"]).print()
         >>> run_locally(env).printed
@@ -212,7 +215,7 @@ def run_job(
 
 
 class FinishedJob:
-    """What programs and table results ask of a job."""
+    """The client of a job that has ended here, for programs and table results."""
 
     def __init__(self, run: LocalRun) -> None:
         self._run = run
@@ -228,7 +231,7 @@ class FinishedJob:
         return iter(self._run.collected)
 
     def discard(self) -> None:
-        """There is nothing to stop."""
+        """Does nothing: the job has ended."""
 
     def cancel(self) -> CompletableFuture[None]:
         return CompletableFuture.of(None)

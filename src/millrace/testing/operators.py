@@ -1,7 +1,7 @@
-"""The operator that a job would run for a function or a window, and its state as it would lie in checkpoints.
+"""The operator that a job would run for a function or a window, and its state as checkpoints would hold it.
 
-The choice is the one that ``DataStream`` makes by the method that was called. ``Versions`` keeps the state version by
-version, as a task and its storage would.
+The operator is chosen as the methods of ``DataStream`` do. ``Versions`` stores the state version by version, as a task
+and its storage would.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from millrace.runtime.tasks.member import OperatorDeltas
 # Operators of functions
 
 Testable = f.Function | f.AsyncFunctionDescriptor
-"""What says all that a job needs to know."""
+"""A function with everything that a job needs to know about it."""
 Adapt = Callable[[Any], Any]
 
 
@@ -51,13 +51,13 @@ def _as_it_is(function: Any) -> Any:
 
 
 class Choice(NamedTuple):
-    """A description, and how the function becomes one that it takes."""
+    """The operator's description, and how the user's function is adapted to it."""
 
     describe: Callable[..., specs.Spec]
     adapt: Adapt = _as_it_is
     inputs: int = 1
     broadcast: bool = False
-    """whether input 1 is a broadcast stream; the descriptors of its states are a second argument"""
+    """whether input 1 is a broadcast stream; the descriptors of its states are a second argument then"""
 
 
 def _async_wait(described: f.AsyncFunctionDescriptor) -> specs.Spec:
@@ -135,9 +135,9 @@ def window_spec(
     late_tag: OutputTag | None = None,
     key_selector: KeySelector | Callable[[Any], Any] | None = None,
 ) -> specs.Window:
-    """What a job would do with these windows; without ``key_selector`` they are those of ``window_all``.
+    """The description of these windows; without ``key_selector`` they are those of ``window_all``.
 
-    Made by the public methods, so it raises what they raise.
+    Raises the errors of the public methods.
     """
     if reduce is not None and aggregate is not None:
         raise TypeError("windows are reduced or aggregated: give reduce or aggregate, not both")
@@ -168,7 +168,8 @@ def window_spec(
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State between two epochs, whole or as a change. Held as bytes, so nothing is shared with the operator.
+    """State between two epochs: whole, or the changes of one epoch. Stored as bytes, so that nothing is shared with
+    the operator.
 
     >>> Snapshot.of([], epoch=3, processing_time=0, whole=True).epoch
     3
@@ -176,10 +177,10 @@ class Snapshot:
 
     payload: bytes = field(repr=False)
     epoch: int
-    """the epoch that comes next"""
+    """number of the next epoch"""
     processing_time: int
     whole: bool
-    """whether it is all state, rather than changes"""
+    """whether it is the whole state, rather than changes"""
 
     @staticmethod
     def of(pieces: Iterable[OperatorDeltas], epoch: int, processing_time: int, whole: bool) -> Snapshot:
@@ -187,7 +188,7 @@ class Snapshot:
         return Snapshot(dumps(list(pieces)), epoch, processing_time, whole)
 
     def pieces(self) -> list[OperatorDeltas]:
-        """A new copy of the state, to be taken over piece by piece."""
+        """A new copy of the state, in pieces to be loaded one by one."""
         pieces: list[OperatorDeltas] = pickle.loads(self.payload)
         return pieces
 
@@ -196,9 +197,10 @@ JOB, TASK, UID = "harness", (0, 0), "operator"
 
 
 class Versions:
-    """
-    :param backend: None for state in memory.
-    :param small: gives the state of the operator but for its keyed state.
+    """Stores an operator's state version by version.
+
+    :param backend: None: state in memory.
+    :param small: returns the operator's state without its keyed state.
     """
 
     def __init__(self, backend: StateBackend | None, small: Callable[[], OperatorDeltas]) -> None:
@@ -217,7 +219,7 @@ class Versions:
         return self._working.backend(UID, time)
 
     def finish(self, delta: OperatorDeltas) -> None:
-        """An epoch has ended and counts."""
+        """End an epoch that has succeeded."""
         version = self._past.versions[-1] + 1
         self._storage.write_delta(TASK, version, self._past, {UID: delta})
         self._past = self._past.then(version)
@@ -225,14 +227,14 @@ class Versions:
         self._rests = True
 
     def begin(self) -> None:
-        """The next epoch begins, if it has not."""
+        """Begin the next epoch, unless it has begun."""
         if self._rests:
             self._rests = False
             assert self._working.goes_on(), "nobody else is there"
 
     @contextmanager
     def firing(self) -> Iterator[None]:
-        """Timers fire: between epochs, if no epoch has begun."""
+        """Mark that timers fire: between two epochs, if no epoch has begun."""
         if not self._rests:
             yield
             return
@@ -241,7 +243,7 @@ class Versions:
             yield
 
     def changes(self, pieces: Sequence[OperatorDeltas], whole: bool) -> Iterator[OperatorDeltas]:
-        """What the operator has to take over of a version: the only one if it is a whole state, else the next one."""
+        """The snapshots that make up a version, for an operator to load: one whole state, or its changes in order."""
         is_new = self._past == NO_PAST
         version = self._past.versions[-1] + 1
         if whole:

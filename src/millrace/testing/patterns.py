@@ -1,4 +1,4 @@
-"""Patterns under test."""
+"""Harnesses for CEP patterns, fixed and dynamic."""
 
 from __future__ import annotations
 

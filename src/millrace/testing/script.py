@@ -1,6 +1,6 @@
-"""What goes into an operator under test, step by step (independent of how an engine groups it), and what comes out.
+"""A script of the input of an operator under test, and its output.
 
-Records are in a form that assertions can compare.
+A script's steps are independent of how an engine groups elements. Output records can be compared in assertions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Item = Record | Watermark | Status
 
 
 class Captured:
-    """The ``Output`` of the operator under test: keeps everything in order."""
+    """The ``Output`` of the operator under test: collects everything in order."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -143,7 +143,8 @@ Step = Element | WatermarkStep | StatusStep | ProcessingTime | SliceEnd | EpochE
 
 
 def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:
-    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each.
+    """A script of ``(value, timestamp)`` pairs and the end of the input; with ``watermark_lag`` (ms) a watermark
+    follows each.
 
     >>> steps([("a", 1000)], watermark_lag=10)
     [Element(value='a', timestamp=1000, input=0), WatermarkStep(timestamp=990, input=0), EndInput()]

@@ -1,6 +1,6 @@
-"""``pyflink.testing.source_sink_utils``: the connector ``test-sink``, and what tables wrote to it.
+"""``pyflink.testing.source_sink_utils``: the connector ``test-sink``, and the rows that tables wrote to it.
 
-Rows are kept in the process of the program. The connector is known once this module is imported.
+Rows are stored in the process of the program. Importing this module registers the connector.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ADDS = ("+I", "+U")
 
 
 class _Keeper(Committer[list[str]]):
-    """Runs in the process of the program."""
+    """Stores rows, in the process of the program."""
 
     def commit(self, committables: Sequence[list[str]]) -> None:
         for lines in committables:
@@ -46,7 +46,7 @@ class TestSink(TableSink):
 
 
 class TestSinkFactory(TableFactory):
-    """No options."""
+    """The factory of ``test-sink``, which has no options."""
 
     identifier = "test-sink"
     __test__ = False
@@ -65,8 +65,8 @@ def _written() -> list[str]:
 
 
 def results() -> list[str]:
-    """The rows that tables have written to ``test-sink`` since the last call: ``+I[1, a]``. What was taken back is not
-    there."""
+    """The rows that tables have written to ``test-sink`` since the last call: ``+I[1, a]``. Retracted rows are left
+    out."""
     return retract_results()
 
 

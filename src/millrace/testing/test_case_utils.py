@@ -42,7 +42,7 @@ def exec_insert_table(table: Any, table_path: str) -> JobExecutionResult:
 
 
 def _load_specific_flink_module_jars(jars_relative_path: str) -> None:
-    """Nothing: in PyFlink it loads the jars of a connector, and here connectors are parts of Millrace."""
+    """Does nothing: in PyFlink it loads the jars of a connector, and here connectors are parts of Millrace."""
 
 
 def invoke_java_object_method(obj: Any, method_name: str) -> Any:
@@ -74,7 +74,7 @@ class PyFlinkTestCase(unittest.TestCase):
 
     @classmethod
     def assert_equals(cls, actual: Any, expected: list[Any]) -> None:
-        """Both have the same elements, in any order. As in PyFlink, lists are sorted where they are."""
+        """Check that two lists have the same elements, in any order. As in PyFlink, both lists are sorted in place."""
         found = actual if isinstance(actual, list) else cls.to_py_list(actual)
         found.sort()
         expected.sort()

@@ -33,7 +33,7 @@ from millrace.testing.script import (
 __all__ = ["Outcome", "check_variants", "run_script"]
 
 _SAME_IN_ALL = (CounterSnapshot, DistributionSnapshot)
-"""Metrics that don't depend on the time of day or on who is asked."""
+"""Metrics that depend neither on the time of day nor on the reading process."""
 
 Group = list[Element] | Step
 """elements of one chunk, or one other step"""
@@ -41,7 +41,7 @@ Group = list[Element] | Step
 
 @dataclass
 class Outcome:
-    """Everything that a run put out.
+    """The whole output of a run.
 
     >>> class Twice(ProcessFunction):
     ...     def process_element(self, value, ctx):
@@ -56,7 +56,7 @@ class Outcome:
     collected: list[Any] = field(default_factory=list)
     fed_back: list[Record] = field(default_factory=list)
     measured: dict[str, Any] = field(default_factory=dict)
-    """what counters, distributions and accumulators had at the end"""
+    """values of counters, distributions and accumulators at the end"""
 
     @property
     def records(self) -> list[Record]:
@@ -69,7 +69,7 @@ class Outcome:
         return [record.value for record in self.records]
 
     def take(self, harness: OperatorHarness) -> None:
-        """Move what the harness has gathered here."""
+        """Move the output that the harness has collected into this outcome."""
         self.items += harness.take_output()
         for tag, found in harness.take_side_outputs().items():
             self.sides.setdefault(tag, []).extend(found)
@@ -83,7 +83,7 @@ class Outcome:
 
 
 ON_DISK_ONE_IN = 16
-"""One call of so many runs an operator with its state on disk."""
+"""One of this many runs has the operator's state on disk."""
 
 
 def check_variants(
@@ -169,7 +169,7 @@ def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run
 
 
 def run_script(make_harness: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
-    """Run a script in one go: as few chunks and epochs as it allows.
+    """Run a script with as few chunks and epochs as it allows.
 
     >>> class Twice(ProcessFunction):
     ...     def process_element(self, value, ctx):
@@ -216,7 +216,7 @@ def _random_splits(make: Callable[[], OperatorHarness], script: Sequence[Step], 
 
 
 def _random_slices(make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random) -> Outcome:
-    """In an epoch that is as long as the script allows."""
+    """Run a script with random slices, in epochs as long as it allows."""
     outcome = Outcome()
     with make() as harness:
         for group in _groups(script, lambda: draw.random() < 0.5):
@@ -241,7 +241,7 @@ def _restored(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> Ou
 
 
 def _deltas(make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random) -> Outcome:
-    """Now and then the operator is rebuilt from all changes so far, as another process would do it."""
+    """Run a script, and rebuild the operator from all changes now and then, as another process would do it."""
     outcome, deltas = Outcome(), list[Snapshot]()
     harness = make().__enter__()
     for group in _groups(script, lambda: draw.random() < 0.7):

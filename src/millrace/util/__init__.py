@@ -1,1 +1,2 @@
-"""PyFlink's helpers that mean something without Java: exceptions and stability marks."""
+"""Helpers without a subject of their own; ``exceptions`` and ``api_stability_decorators`` are also PyFlink's
+modules."""

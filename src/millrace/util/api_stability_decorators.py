@@ -1,6 +1,6 @@
 """Marks that say how stable a class or function is: ``@Public()``, ``@Experimental()``, ``@Deprecated("0.3")`` ...
 
-A mark is written into the docstring and kept in the attribute ``__stability_decorators``.
+A mark is written into the docstring and stored in the attribute ``__stability_decorators``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pickles functions and classes with their code, so that a process can read them that could not import them."""
+"""Pickles functions and classes with their code, so that processes can unpickle them that cannot import them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,13 @@ def _missing() -> Any:
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle's, but code keeps the name of its file, by which an error names the user's line.
+    """cloudpickle's pickler, with two changes: file names of code, and ``dataclasses.MISSING``.
 
-    cloudpickle 3.1.3 leaves it out, for pickles that do not depend on where a function was written. It makes a second
-    ``dataclasses.MISSING``, too, and then no field of the class that it has written lacks a default.
+    Code keeps the name of its file, by which errors name the user's line; cloudpickle 3.1.3 drops it, so that pickles
+    do
+    not depend on where a function was written. cloudpickle also makes a second ``dataclasses.MISSING``, and then no
+    field
+    of a pickled class lacks a default.
     """
 
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
@@ -53,8 +56,9 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def _holder(cls: type) -> ModuleType | None:
-    """A module that can be imported and has the class, whose own cannot: classes of C name a module as they like
-    (``cimpl.Producer`` is in ``confluent_kafka``), and without their code they cannot travel."""
+    """An importable module that contains the class, whose own module cannot be imported. Classes of C extensions may
+    name any module (``cimpl.Producer`` is in ``confluent_kafka``), and without Python code they cannot be pickled by
+    value."""
     modules = [module for name, module in sys.modules.copy().items() if name != "__main__"]
     known = (each for each in modules if isinstance(each, ModuleType))
     return next((each for each in known if vars(each).get(cls.__name__) is cls), None)

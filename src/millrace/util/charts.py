@@ -1,5 +1,6 @@
-"""Charts as SVG: values over time as lines, a chart for each below the other, on one axis of time; and the canvas of
-shapes and texts that charts and diagrams are drawn on.
+"""Charts as SVG: values over time as lines, one chart below the other, on one axis of time.
+
+``Canvas`` draws the shapes and texts of charts and diagrams.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ CHARACTER = 6.7
 LINE = 16
 """height of a line of text, in pixels"""
 COLOURS = ("#2f81d6", "#c2720c", "#1a9367", "#a35bd6", "#b7950b", "#0e95a8")
-"""for what is to be told apart; they can be read on white and on black"""
+"""colours of different series; readable on white and on black"""
 WRONG = "#d64545"
-"""for what is late, lost or failed"""
+"""colour of late, lost or failed items"""
 
 _DARK = "<style>@media (prefers-color-scheme: dark) { svg { color: #d5d8de } }</style>"
 
 
 class Canvas:
-    """A picture in the making. Places are in pixels, from the upper left corner.
+    """A picture being drawn.
 
-    Lines and texts have the colour of the text around the picture, or one of :data:`COLOURS`. The same calls give the
-    same text.
+    Coordinates are pixels from the upper left corner. Lines and texts have the colour of the text around the picture,
+    or one of :data:`COLOURS`. The same calls give the same text.
     """
 
     def __init__(self, width: float, height: float, title: str) -> None:
@@ -94,13 +95,13 @@ class Canvas:
         self._add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{colour}"', "circle", tip)
 
     def cross(self, x: float, y: float, colour: str = WRONG, *, radius: float = 4.5, tip: str = "") -> None:
-        """An x: for what is late or lost."""
+        """An x: marks late or lost items."""
         r = radius
         path = f"M{x - r:.1f},{y - r:.1f} l{2 * r:g},{2 * r:g} M{x - r:.1f},{y + r:.1f} l{2 * r:g},{-2 * r:g}"
         self._add(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"', "path", tip)
 
     def diamond(self, x: float, y: float, colour: str, *, full: bool, radius: float = 5, tip: str = "") -> None:
-        """A square on its corner, full or empty: for what is set, and what has come of it."""
+        """A square on its corner: empty for a set timer, full for a fired one."""
         r = radius
         path = f"M{x:.1f},{y - r:.1f} l{r:g},{r:g} l{-r:g},{r:g} l{-r:g},{-r:g} z"
         inside = colour if full else "none"
@@ -156,7 +157,7 @@ _HIGH = 84
 """height of the area of a line, in pixels"""
 _TITLE, _GAP, _AXIS = 24, 14, 22
 _ABOVE = 1.15
-"""the highest value has so much room"""
+"""Height of the axis as a multiple of the highest value."""
 
 
 @dataclass(frozen=True)

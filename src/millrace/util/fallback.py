@@ -1,8 +1,8 @@
-"""What today's classes ask about names, arguments and texts that they don't know; and base classes that programs of
-PyFlink also put around an object that another class has made.
+"""The hook by which classes look up deprecated names, arguments and texts; and wrappers around foreign objects.
 
-Today's API knows nothing of older ones. ``millrace.legacy`` installs itself when a program uses an older name; without
-it everything unknown is refused.
+Today's API knows nothing of older names. ``millrace.legacy`` installs itself when a program uses one; without it every
+unknown name is refused. PyFlink's programs put some base classes around an object that another class has made; these
+adopt that object.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Fallback(Protocol):
-    """What knows older names."""
+    """Looks up deprecated names."""
 
     def method(self, owner: type, name: str) -> Callable[..., Any] | None:
-        """The function that stands for a method which ``owner`` does not have."""
+        """The function that replaces a method which ``owner`` does not have; None if it is unknown."""
 
     def arguments(
         self, function: str, args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same arguments in today's form; unchanged where nothing is known of them."""
+        """A call's arguments in today's form; unchanged if none of them is deprecated."""
 
     def expressions(self, text: str) -> Sequence[Any] | None:
         """The expressions that a text stands for."""
@@ -39,12 +39,12 @@ _installed: list[Fallback] = []
 
 
 def install(fallback: Fallback) -> None:
-    """Ask this one from now on."""
+    """Use this fallback from now on."""
     _installed[:] = [fallback]
 
 
 def remove() -> None:
-    """Ask nothing any more."""
+    """Use no fallback any more."""
     _installed.clear()
 
 
@@ -61,12 +61,12 @@ def older_method(instance: object, name: str) -> Any:
 
 
 def older_expressions(text: str) -> Sequence[Any] | None:
-    """What a text means where expressions are expected; None if that is unknown."""
+    """The expressions that a text means; None if the text is unknown."""
     return _installed[0].expressions(text) if _installed else None
 
 
 def takes_older_arguments(function: F) -> F:
-    """Lets older arguments of a call be brought into today's form first."""
+    """A decorator that converts deprecated arguments of a call first."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -75,16 +75,16 @@ def takes_older_arguments(function: F) -> F:
         return function(*args, **keywords)
 
     call.__dict__["__signature__"] = inspect.signature(function)
-    return call  # type: ignore[return-value]  # the same to whoever calls it
+    return call  # type: ignore[return-value]  # the same signature for callers
 
 
 class HasOlderNames:
-    """Base of classes that once had other methods, which may be known."""
+    """Base of classes that had other methods in earlier versions of Flink."""
 
     __slots__ = ()
 
     _meant: ClassVar[Mapping[str, str]] = {}
-    """names that other programs and libraries have, and what is nearest here, where another name looks more alike"""
+    """names in other libraries -> the nearest name here, where another name is more similar"""
 
     if not TYPE_CHECKING:
 
@@ -93,19 +93,19 @@ class HasOlderNames:
             if found is None:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}"
                 instead = "" if name.startswith("_") else self._instead_of(name)
-                # Python itself would look for what is meant once more.
+                # Python itself would look for similar names again.
                 raise AttributeError(text + instead) if instead else AttributeError(text, name=name, obj=self)
             return found
 
     def _instead_of(self, name: str) -> str:
-        """What to say of a name that there is not, as text that goes on with a comma; empty for nothing."""
+        """A hint for an unknown name, as text that begins with a comma; empty if there is none."""
         if name in self._meant:
             return f", did you mean '{self._meant[name]}'?"
         return did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])
 
 
 class OlderStatics(type):
-    """Metaclass of classes that once had other static methods."""
+    """Metaclass of classes that had other static methods in earlier versions of Flink."""
 
     if not TYPE_CHECKING:
 
@@ -121,7 +121,8 @@ class OlderStatics(type):
 
 
 class Adopting:
-    """Base of such a base class: called with an instance of itself, it gives one that does what that one does.
+    """Base of base classes that wrap: called with an instance of itself, the class returns an object that delegates to
+    it.
 
     PyFlink has classes around objects of Java: ``Catalog(jvm.GenericInMemoryCatalog("c"))``.
     """
@@ -143,7 +144,7 @@ def _adopted(cls: type[Adopting], made: Any) -> Any:
 
 
 class _Wrapper:
-    """Asks another object for everything."""
+    """Delegates every attribute to another object."""
 
     def __init__(self, made: Any) -> None: ...
 

@@ -1,11 +1,11 @@
-"""Folders that only their user can write to, and temporary folders of a process.
+"""Private folders, which only their user can write to, and temporary folders of a process.
 
-What lies in a private folder may be unpickled, which runs code. Safe is a folder that belongs to this user or to root
-and that neither others nor a group of several people can write to. Above it the same must hold, since who may rename a
-folder may put another one in its place; a sticky bit, as that of /tmp, prevents this.
+Files in a private folder may be unpickled, which runs code. A folder is safe if it belongs to this user or to root, and
+neither others nor a group of several people can write to it. The same must hold for the folders above it, since a user
+who may rename a folder may put another one in its place; a sticky bit, as that of /tmp, prevents this.
 
-A process that is killed leaves its temporary files behind, and so does its JVM. They lie in folders that name the
-process, so the next process can tell, and removes them.
+A process that is killed leaves its temporary files behind, and so does its JVM. These lie in folders that name the
+process, so the next process recognizes and removes them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from millrace.util.system import is_alive, started_at
 # Private folders
 
 TRUST_DIRECTORY = "millrace.state.trust-directory"
-"""The option by which users say that all who can write to a directory may be trusted."""
+"""The option by which users declare that all users who can write to a directory are trusted."""
 _TRUST = (
     f"; if all who can write there may be trusted (executors of YARN and of standalone clusters run as other users), "
     f"set {TRUST_DIRECTORY}=true"
@@ -33,7 +33,7 @@ _TRUST = (
 
 
 class NotPrivateError(PermissionError):
-    """Others could write here, so nothing from here is unpickled; the text names the folder and says why."""
+    """Other users can write to a folder, so nothing in it is unpickled; the text names the folder and the reason."""
 
 
 def make_private(path: str) -> None:
@@ -65,7 +65,7 @@ def make_shared(path: str, trust: bool) -> None:
 
 
 def check_shared(path: str) -> None:
-    """See that a folder that is there is safe.
+    """Check that an existing folder is safe.
 
     :raises NotPrivateError: it is not.
     """
@@ -73,9 +73,9 @@ def check_shared(path: str) -> None:
 
 
 def check_file(path: str) -> None:
-    """See that no other user has written a file, or can. Its folder is another question.
+    """Check that no other user has written a file, or can write it. Its folder is not checked.
 
-    :raises NotPrivateError: somebody has, or can.
+    :raises NotPrivateError: another user has written it, or can.
     """
     _check(path, os.stat(path), _TRUST)
 
@@ -100,7 +100,7 @@ def _check(path: str, found: os.stat_result, hint: str) -> None:
 
 
 def _writers(found: os.stat_result) -> str | None:
-    """Who may write, beside the owner."""
+    """The users or group, besides the owner, that may write; None: there are none."""
     if found.st_mode & stat.S_IWOTH:
         return "everybody"
     if found.st_mode & stat.S_IWGRP and not _is_of_one(found.st_gid):
@@ -109,7 +109,7 @@ def _writers(found: os.stat_result) -> str | None:
 
 
 def _is_of_one(gid: int) -> bool:
-    """Whether a group is the one that many systems make for each user, with no other user in it, or that of root."""
+    """Whether a group is root's, or the one that many systems make for each user, without any other member."""
     try:
         user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(gid)
     except KeyError:
@@ -141,7 +141,7 @@ def _text(path: str, why: str) -> str:
 # Temporary folders
 
 LONGEST = 50
-"""Characters of the path of a scratch folder: sockets lie in there, whose paths have a hundred at most."""
+"""Longest path of a scratch folder (characters): it contains sockets, whose paths are limited to about a hundred."""
 _OURS = re.compile(r"millrace-(?:spark|state|ship)-(\d+)-(\d+)(?:-\w+)?")
 
 
@@ -163,7 +163,7 @@ def holds_sockets(path: str) -> bool:
 
 
 def new_folder(kind: str, parent: str | None = None) -> str:
-    """A new folder of this process, which removes it; if it can't any more, the next one does.
+    """A new folder of this process, which removes it at its end; if it is killed, the next process does.
 
     :param kind: ``spark``, ``state`` or ``ship``.
     """
@@ -181,7 +181,7 @@ def _remove(path: str, process: int) -> None:
 
 
 def remove_left(root: str) -> None:
-    """Remove the folders of this user's processes that are gone."""
+    """Remove the folders of this user's dead processes."""
     with os.scandir(root) as entries:
         found = [(entry, name) for entry in entries if (name := _OURS.fullmatch(entry.name))]
     for entry, name in found:

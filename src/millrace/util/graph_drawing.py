@@ -1,8 +1,7 @@
-"""Pictures of graphs: boxes and arrows as SVG and as text for Mermaid, and the plan JSON of a program as such a
-drawing.
+"""Drawings of graphs: boxes and arrows as SVG and as text for Mermaid; and a program's plan (JSON) as such a drawing.
 
-The boxes stand in columns, so that arrows lead to the right and cross little. The SVG has the colours of the page that
-it stands on, and nothing from elsewhere.
+Boxes are arranged in columns, so that arrows lead to the right and cross little. The SVG takes the colours of the page
+that contains it, and loads nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from itertools import pairwise
 class Box:
     """A node.
 
-    :ivar title: in its first line.
-    :ivar lines: what is told below.
+    :ivar title: its first line.
+    :ivar lines: the lines below the title.
     """
 
     id: str
@@ -33,7 +32,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one box to another."""
+    """A directed edge between two boxes."""
 
     source: str
     target: str
@@ -68,8 +67,8 @@ _SWEEPS = 8
 class Layers:
     """Columns from left to right.
 
-    :ivar columns: in each the ids of boxes and the bends of long arrows, from top to bottom.
-    :ivar ways: for each arrow the items that it goes through, its ends included.
+    :ivar columns: each column's ids of boxes, and bends of long arrows, from top to bottom.
+    :ivar ways: for each arrow the items that it passes, its ends included.
     """
 
     columns: tuple[tuple[str, ...], ...]
@@ -77,7 +76,8 @@ class Layers:
 
 
 def layers(drawing: Drawing) -> Layers:
-    """Columns by the longest way from a beginning; the order in them by where neighbours stand."""
+    """Columns by the longest path from a source; within a column nodes are ordered by the positions of their
+    neighbours."""
     onward = _without_circles(drawing)
     ranks = _ranks([box.id for box in drawing.boxes], onward)
     columns: list[list[str]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]
@@ -95,7 +95,7 @@ def layers(drawing: Drawing) -> Layers:
 
 
 def _without_circles(drawing: Drawing) -> Sequence[Arrow]:
-    """The arrows, those turned round that would close a circle."""
+    """The arrows without cycles: those that would close one are reversed."""
     following: dict[str, list[str]] = defaultdict(list)
     for arrow in drawing.arrows:
         following[arrow.source].append(arrow.target)
@@ -160,18 +160,18 @@ def _middle(item: str, neighbours: Sequence[str], places: Mapping[str, int]) -> 
 # SVG
 
 _CHARACTER = 6.7
-"""of a line, in pixels"""
+"""width of a character in a box (pixels)"""
 _LINE = 16
 _PADDING = 10
 _MOST = 44
-"""characters of a line that are shown"""
+"""longest line that is shown (characters)"""
 _BETWEEN = 56
 """pixels between columns"""
 _GAP = 18
 """pixels between the boxes of a column"""
 _HEAD, _BODY = ' font-weight="bold"', ' opacity="0.75"'
 _numbers = itertools.count()
-"""Pictures of one page must not share the id of their arrowheads."""
+"""Numbers for ids of arrowheads, which must be unique on a page."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,8 @@ def _escaped(text: str) -> str:
 
 
 def drawing_of_plan(text: str) -> Drawing:
-    """What ``get_execution_plan`` gives: operators, with how elements travel between them."""
+    """The drawing of a plan that ``get_execution_plan`` returns: operators, and how records are exchanged between
+    them."""
     nodes = json.loads(text)["nodes"]
     boxes = [Box(str(node["id"]), _short(node["contents"]), (f"parallelism {node['parallelism']}",)) for node in nodes]
     arrows = [

@@ -1,6 +1,6 @@
-"""Errors that programs also catch as ``Py4JJavaError``: in PyFlink all that fails behind the API is one.
+"""Errors that programs may catch as ``Py4JJavaError``: in PyFlink every failure behind the API is one.
 
-py4j comes with PySpark, so its class is there; no Java is behind it here. Without py4j nobody can name the class.
+py4j comes with PySpark, so its class is there; no Java is behind it here. Without py4j no program can name the class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ else:
 
 @dataclass(frozen=True)
 class JavaThrowable:
-    """What ``java_exception`` of such an error answers to the usual questions."""
+    """The ``java_exception`` of such an error: answers the usual calls."""
 
     text: str
 
@@ -30,7 +30,7 @@ class JavaThrowable:
         return self.text
 
     def getCause(self) -> None:
-        """There is none: the text names it."""
+        """None: the error's text names the cause."""
 
 
 class CaughtAsJavaError(Base):

@@ -1,5 +1,7 @@
-"""Logs: files that begin again when they are large (``a.log`` becomes ``a.log.1``, that ``a.log.2``, and the last
-goes), and messages of a library that says the same again and again.
+"""Log rotation, and suppression of repeated messages.
+
+A file that is too large is renamed (``a.log`` becomes ``a.log.1``, that ``a.log.2``), and the last one is deleted.
+``NotAgain`` limits the messages of libraries that repeat themselves.
 """
 
 from __future__ import annotations
@@ -20,16 +22,17 @@ _NUMBERED = re.compile(r"(.+)\.([1-9][0-9]*)\Z")
 
 @dataclass(frozen=True)
 class LogLimits:
-    """How much of a log is kept."""
+    """How large a log may grow, and how many rotated files there are."""
 
     file_bytes: int = 64 << 20
-    """from here on it begins again"""
+    """size from which a log is rotated (bytes)"""
     older_files: int = 10
-    """as many are beside it then"""
+    """number of rotated files that are retained beside the log"""
 
 
 def make_room(path: str, older_files: int) -> None:
-    """Give each older file of a log the next number; what is beyond goes. There is no ``.1`` then."""
+    """Rename the rotated files of a log to the next number, and delete those beyond the limit, so that ``.1`` is
+    free."""
     for number in range(older_files, 0, -1):
         with contextlib.suppress(FileNotFoundError):
             if number == older_files:
@@ -39,9 +42,10 @@ def make_room(path: str, older_files: int) -> None:
 
 
 def cut(path: str, limits: LogLimits) -> bool:
-    """Let a log that others append to begin again if it is too large: it stays the file that they have open.
+    """Rotate a log that other processes append to, if it is too large: its content is copied and the file truncated,
+    since they have it open.
 
-    What they write in this very moment may be missing.
+    Lines that they write at this moment may be lost.
     """
     if os.path.getsize(path) <= limits.file_bytes:
         return False
@@ -55,10 +59,10 @@ def cut(path: str, limits: LogLimits) -> bool:
 
 
 def turn_over(path: str, descriptors: Sequence[int], limits: LogLimits) -> bool:
-    """Let a log of this process begin again if it is too large; the descriptors are those that write to it.
+    """Rotate a log of this process if it is too large; ``descriptors`` are those that write to it. No line is lost.
 
-    Nothing is lost: until the moment at which a descriptor leads to the new file, what is written goes to the old one.
-    Children that have inherited a descriptor write there as long as they live.
+    Lines go to the old file until the moment at which a descriptor leads to the new one. Children that have inherited a
+    descriptor write to the old file as long as they live.
     """
     if os.path.getsize(path) <= limits.file_bytes:
         return False
@@ -87,14 +91,14 @@ def _leads_to(descriptor: int, path: str) -> bool:
 
 
 def turn_own_over(paths: Sequence[str], limits: LogLimits) -> None:
-    """Look once at the logs that are standard output and standard error of this process."""
+    """Rotate the logs that are this process's standard output and standard error, if they are too large."""
     for path in paths:
         with contextlib.suppress(OSError):  # no space: the next look tries again
             turn_over(path, (1, 2), limits)
 
 
 def keep_own_short(paths: Sequence[str], limits: LogLimits, seconds: float = LOOK_SECONDS) -> threading.Event:
-    """Do so on a thread for as long as this process lives, or until the event is set."""
+    """Run ``turn_own_over`` regularly on a thread until this process ends, or the event is set."""
     closed = threading.Event()
 
     def look() -> None:
@@ -106,19 +110,19 @@ def keep_own_short(paths: Sequence[str], limits: LogLimits, seconds: float = LOO
 
 
 def log_of(name: str) -> str:
-    """The name of the log that a file is of: an older one of it, or itself."""
+    """The name of the log that a file belongs to: the log itself, or a rotated file of it."""
     match = _NUMBERED.match(name)
     return match[1] if match else name
 
 
 _KEPT = 1_000
-"""texts that are remembered at most"""
+"""largest number of texts that are remembered"""
 
 
 class NotAgain(logging.Filter):
-    """Lets each text through once in so many seconds.
+    """A log filter that lets each text through once in some seconds.
 
-    :param leaving_out: parts in which texts differ that say the same: numbers of clients, times.
+    :param leaving_out: parts in which equal messages differ: numbers of clients, times.
     """
 
     def __init__(self, seconds: float, leaving_out: re.Pattern[str]) -> None:

@@ -1,6 +1,9 @@
-"""From names to what they name: registries that fill themselves by importing the modules of a package, classes that a
-configuration names (``package.module:Class`` or ``package.module.Class``), and what a user may have meant by a name
-that does not exist.
+"""Finds objects by names: registries that fill themselves by importing the modules of a package, and configured
+classes.
+
+Classes are named ``package.module:Class`` or ``package.module.Class``. For a name that does not exist, the closest
+known
+name is suggested.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ F = TypeVar("F")
 
 
 def entered(table: dict[K, Any], *keys: K) -> Callable[[F], F]:
-    """A decorator that puts what it decorates into a table, under these keys."""
+    """A decorator that registers its function or class in a table, under these keys."""
 
     def enter(made: F) -> F:
         table.update(dict.fromkeys(keys, made))
@@ -33,10 +36,11 @@ def entered(table: dict[K, Any], *keys: K) -> Callable[[F], F]:
 
 @cache
 def import_modules(package: ModuleType, deep: bool = True) -> None:
-    """Import all modules of a package, in the order of their names: those that register what they have. The second time
-    there is nothing to do. Works in archives, too.
+    """Import all modules of a package, in the order of their names, so that they register their content.
 
-    :param deep: whether those of the packages in it are meant as well.
+    A second call does nothing. Works in archives, too.
+
+    :param deep: whether modules of subpackages are imported, too.
     """
     prefix = f"{package.__name__}."
     for found in walk_packages(package.__path__, prefix) if deep else iter_modules(package.__path__, prefix):
@@ -47,7 +51,7 @@ def import_modules(package: ModuleType, deep: bool = True) -> None:
 # Classes that a configuration names
 
 T = TypeVar("T")
-"""What the class has to be a subclass of."""
+"""The base of the class."""
 
 _NAME = re.compile(r"^(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[.:](?P<cls>[A-Za-z_]\w*)$")
 
@@ -58,9 +62,9 @@ def is_class_name(text: str) -> bool:
 
 
 def load_class(name: str, base: type[T], option: str) -> type[T]:
-    """The class of that name, with all methods that ``base`` asks for.
+    """The class with this name, which must implement all abstract methods of ``base``.
 
-    :param option: what the errors begin with: the setting that has the name.
+    :param option: beginning of error messages: the setting that contains the name.
     :raises ValueError: there is no such module or class, or it can't be imported.
     :raises TypeError: it is no subclass of ``base``, or lacks methods.
     """
@@ -81,7 +85,7 @@ def load_class(name: str, base: type[T], option: str) -> type[T]:
 
 
 def checked_class(found: Any, base: type[T], option: str) -> type[T]:
-    """``found``, if it is a class that can stand for ``base``.
+    """``found``, if it is a class that implements ``base``.
 
     :raises TypeError: it is no subclass of ``base``, or lacks methods.
     """

@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses that are made when the first of them is, not when their module is imported.
+"""Records: frozen dataclasses whose methods are compiled at their first use, not when their module is imported.
 
 ``dataclass`` compiles the methods of each class, half a millisecond apiece. A program that imports the Table API would
 wait for that of some 300 kinds of syntax and plan nodes, of which a query has twenty.
@@ -26,7 +26,7 @@ _FIELDS = "__dataclass_fields__"
 
 
 class _FieldsWhenAsked:
-    """``__dataclass_fields__`` of a class that is not complete yet."""
+    """``__dataclass_fields__`` of a record class that is not compiled yet."""
 
     def __get__(self, instance: object, owner: type[Record]) -> dict[str, Field[Any]]:
         if owner is Record:
@@ -56,7 +56,7 @@ class Record:
 
 
 def _complete(kind: type[Record]) -> None:
-    """Make dataclasses of a class and its bases, bases first."""
+    """Compile the dataclass methods of a class and its bases, bases first."""
     for each in reversed(kind.__mro__):
         if issubclass(each, Record) and each is not Record and _FIELDS not in each.__dict__:
             dataclass(frozen=True)(each)

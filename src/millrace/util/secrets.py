@@ -1,4 +1,4 @@
-"""Which options hold secrets, and texts in which these can't be read.
+"""Finds options that hold secrets, and masks secrets in texts.
 
 An option holds a secret if its name says so, in any case: it has one of the words that Flink hides (``password``,
 ``secret``, ``token`` and others), or names a key that opens something (``access-key``, not ``key.format`` or
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
 _NAME_AT_END = re.compile(r"([\w.\-]+)\s*[=:]$")
 _SIGN_IN_QUOTES = re.compile(r"'\s*[=:]+\s*'?")
 _LONGEST_NAME = 200
-"""characters in which a name is looked for"""
+"""largest distance in which a name is looked for (characters)"""
 _STOPS = (",", ")", ";", "*/")
 
 
@@ -50,7 +50,7 @@ class _Token:
 
     @property
     def inner(self) -> Span:
-        """Its place without its quotes."""
+        """The token's span without its quotes."""
         quotes = self.text[0] if self.kind in ("text", "quoted") else ""
         begin = self.start + len(quotes)
         closed = bool(quotes) and len(self.text) > 1 and self.text.endswith(quotes)
@@ -58,9 +58,9 @@ class _Token:
 
 
 def secret_settings(sql: str, is_secret: Callable[[str], bool], at: int = 0) -> Iterator[Span]:
-    """Where values of secret options stand: in WITH, SET, hints, and in what may have been meant as such.
+    """The spans of values of secret options: in WITH, SET and hints, and in texts that were probably meant as such.
 
-    :param at: the place of the text, for the spans.
+    :param at: offset of the text, which is added to the spans.
     """
     tokens = []
     for token in _tokens(sql):
@@ -82,14 +82,15 @@ def secret_settings(sql: str, is_secret: Callable[[str], bool], at: int = 0) -> 
 
 
 def quoted_texts(sql: str) -> Iterator[tuple[int, str]]:
-    """All that stands in quotes or in comments, each with its place."""
+    """All quoted texts and comments, each with its span."""
     for token in _tokens(sql):
         if token.kind in ("text", "quoted", "comment"):
             yield token.start, token.text
 
 
 def _tokens(sql: str) -> Iterator[_Token]:
-    """Comments, and everything else but white space. ``in_options``: only options can stand there, no expressions."""
+    """Tokens: comments, and everything else except white space. ``in_options``: only options can occur, no
+    expressions."""
     declares = in_hint = False
     begins = True
     for found in _TOKEN.finditer(sql):
@@ -109,7 +110,7 @@ def _tokens(sql: str) -> Iterator[_Token]:
 
 
 def _value_of(tokens: list[_Token], index: int, is_secret: Callable[[str], bool]) -> int | None:
-    """The token that begins the value, if a secret option's name stands here."""
+    """The first token of the value, if the name of a secret option is at this place."""
     token = tokens[index]
     before = _NAME_AT_END.search(token.text.rstrip("' \n\t")[-_LONGEST_NAME:]) if token.kind == "text" else None
     if before is not None:
@@ -137,7 +138,7 @@ def _goes_on(tokens: list[_Token], first: int, index: int) -> bool:
 # Options, values and texts
 
 HIDDEN = "******"
-"""what stands for a secret: as in Flink"""
+"""replacement of a secret, as in Flink"""
 
 _ANYWHERE = re.compile(
     # Flink's, and a few like them; without separators, which everybody puts elsewhere.
@@ -149,7 +150,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NOT_SECRET = re.compile(
     r"(token|password|secret)[._-]?(endpoint[._-]?)?(url|uri|endpoint|type|format|expiry|expiration|lifetime|ttl)$"
 )
-"""about a secret, but none"""
+"""options about a secret that contain none"""
 
 
 def is_secret(name: str) -> bool:
@@ -175,34 +176,34 @@ _IN_VALUES = (
 
 
 def mask(name: str, value: str) -> str:
-    """The value of an option as people may see it."""
+    """The value of an option for messages and logs: masked if it is a secret."""
     if is_secret(name):
         return HIDDEN
     return _covered(value, (span for pattern in _IN_VALUES for span in _secrets(value, pattern)))
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether people may not see the value of an option as it is."""
+    """Whether the value of an option must be masked, as a whole or in part."""
     return mask(name, value) != value
 
 
 def mask_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Options as people may see them."""
+    """Options for messages and logs: secrets are masked."""
     return {name: mask(name, value) for name, value in options.items()}
 
 
 def mask_text(text: str) -> str:
-    """A message or a URL as people may see it."""
+    """A message or a URL whose secrets are masked."""
     return _covered(text, _in_text(text))
 
 
 def mask_statement(sql: str) -> str:
-    """SQL as people may see it. What it compares columns with stays: ``WHERE token = t.id``."""
+    """SQL whose secrets are masked. Comparisons with columns stay: ``WHERE token = t.id``."""
     return _covered(sql, _in_statement(sql))
 
 
 def blot(sql: str) -> str:
-    """The same with every character in its place."""
+    """SQL in which each character of a secret becomes ``*``, so that all other characters keep their positions."""
     return _covered(sql, _in_statement(sql), lambda secret: re.sub(r"[^\n]", "*", secret))
 
 

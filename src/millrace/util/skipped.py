@@ -1,4 +1,4 @@
-"""Records that a format skips since they cannot be read: the decoder tells of them, the reader counts."""
+"""Counts records that a format skips because they cannot be parsed: the decoder reports them, the reader counts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Iterator
 __all__ = ["SKIPPED_METRIC", "counting_skipped", "record_skipped"]
 
 SKIPPED_METRIC = "numRecordsInErrors"
-"""Flink's name for them."""
+"""Flink's name of the metric of skipped records."""
 
 
 class _Ambient(threading.local):
     count: int | None = None
-    """None: nobody counts on this thread"""
+    """number of skipped records; None: they are not counted on this thread"""
 
 
 _ambient = _Ambient()
 
 
 def record_skipped(number: int = 1) -> None:
-    """So many records are left out: told where the decision is taken, on the thread that reads."""
+    """Report skipped records, on the thread that reads; called where the decision to skip is made."""
     if _ambient.count is not None:
         _ambient.count += number
 
 
 class Skipped:
-    """How many records were left out."""
+    """The number of skipped records."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -35,7 +35,7 @@ class Skipped:
 
 @contextlib.contextmanager
 def counting_skipped() -> Iterator[Skipped]:
-    """Count what is left out inside, on this thread."""
+    """Count the records that are skipped inside, on this thread."""
     before, _ambient.count = _ambient.count, 0
     found = Skipped()
     try:

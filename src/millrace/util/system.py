@@ -1,5 +1,7 @@
-"""The operating system: processes of this machine, processes that end with the one that has started them, threads that
-must end, errors of a full disk or too few file descriptors with their cure, and the time zone.
+"""The operating system: processes, threads, disk space, file descriptors and the time zone.
+
+Identity of processes of this machine, children that end with their parent, threads that must end, errors of a full disk
+or too few file descriptors with their fix.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1)
 def this_machine() -> str:
-    """Eight characters for the space of process numbers that this one is in: a machine since its last start, or a
+    """An id (eight characters) of the set of pids that this process is in: a machine since its last boot, or a
     container."""
     parts = [socket.gethostname()]
     for read in (_boot_id, _namespace):
@@ -44,7 +46,7 @@ def _namespace() -> str:
 
 
 def is_alive(process: int, started: int | None = None) -> bool:
-    """Whether a process of ``this_machine`` lives; one that has ended does not, also before its parent hears of it.
+    """Whether a process of ``this_machine`` lives; a zombie counts as dead.
 
     :param started: ``started_at`` of it, so that another one with its number is not taken for it.
     """
@@ -56,18 +58,18 @@ def is_alive(process: int, started: int | None = None) -> bool:
         pass
     stat = _stat(process)
     if stat is not None and stat[0] in ("Z", "X"):
-        return False  # it has ended, and nobody has asked how
+        return False  # a zombie: it has ended, and its parent has not waited for it
     return started is None or started_at(process) in (started, None)
 
 
 def started_at(process: int) -> int | None:
-    """When a process was started, in ticks since the machine's start; None where that can't be told."""
+    """Start time of a process in ticks since the machine's boot; None where it is unknown."""
     stat = _stat(process)
     return None if stat is None else int(stat[19])
 
 
 def _stat(process: int) -> list[str] | None:
-    """What the system says of a process, from its state on; None where it says nothing."""
+    """The fields of ``/proc/PID/stat`` from the state on; None where there are none."""
     try:
         with open(f"/proc/{process}/stat") as file:
             found = file.read().rpartition(")")[2].split()
@@ -79,7 +81,7 @@ def _stat(process: int) -> list[str] | None:
 # Processes that end with their parent
 
 _SET_SIGNAL = 1
-"""PR_SET_PDEATHSIG."""
+"""The operation PR_SET_PDEATHSIG of prctl."""
 
 
 def has_parent_death_signal() -> bool:
@@ -113,21 +115,22 @@ def signal_when_parent_dies(parent: int, number: signal.Signals) -> None:
 # Threads of readers
 
 GRACE_SECONDS = 1.0
-"""How long a thread has to end by itself."""
+"""How long a thread has to end by itself (s)."""
 DEADLINE_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
 
 class Cancelled(BaseException):
-    """Unwinds a thread that is no longer wanted; not an Exception, so that user code does not swallow it."""
+    """Raised inside a thread to end it; not an Exception, so that user code does not catch it."""
 
 
 def end_thread(thread: threading.Thread) -> bool:
-    """Wait for a thread that was told to end.
+    """Wait for a thread that was asked to end.
 
-    One that does not gets a ``Cancelled`` raised inside, as Java's threads are interrupted; it takes effect when the
-    thread runs Python code again, so not within a call that blocks.
+    If it does not, a ``Cancelled`` is raised inside it, as Java's threads are interrupted; that takes effect when the
+    thread
+    runs Python code again, so not within a call that blocks.
 
     :return: whether the thread has ended within the deadline.
     """
@@ -146,11 +149,11 @@ def end_thread(thread: threading.Thread) -> bool:
 # Pauses
 
 REST_FACTOR = 20
-"""So many times as long as it has taken,"""
+"""A pause is this many times as long as the work before it, up to ``LONGEST_REST_SECONDS``."""
 LONGEST_REST_SECONDS = 0.1
-"""but not longer than this."""
+"""Longest pause, however long the work before it was."""
 FEW_RECORDS = 256
-"""Fewer records than these at a time are little."""
+"""Fewer records than these at a time count as little work."""
 
 
 # No space left
@@ -164,12 +167,12 @@ _MEANT = {
 }
 
 ENOUGH_DESCRIPTORS = 1024
-"""The JVM has 280 jars open before it does anything."""
+"""Sufficient limit of open files: the JVM opens 280 jars at its start."""
 
 
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[None]:
-    """What fails inside for want of room names the file or folder."""
+    """Errors of a full disk that the code inside raises name this file or folder."""
     try:
         yield
     except OSError as error:
@@ -180,7 +183,7 @@ def writing(path: str) -> Iterator[None]:
 
 
 def no_room(error: OSError, path: str) -> OSError:
-    """The error with the path and a way out; the same error if it is another one."""
+    """The error of a full disk with the path and advice; any other error unchanged."""
     number = error.errno
     meaning = None if number is None else _MEANT.get(number)
     if number is None or meaning is None or meaning in str(error):
@@ -189,14 +192,14 @@ def no_room(error: OSError, path: str) -> OSError:
 
 
 def write_all(file: int, content: bytes) -> None:
-    """Write to a descriptor all of it: the system takes a part when its room ends, and says so with the next call."""
+    """Write all bytes to a descriptor: a full disk takes a part first, and reports its error with the next call."""
     view = memoryview(content)
     while view:
         view = view[os.write(file, view) :]
 
 
 def few_descriptors() -> str:
-    """What to add to an error where this process, and what it starts, may open so few files that this may be why."""
+    """A hint for errors of processes that may open too few files; empty if the limit is sufficient."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most == resource.RLIM_INFINITY or most >= ENOUGH_DESCRIPTORS:
         return ""

@@ -1,6 +1,6 @@
-"""Stacks and tracebacks: where in the user's program an operator was made, errors with the program's own lines but
-without those of Millrace, and what the threads of this process do, at one moment or sampled over a while. No other
-process is stopped or looked into for that.
+"""Stacks and tracebacks: the user's line of an operator, errors without Millrace's frames, and stacks of threads.
+
+Stacks are of this process's threads, at one moment or sampled. No other process is stopped or inspected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from types import FrameType, TracebackType
 from typing import Generic, NamedTuple, TypeVar
 
 VARIABLE = "MILLRACE_TRACEBACK"
-"""``full`` in the environment: errors show all frames."""
+"""Environment variable; with ``full`` errors show all frames."""
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUNPY = "runpy.py"
 _FRAME_LIMIT = 500
 
 
 def raised_by_millrace(error: BaseException) -> bool:
-    """Whether Millrace raised the error on purpose; a slip inside Millrace deserves its traceback."""
+    """Whether Millrace raised the error on purpose; a bug inside Millrace shows its traceback."""
     frames = _frames(error)
     if not frames or not _ours(frames[-1][0]):
         return False
@@ -36,13 +36,13 @@ def raised_by_millrace(error: BaseException) -> bool:
 
 
 def below_millrace(error: BaseException) -> bool:
-    """Whether the last code that isn't a library's is Millrace's, not the user's."""
+    """Whether the innermost code that isn't a library's is Millrace's, not the user's."""
     own = [frame for frame, _ in _frames(error) if not _library(frame)]
     return bool(own) and _ours(own[-1])
 
 
 def user_traceback(error: BaseException, keep_ours: bool) -> str:
-    """The traceback from the program's first line on, without what Millrace and ``runpy`` add to it."""
+    """The traceback from the program's first line on, without frames of Millrace and ``runpy``."""
     described = traceback.TracebackException.from_exception(error, limit=-_FRAME_LIMIT, capture_locals=False)
     _strip(described, keep_ours)
     lines = described.format() if described.stack else described.format_exception_only()
@@ -50,8 +50,8 @@ def user_traceback(error: BaseException, keep_ours: bool) -> str:
 
 
 def shorten_uncaught() -> None:
-    """From now on an error that Millrace raises on purpose, and that the program does not catch, is shown with the
-    program's own lines only. A hook for errors that is there stays."""
+    """Install a hook that shows uncaught errors of Millrace with the program's own lines only. An existing hook
+    stays."""
     if sys.excepthook is sys.__excepthook__ and os.environ.get(VARIABLE) != "full":
         sys.excepthook = _show
 
@@ -80,7 +80,7 @@ def _strip(described: traceback.TracebackException, keep_ours: bool) -> None:
 
 
 def _without_ours(frames: Iterable[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
-    """Leaves out what Millrace calls, too, up to the program's own code."""
+    """The frames without Millrace's and those of libraries that Millrace calls, up to the program's own code."""
     inside = False
     for frame in frames:
         inside = _our_file(frame.filename) or (inside and _library_file(frame.filename))
@@ -89,7 +89,7 @@ def _without_ours(frames: Iterable[traceback.FrameSummary]) -> Iterator[tracebac
 
 
 def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
-    """The frames of the traceback from the program's own first one, with their lines."""
+    """The frames of the traceback from the program's first one on, with their lines."""
     frames = []
     step: TracebackType | None = error.__traceback__
     while step is not None:
@@ -140,15 +140,15 @@ def user_origin() -> str:
 # What threads do
 
 L = TypeVar("L")
-"""What a thread is labelled with."""
+"""The label of a sampled thread."""
 
 
 class ThreadStack(NamedTuple):
-    """A thread at one moment."""
+    """A thread's stack at one moment."""
 
     name: str
     text: str
-    """name, state and stack, a line a frame, the last call first"""
+    """the thread's name, state and stack, one frame a line, the last call first"""
 
 
 class Thread(NamedTuple, Generic[L]):
@@ -159,7 +159,7 @@ class Thread(NamedTuple, Generic[L]):
 
 
 class Sample(NamedTuple, Generic[L]):
-    """A stack of a thread, the first call first."""
+    """A sampled stack of a thread, the first call first."""
 
     label: L
     on_cpu: bool
@@ -167,7 +167,7 @@ class Sample(NamedTuple, Generic[L]):
 
 
 def stacks() -> list[ThreadStack]:
-    """All threads of Python in this process, the caller's included."""
+    """The stacks of all Python threads of this process, the caller's included."""
     names = {thread.ident: thread for thread in threading.enumerate()}
     found = []
     for ident, frame in list(sys._current_frames().items()):
@@ -182,7 +182,7 @@ def stacks() -> list[ThreadStack]:
 
 
 def stack(thread: int) -> str:
-    """The stack of the thread of this process with this identifier; empty if there is none."""
+    """The stack of a thread by its identifier; empty if there is none."""
     frame = sys._current_frames().get(thread)
     if frame is None:
         return ""
@@ -190,7 +190,7 @@ def stack(thread: int) -> str:
 
 
 def describe(frame: FrameType, line: int) -> str:
-    """A frame in one line: ``module.function:line``."""
+    """A frame as one line: ``module.function:line``."""
     code = frame.f_code
     name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
     module = frame.f_globals.get("__name__") or Path(code.co_filename).name
@@ -200,10 +200,10 @@ def describe(frame: FrameType, line: int) -> str:
 def sample(
     threads: Callable[[], Mapping[int, Thread[L]]], seconds: float, hertz: int, leave_out: Callable[[str], bool]
 ) -> Counter[Sample[L]]:
-    """How often which stack was seen.
+    """Sample threads; returns how often each stack was seen.
 
-    :param threads: asked each time: identifier of each thread that is of interest.
-    :param leave_out: modules whose frames at the bottom of a stack say nothing.
+    :param threads: is called for each sample: identifier of each thread to sample.
+    :param leave_out: modules whose frames at the bottom of a stack are left out.
     """
     found: Counter[Sample[L]] = Counter()
     used: dict[int, int] = {}
@@ -240,12 +240,14 @@ _SIZED: tuple[type, ...] = (list, dict, set, deque)
 
 
 def place_in(thread: int, ours: Callable[[str], bool]) -> int:
-    """A number that is another one when a thread of this process has come further, within those of its calls that lead
-    to a call of other modules, which may take long. Where a loop of theirs is, tell its iterators and what it has
-    gathered.
+    """A number that changes when a thread of this process makes progress in our own code.
+
+    It covers the calls that lead to a call of other modules, which may take long. Where these are in a loop, its
+    iterators
+    and the sizes of its variables show the progress.
 
     :param thread: its identifier.
-    :param ours: whether a module is one of those.
+    :param ours: whether a module is one of our own.
     """
     frame = sys._current_frames().get(thread)
     if frame is None:
@@ -259,7 +261,7 @@ def place_in(thread: int, ours: Callable[[str], bool]) -> int:
 
 
 def _sizes(call: FrameType) -> tuple[tuple[str, int], ...]:
-    """How far the loops of a call are, by its variables."""
+    """The progress of a call's loops, by its variables."""
     found = []
     for name, value in list(call.f_locals.items()):
         kind = type(value)
@@ -275,7 +277,7 @@ def _sizes(call: FrameType) -> tuple[tuple[str, int], ...]:
 
 
 def _attributes(value: object) -> list[object]:
-    """Of an object of Millrace, without a call of anything."""
+    """The attributes of an object of Millrace, read without calling anything."""
     if not type(value).__module__.startswith("millrace."):
         return []
     with contextlib.suppress(TypeError, RuntimeError):
@@ -284,7 +286,7 @@ def _attributes(value: object) -> list[object]:
 
 
 def processor_ns(native_id: int) -> int:
-    """Processor time of a thread of this process in ns; -1: the system does not tell, or it has ended."""
+    """Processor time of a thread of this process (ns); -1: unknown, or the thread has ended."""
     try:
         return int(Path(f"/proc/self/task/{native_id}/schedstat").read_text().split()[0])
     except (OSError, ValueError, IndexError):

@@ -1,1 +1,1 @@
-"""``millrace cluster``, and what runs programs for it."""
+"""``millrace cluster`` and ``session``, and the processes that run submitted programs."""

@@ -1,4 +1,4 @@
-"""SQL gateways in the background: starting and stopping them, as Flink's ``sql-gateway.sh`` does."""
+"""Starts and stops SQL gateways in the background, as Flink's ``sql-gateway.sh`` does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOG_DIRECTORY = "env.log.dir"
 
 
 def start(configuration: Mapping[str, str]) -> None:
-    """Start one with the options of this command, and wait until it listens.
+    """Start a gateway in the background with the options of this command, and wait until it listens.
 
     :raises click.ClickException: it does not.
     """
@@ -64,7 +64,7 @@ def start(configuration: Mapping[str, str]) -> None:
 
 
 def stop(all_of_them: bool) -> Iterator[str]:
-    """End the one that was started last, or all; what to tell of each."""
+    """Stop the gateway that was started last, or all; returns a line for each."""
     host = socket.gethostname()
     running = _running()[::-1]
     if not running:
@@ -78,7 +78,7 @@ def stop(all_of_them: bool) -> Iterator[str]:
 
 
 def _running() -> list[Found]:
-    """Those in the background, the oldest first. Each is known by its pid and when that was started."""
+    """The living gateways in the background, the oldest first. Each is identified by pid and start time."""
     return [each for each in run_folder.find(run_folder.GATEWAY) if each.entry.background]
 
 

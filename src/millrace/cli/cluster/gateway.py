@@ -1,4 +1,4 @@
-"""A SQL gateway in the process of its command, with the limits that options set."""
+"""A SQL gateway in the process of its command, with limits from options."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _OWN = ("sql-gateway.", "security.", "rest.")
 _OF_SESSIONS = ("rest.address", "rest.port")
-"""where the cluster is that takes their jobs"""
+"""options with the address of the cluster that takes the sessions' jobs"""
 
 
 @contextlib.contextmanager
 def ending_quietly() -> Iterator[None]:
-    """A server sends itself the signal that ended it once more when it has ended: that is to end nothing else."""
+    """Ignore SIGINT and SIGTERM inside: after its shutdown a uvicorn server raises the signal that ended it again."""
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -69,9 +69,9 @@ _PORT = "8083"
 
 
 def serve(settings: RunSettings, folder: str | None) -> None:
-    """Be a gateway until a signal ends it.
+    """Run a gateway until a signal ends it.
 
-    :param folder: where others find it, made by who has started it in the background; None: it makes one.
+    :param folder: run folder of the gateway, made by the command that started it in the background; None: it makes one.
     """
     # Functions that CREATE FUNCTION names are found where the gateway was started, and with -pyfs.
     sys.path[:0] = [os.getcwd(), *settings.paths]
@@ -94,7 +94,7 @@ def serve(settings: RunSettings, folder: str | None) -> None:
             background=background,
         )
         with hooks(settings, gateway.submit, gateway.listener, pyflink=True):
-            # Who reads the log of one in the background finds no token there.
+            # The log of a gateway in the background contains no token.
             shown = "" if token is None or background else f", token {token}"
             click.echo(f"The SQL gateway listens at {server.address}{shown}")
             click.echo(_where_jobs_run(settings.configuration))
@@ -120,7 +120,7 @@ def _where_jobs_run(configuration: Mapping[str, str]) -> str:
 
 
 def rest_options(configuration: Mapping[str, str]) -> dict[str, str]:
-    """The options of the REST server, from those of the gateway. ``rest.address`` and its like are the cluster's."""
+    """The REST server's options, taken from the gateway's; ``rest.address`` and the like are the cluster's."""
     own = {key: value for key, value in configuration.items() if not key.startswith("rest.")}
     own["rest.bind-port"] = configuration.get(f"{ENDPOINT}port", _PORT)
     for key in ("bind-port", "bind-address", "address"):

@@ -1,4 +1,4 @@
-"""The SQL gateway of a cluster: a process that its server hands requests on to, as long as there are sessions."""
+"""The SQL gateway of a cluster: a process that the cluster's server forwards requests to while there are sessions."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 IDLE_SECONDS = 60.0
-"""How long it stays without a session."""
+"""How long the gateway stays without a session."""
 
 
 def run_gateway(folder: str) -> int:
-    """Be the SQL gateway of a cluster until there is nothing to do, or SIGTERM comes; the exit code."""
+    """Run the SQL gateway of a cluster until it is idle or SIGTERM arrives; returns the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
     own = {key: value for key, value in configuration.items() if not key.startswith(OF_THE_CLUSTER)}
     files = [each for each in own.get(FILES, "").split(",") if each]
     sys.path[:0] = [import_path(os.path.abspath(each)) for each in files]
     gateway = make_gateway(own, Home(lambda _: _this_cluster(folder)))
-    server = make_server(make_gateway_app(gateway, RestSettings()))  # who may ask, the cluster's server has decided
+    server = make_server(make_gateway_app(gateway, RestSettings()))  # the cluster's server has authorized the request
     described = os.path.join(folder, GATEWAY_FILE)
     listening = rpc.listen(rpc.socket_path(folder, rpc.GATEWAY))
     write_file(described, encode(GatewayDescription(this_process())))

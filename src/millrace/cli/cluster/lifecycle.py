@@ -1,6 +1,6 @@
-"""Starting, finding and ending a cluster on this machine.
+"""Starts, finds and stops clusters on this machine: the configuration, the processes, and the Spark below them.
 
-A cluster is started with the configuration files, what the command line says, and the Spark under it.
+A cluster is configured by files and by the command line; the latter overrides.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 BEGAN = "millrace.cluster.began"
-"""Key of a cluster's configuration: when it was started (ms since the epoch)."""
+"""Key of a cluster's configuration: its start time (ms since the epoch)."""
 
 
 def command(role: str, folder: str) -> list[str]:
-    """The command line of a process."""
+    """The command line of a cluster's process."""
     return [sys.executable, "-m", "millrace.cli.cluster.process", role, folder]
 
 
@@ -50,17 +50,17 @@ PORT, BIND_PORT = "rest.port", "rest.bind-port"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for."""
+    """The configuration and machines that the user asks for."""
 
     configuration: Mapping[str, str] = field(repr=False)
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """the part of it that only the configuration files say"""
+    """the part of the configuration that only configuration files set"""
     hosts: Hosts | None = None
-    """machines for a Spark of its own"""
+    """machines for a Spark of the cluster's own"""
 
 
 def wanted(properties: Mapping[str, str], master: str | None, workers: int | None) -> Wanted:
-    """What options and files ask for; options count more.
+    """Combine options and configuration files; options override files.
 
     :raises ValueError: a setting that is wrong, or one that another rules out.
     """
@@ -95,16 +95,16 @@ def wanted(properties: Mapping[str, str], master: str | None, workers: int | Non
 
 START_SECONDS = 180.0
 SPARK_SECONDS = 120.0
-"""more, if Spark's master and workers have to come first"""
+"""additional time if Spark's master and workers must start first"""
 STOP_SECONDS = 120.0
 CANCEL_SECONDS = 30.0
-"""How long programs may take to cancel their jobs when nobody watches them."""
+"""How long programs may take to cancel their jobs in a cluster without a supervisor."""
 LOOK_SECONDS = 0.1
 DEFAULT_NAME = "cluster"
 
 
 class ClusterError(Exception):
-    """What was asked for is not possible; the text says why."""
+    """The cluster can't be started or stopped; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def start_session(name: str, wanted: Wanted, idle_seconds: float) -> None:
 
 
 def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
-    """Start a cluster, or what is missing of it.
+    """Start a cluster, or the missing processes of a cluster that lives in part.
 
     :raises ClusterError: one of that name runs already, or this one does not come up.
     """
@@ -169,7 +169,7 @@ def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
 
 
 def _begin(role: str, folder: str) -> subprocess.Popen[bytes]:
-    """Start the process that all others of a cluster are children of."""
+    """Start the supervisor, the parent of all processes of a cluster."""
     with open(os.path.join(folder, job_folder.LOGS, "supervisor.log"), "ab") as file:
         return subprocess.Popen(
             command(role, folder),
@@ -182,7 +182,8 @@ def _begin(role: str, folder: str) -> subprocess.Popen[bytes]:
 
 
 def _layout(folder: str, wanted: Wanted) -> Layout | None:
-    """Spark's own master and workers, if there are to be any; those that a supervisor has left behind go on."""
+    """Lay out Spark's master and workers, if the cluster has its own; those that an earlier supervisor left running
+    stay."""
     before = read_layout(folder) if anything_left(folder) else None
     layout = None if wanted.hosts is None else plan(wanted.hosts, wanted.configuration)
     if before is None:
@@ -196,7 +197,7 @@ def _layout(folder: str, wanted: Wanted) -> Layout | None:
 
 
 def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: Callable[[str], None]) -> Running:
-    """Wait until all its processes are ready."""
+    """Wait until all processes of the cluster are ready."""
     until = time.monotonic() + seconds
     told = False
     logs = os.path.join(folder, job_folder.LOGS)
@@ -233,7 +234,7 @@ def _answers(folder: str) -> bool:
 
 
 def stop(found: Found) -> None:
-    """End a cluster with its programs.
+    """Stop a cluster with its programs.
 
     :raises ClusterError: it does not end.
     """
@@ -247,9 +248,10 @@ def stop(found: Found) -> None:
 
 
 def end_orphans(folder: str) -> list[str]:
-    """Cancel the programs of a cluster whose supervisor was killed, and end its engine, server and Spark; what ended.
+    """Cancel the programs of a cluster whose supervisor was killed, and end its engine, server and Spark; returns what
+    was ended.
 
-    The next supervisor records what has become of the programs.
+    The next supervisor records the programs' results.
     """
     programs = [process for process in _programs(folder) if _terminate(process)]
     until = time.monotonic() + CANCEL_SECONDS
@@ -261,7 +263,7 @@ def end_orphans(folder: str) -> list[str]:
 
 
 def _programs(folder: str) -> list[Process]:
-    """The processes of the programs of a cluster that began last."""
+    """The processes that last began to run programs of the cluster."""
     found = []
     if os.path.isdir(os.path.join(folder, job_folder.JOBS)):
         for name in job_folder.names(folder, job_folder.JOBS):
@@ -270,7 +272,7 @@ def _programs(folder: str) -> list[Process]:
 
 
 def _terminate(process: Process) -> bool:
-    """Whether it was there."""
+    """End a process; returns whether it was alive."""
     if not process.is_alive:
         return False
     with contextlib.suppress(ProcessLookupError):

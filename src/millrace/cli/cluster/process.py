@@ -82,7 +82,7 @@ PREPARED = (
     "millrace.table.environment",
     "millrace.table.planner.engine",
 )
-"""What the supervisor has imported, so that the process of a program need not."""
+"""Modules that the supervisor imports, so that the forked process of a program need not."""
 PREPARED_WHOLE = ("millrace.relational.functions", "millrace.table.planner.nodes")
 """Packages whose modules are all imported by the first query."""
 
@@ -104,7 +104,7 @@ def _supervise(folder: str) -> int:
 
 
 def _keep_session(folder: str) -> int:
-    """A cluster without a server, which ends when it is idle; nothing of it stays."""
+    """Keep a session: a cluster without a server, which ends when it is idle and removes its folder."""
     facts = read_facts(folder)
     register(folder, Entry(SESSION, this_process(), began=facts.began))
     engine = _service("engine", folder, describe_engine)
@@ -116,7 +116,7 @@ def _keep_session(folder: str) -> int:
 
 
 def _watch(folder: str, services: Sequence[Service | RemoteService], idle_seconds: float | None = None) -> None:
-    """Be the supervisor until the cluster is to end."""
+    """Run the supervisor until the cluster is stopped."""
     for name in PREPARED:
         importlib.import_module(name)
     for name in PREPARED_WHOLE:

@@ -171,7 +171,7 @@ def _settings(program: ProgramOptions, directory: str) -> RunSettings:
 
 
 def _at(program: ProgramOptions, address: str) -> ProgramOptions:
-    """The options with the cluster at an address as that of all jobs."""
+    """The options, with the cluster at an address as the one that takes all jobs."""
     from urllib.parse import urlsplit
 
     try:

@@ -1,4 +1,4 @@
-"""A program that was submitted to a cluster, in the process that the cluster has made for it."""
+"""Runs a submitted program in the process that the cluster has forked for it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from millrace.spark.jobs.client import LocalJobClient
 
 Pairs = Sequence[tuple[str, str]]
 OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
-"""Beginnings of keys that say how the cluster itself runs."""
+"""Prefixes of keys that configure the cluster itself."""
 _PLACES = (DIRECTORY, "execution.target", "execution.attached")
-"""Keys that say where it is, and its logs: a program of it is there already."""
+"""Keys with the cluster's address and log folder, which a program inside of the cluster must not use."""
 
 
 def run_submitted(run: ProgramRun, here: JobsHere) -> int:
-    """Run the program as ``millrace run`` does; the exit code."""
+    """Run the program as ``millrace run`` does; returns the exit code."""
     submission = run.submission
     if submission.python and submission.python != sys.prefix:
         click.echo(
@@ -68,7 +68,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
 
 
 def _defaults(run: ProgramRun) -> Pairs:
-    """What the cluster says for all its programs; its files count less than those of the program."""
+    """The cluster's defaults for its programs; the program's own configuration files override the cluster's files."""
     own = file_settings(run.submission.options.get("config_dir")) if run.files else {}
     return [
         (key, value)
@@ -78,7 +78,7 @@ def _defaults(run: ProgramRun) -> Pairs:
 
 
 def _run_job(job: Portable, run: ProgramRun) -> int:
-    """A job without its program, which runs elsewhere."""
+    """Run a submitted job; the program that made it runs elsewhere."""
     watch = JobWatch(None, run.announce)
     try:
         with hooks(RunSettings({}, ()), lambda submission: submission.start(), watch.listener):
@@ -91,7 +91,7 @@ def _run_job(job: Portable, run: ProgramRun) -> int:
 
 
 def _say_nothing(_: LocalJobClient) -> None:
-    """As a program that runs in its own process."""
+    """Print nothing when a job starts, as for a program in a process of its own."""
 
 
 def _started(client: LocalJobClient) -> None:
@@ -99,18 +99,18 @@ def _started(client: LocalJobClient) -> None:
 
 
 def _started_attached(client: LocalJobClient) -> None:
-    """As Flink's command, which also says how a job has ended that the program waits for."""
+    """Print as Flink's command does, including the end of a job that the program waits for."""
     _started(client)
     client.when_waited = click.echo
 
 
 def program_options_of(options: Mapping[str, Any], defaults: Pairs, savepoint: Pairs) -> ProgramOptions:
-    """The options as JSON has kept them, over defaults; an option beats its -D twin."""
+    """The options of a submission from their JSON form, on top of defaults; an option overrides its -D form."""
     known: dict[str, Any] = {name: _tuples(value) for name, value in options.items()}
     known["properties"] = (*defaults, *known.get("properties", ()), *savepoint)
     return ProgramOptions(**known)
 
 
 def _tuples(value: Any) -> Any:
-    """JSON has no tuples."""
+    """Turn JSON's lists back to tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""``millrace run`` with a cluster or a session: whether a program runs there, handing it over, waiting for its end.
+"""``millrace run`` with a cluster or a session: decides whether a program runs there, submits it, waits for its end.
 
 A program goes to a cluster of another machine or user (``-m``) through the REST API.
 """
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 Savepoint = tuple[tuple[str, str], ...]
-"""Configuration of a restore."""
+"""Options of a restore from a savepoint."""
 BEGIN_SECONDS = 120.0
-"""How long ``-d`` waits until the program has begun a job."""
+"""How long ``-d`` waits until the program has started a job."""
 LOOK_SECONDS = 0.05
 SUPERVISOR_SECONDS = 0.5
-"""How often an attached command looks for a supervisor where there is none."""
+"""How often an attached command looks for a new supervisor after the old one has died."""
 SUBMITTED = "Job has been submitted with JobID"
 
 
 def something_runs() -> bool:
-    """Whether there may be a cluster; costs nothing where there is none."""
+    """Whether a cluster may be running; costs nothing if none is."""
     from importlib.util import find_spec
 
     folder = os.environ.get("MILLRACE_RUN_DIR") or os.path.join(os.path.expanduser("~"), ".millrace", "run")
@@ -52,9 +52,9 @@ def something_runs() -> bool:
 
 
 def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
-    """The cluster of this machine that a program goes to, or the address of another; None: it runs in this process.
+    """The cluster of this machine that takes the program, or the address of another; None: it runs in this process.
 
-    Raises click's error if none is there, or it is not clear which one is meant.
+    Raises click's error if the cluster does not exist or is ambiguous.
     """
     if target.kind == LOCAL and not target.detached:
         return None
@@ -80,7 +80,7 @@ def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
 
 
 def names_spark(program: ProgramOptions) -> bool:
-    """Whether a program says which Spark it runs on, which then is one of its own."""
+    """Whether a program names the Spark that it runs on, which then belongs to it alone."""
     return program.master is not None or not {"spark.master", "millrace.master"}.isdisjoint(dict(program.properties))
 
 
@@ -98,9 +98,9 @@ def submit_to(
     target: Target,
     manner: Manner | None = None,
 ) -> NoReturn:
-    """Hand a program to a cluster; exits as the program does, with -d when its job has begun.
+    """Submit a program to a cluster; exits as the program does, with -d once its job has started.
 
-    :param manner: how it shows itself; None: as programs on a cluster do.
+    :param manner: how the program's progress is shown; None: as programs on a cluster do.
     """
     if not isinstance(cluster, str):
         _run_on(cluster, program, savepoint, target, manner)
@@ -111,7 +111,7 @@ def submit_to(
 def _run_on(
     cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target, manner: Manner | None
 ) -> NoReturn:
-    """The cluster is one of this user on this machine."""
+    """Submit to a cluster of this user on this machine."""
     from millrace.cluster import submissions
 
     submitted = submissions.SubmittedProgram(
@@ -167,10 +167,10 @@ def _detached(cluster: Found, id: str) -> int:
 
 
 def _attached(cluster: Found, id: str) -> int:
-    """Lend the program this command's streams, hand signals on to it, and wait for its end.
+    """Lend the program this command's streams, forward signals to it, and wait for its end.
 
-    When the supervisor has died, the program goes on; the next supervisor gets the streams again, for the process that
-    it starts should this one die, too.
+    If the supervisor dies, the program continues; the next supervisor gets the streams again, for the process that it
+    starts should this one die, too.
     """
     from millrace.cluster.rpc import NotThereError, connect, receive, send
 
@@ -201,7 +201,7 @@ def _attached(cluster: Found, id: str) -> int:
 
 
 def _look(cluster: Found, id: str) -> int | None:
-    """How a program has ended, by its folder; None: it has not."""
+    """How a program has ended, read from its folder; None: it has not."""
     from millrace.cluster import job_folder
     from millrace.cluster import submissions as attempts
 
@@ -213,7 +213,7 @@ def _look(cluster: Found, id: str) -> int | None:
 
 
 def _outcome(cluster: Found, id: str) -> int:
-    """Wait for the end of a program by looking at its folder."""
+    """Wait for the end of a program by polling its folder."""
     while (found := _look(cluster, id)) is None:
         time.sleep(1)
     return found
@@ -221,7 +221,8 @@ def _outcome(cluster: Found, id: str) -> int:
 
 @contextlib.contextmanager
 def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> Iterator[None]:
-    """Ctrl-C cancels the job, a second one ends the program. Without a supervisor its process itself hears of it."""
+    """Forward Ctrl-C: the first cancels the job, the second ends the program. Without a supervisor the program's
+    process gets the signal itself."""
     from millrace.cluster import job_folder
     from millrace.cluster import submissions as attempts
     from millrace.cluster.rpc import send
@@ -258,7 +259,8 @@ _OVER = frozenset(("FINISHED", "CANCELED", "FAILED"))
 
 
 def run_at(address: str, program: ProgramOptions, found: Program, savepoint: Savepoint, target: Target) -> NoReturn:
-    """Upload a program with the Python files beside it, and run it there; exits when its job has ended, or begun."""
+    """Upload a program with the Python files beside it to another cluster, and run it there; exits when its job has
+    ended, with -d when it has started."""
     from millrace.cli.job_lookup import TOKEN
     from millrace.cluster.addresses import url_of
     from millrace.cluster.rest_jobs import RestJobs
@@ -289,7 +291,7 @@ def _refuse_what_stays_here(program: ProgramOptions) -> None:
 
 
 def _upload(jobs: RestJobs, found: Program) -> tuple[str, str | None]:
-    """The id of the uploaded program, and the module to run."""
+    """Upload the program; returns its id and the module to run."""
     with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
         path = zip_folder(found.folder, directory)
         module = found.target if found.is_module else os.path.basename(found.target).removesuffix(".py")
@@ -339,7 +341,7 @@ def _wait(jobs: RestJobs, job: str) -> int:
 
 
 def session_for(program: ProgramOptions, target: Target) -> Found | None:
-    """The session that a program is to run on; None: it gets a Spark of its own, as it asks for, or as it has to."""
+    """The session that takes the program; None: the program gets a Spark of its own, by request or necessity."""
     if target.kind is not None or target.isolated or names_spark(program) or not something_runs():
         return None
     from millrace.cli.program import configured
@@ -348,8 +350,8 @@ def session_for(program: ProgramOptions, target: Target) -> Found | None:
 
 
 def fitting_session(configuration: Mapping[str, str]) -> Found | None:
-    """The session that runs, if it is what a program with this configuration would start for itself; else a line says
-    why it isn't used."""
+    """The running session, if its settings are those that the program would start its own Spark with; otherwise prints
+    why it is not used."""
     if "millrace.master" in configuration or not something_runs():
         return None
     from millrace.cluster import run_folder

@@ -215,7 +215,7 @@ def history_server(
 
 
 def _own(options: dict[str, str], port: str | None) -> dict[str, str]:
-    """The options of the REST server, from those of the history server."""
+    """The REST server's options, taken from the history server's."""
     own = {**options}
     for theirs, key in (("web.address", "rest.bind-address"), ("web.port", "rest.bind-port")):
         if f"historyserver.{theirs}" in options:

@@ -1,1 +1,1 @@
-"""``millrace new``: a small project to begin with."""
+"""The template of ``millrace new``: a small project to start from."""

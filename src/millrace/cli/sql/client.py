@@ -1,4 +1,4 @@
-"""The client: runs statements one after the other and shows what they give."""
+"""The SQL client: runs statements one after the other and shows their results."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ from millrace.table.sql.grammar.parser import statements_of
 from millrace.table.sql.text import SqlError
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
-"""shows a query's rows until the user has seen enough; the text is the time zone"""
+"""shows a query's rows on the screen until the user leaves; the text is the time zone"""
 
 
 class Client:
-    """:param screen: shows results that change in place; None without a terminal."""
+    """Runs statements and prints their results and errors.
+
+    :param screen: shows results that change in place; None without a terminal.
+    """
 
     def __init__(self, executor: Executor, console: Console, screen: Screen | None = None) -> None:
         self.executor = executor
@@ -47,11 +50,12 @@ class Client:
         return ClientSettings.of(self.executor.settings())
 
     def run(self, text: str, name: str | None = None) -> bool:
-        """Run the statements of a text up to the first that fails, which is told; whether all went well.
+        """Run the statements of a text up to the first one that fails, whose error is printed. Returns whether all
+        succeeded.
 
-        :param name: of the file that they come from.
-        :raises QuitError: one of them is QUIT.
-        :raises KeyboardInterrupt: one of them was cut off by Ctrl-C.
+        :param name: name of the file that they come from.
+        :raises QuitError: a statement is QUIT.
+        :raises KeyboardInterrupt: Ctrl-C interrupted a statement.
         """
         statement: s.Statement | None = None
         try:
@@ -66,12 +70,12 @@ class Client:
         return True
 
     def tell(self, error: BaseException, before: str = "") -> None:
-        """Say why something failed."""
+        """Print the reason of a failure."""
         verbose = self.executor.settings().get(VERBOSE, "false").lower() == "true"
         self.console.error(before + self.executor.reason(error, verbose))
 
     def tell_failed_jobs(self) -> bool:
-        """Say which INSERTs have failed since the last time; whether there are any."""
+        """Print which INSERTs have failed since the last call; returns whether there are any."""
         found = list(self.executor.failures())
         for job, error in found:
             self.tell(error, f"{job}: ")
@@ -119,7 +123,7 @@ class Client:
                 raise
 
     def _for_programs(self, result: TableResult, streaming: bool) -> None:
-        """Rows for another program: nothing is added to them, whatever ends them."""
+        """Print rows for another program, without any text around them, however the query ends."""
         if self.settings.output == ARROW:
             with contextlib.closing(arrow_parts(result, self.executor.zone, streaming)) as parts:
                 self.console.write(parts)
@@ -141,7 +145,7 @@ class Client:
 
 
 def _writes(statement: s.Statement) -> bool:
-    """Whether it fills tables."""
+    """Whether a statement writes to tables."""
     if isinstance(statement, s.CreateTable):
         return statement.query is not None
     if isinstance(statement, s.StatementSet):
@@ -150,8 +154,8 @@ def _writes(statement: s.Statement) -> bool:
 
 
 def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:
-    """What a query has to say after Ctrl-C, which may have come in the middle of a printed line. If the query has heard
-    of it already, it has said so."""
+    """Print a query's end after Ctrl-C, which may have interrupted a printed line; nothing if the query has reported it
+    already."""
     first = lines.throw(stop)
     yield ""
     yield first

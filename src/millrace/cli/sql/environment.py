@@ -1,4 +1,4 @@
-"""Environment files of Flink's client up to 1.13 (``--environment FILE.yaml``), as statements of today."""
+"""Translates environment files of Flink's client up to 1.13 (``--environment FILE.yaml``) to statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MILLIS = {
     "min-idle-state-retention": "table.exec.state.ttl",
 }
 _NO_EFFECT = frozenset({"planner", "time-characteristic", "max-idle-state-retention"})
-"""what has no choice today: one planner, times by column, one time to live"""
+"""entries without effect: there is one planner, event time is defined by a column, and one time to live"""
 _RESTARTS = {
     "fixed-delay": {"attempts": "attempts", "delay": "delay"},
     "failure-rate": {
@@ -35,11 +35,11 @@ _TABLES = ("source-table", "sink-table", "source-sink-table", "source", "sink", 
 
 
 class EnvironmentFileError(ValueError):
-    """Something in an environment file that is not known, or has no word today."""
+    """An entry of an environment file is unknown, or can't be expressed as a statement."""
 
 
 def environment_script(path: str) -> str:
-    """The statements of a file; each ends with a semicolon.
+    """Translate a file to statements; each ends with a semicolon.
 
     :raises EnvironmentFileError: it is no YAML, or something in it can't be done.
     :raises ImportError: PyYAML is missing.
@@ -232,7 +232,7 @@ def _only(entry: Entry, where: str, *known: str) -> None:
 
 
 def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """``a: {b: c}`` is ``a.b = c``; entries of lists have numbers."""
+    """Flatten nested keys: ``a: {b: c}`` becomes ``a.b = c``; entries of lists are numbered."""
     for key, item in value.items():
         name = f"{before}{key}"
         if isinstance(item, list):

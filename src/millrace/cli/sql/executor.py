@@ -1,7 +1,7 @@
-"""Where the statements of a client run, and why one failed, in the words that help its author.
+"""Executors, which run the client's statements, and the explanation of their errors.
 
-``Executor`` is the contract; ``Embedded`` runs statements in the client's own process, on a thread of their own. HELP,
-SET, SHOW JOBS, STOP JOB and the like the client answers itself (``COMMANDS``).
+``Executor`` is the contract; ``Embedded`` runs statements in the client's own process, on a thread of their own. The
+client answers HELP, SET, SHOW JOBS, STOP JOB and the like itself (``COMMANDS``).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class Words(Protocol):
-    """Knows what may stand at the cursor."""
+    """Completes words at the cursor."""
 
     def of(self, before: str, after: str = "") -> Iterable[Candidate]:
-        """What may take the place of the word that has been begun."""
+        """Candidates for the word that is being typed."""
 
 
 class Executor(Protocol):
-    """Runs statements, one at a time, and knows their settings and jobs."""
+    """Runs statements one at a time; has their settings and jobs."""
 
     @property
     def zone(self) -> str:
@@ -50,19 +50,19 @@ class Executor(Protocol):
 
     @property
     def streaming(self) -> bool:
-        """Whether queries give changes."""
+        """Whether queries produce changes (streaming mode)."""
 
     def settings(self) -> dict[str, str]:
-        """All that is set."""
+        """All options of the session."""
 
     def answer(self, statement: s.Statement, defaults: Mapping[str, str]) -> TableResult | None:
-        """What a statement about settings and jobs gives; None: it is another one.
+        """The result of a statement about settings and jobs; None for any other statement.
 
         :param defaults: what SET shows of options that are not set.
         """
 
     def perform(self, statement: s.Statement) -> TableResult:
-        """Run any other statement.
+        """Run a statement.
 
         :raises KeyboardInterrupt: Ctrl-C; what it had begun is taken back.
         """
@@ -71,16 +71,16 @@ class Executor(Protocol):
         """Wait for the end of the job of an INSERT."""
 
     def words(self) -> Words:
-        """For completion."""
+        """The source of completions."""
 
     def reason(self, error: BaseException, verbose: bool) -> str:
-        """Why a statement failed, in the words that help its author."""
+        """The reason of a statement's failure, in words that help its author."""
 
     def failures(self) -> Iterable[tuple[str, BaseException]]:
-        """Jobs of INSERTs that have failed since the last time, and why."""
+        """Jobs of INSERTs that have failed since the last call, and why."""
 
     def running(self) -> list[str]:
-        """Jobs of INSERTs that would end with the client."""
+        """Running jobs of INSERTs that would end with the client."""
 
     def wait_for_jobs(self) -> None:
         """Wait for the jobs that would end with the client."""
@@ -95,9 +95,9 @@ _ENGINE = ("pyspark", "py4j")
 def reason(error: BaseException, verbose: bool = False, origin: str | None = None, log_file: str | None = None) -> str:
     """The text of an error.
 
-    :param verbose: with its traceback.
-    :param log_file: named where a job has failed.
-    :param origin: the place in Python that Millrace takes for the user's: here nobody's, so it is left out.
+    :param verbose: whether the traceback is included.
+    :param log_file: is named if a job has failed.
+    :param origin: place in Python that Millrace takes for the user's line; it is none here, so it is left out.
     """
     text = _text(error, verbose, log_file)
     if origin is not None:
@@ -118,7 +118,7 @@ def _text(error: BaseException, verbose: bool, log_file: str | None) -> str:
 
 
 def place(error: BaseException, statement: Statement | None) -> str:
-    """``line:column`` in the script: of what is wrong, else of the statement that failed."""
+    """Place of an error in the script (``line:column``), or else of the statement that failed."""
     position = error.position if isinstance(error, SqlError) else None
     own = statement.position if statement is not None else None
     # A view has a text of its own: a place in it is none of the script.
@@ -130,23 +130,25 @@ def place(error: BaseException, statement: Statement | None) -> str:
 # Statements in this process
 
 T = TypeVar("T")
-"""What the work gives."""
+"""The result of a function that the worker runs."""
 
 _LOOK_SECONDS = 1.0
-"""A Ctrl-C that comes right before a thread falls asleep does not wake it: so it never sleeps for long."""
+"""Longest wait: a Ctrl-C that arrives right before a thread falls asleep does not wake it."""
 
 
 class Worker:
-    """Does one work after the other on one thread. Ctrl-C comes to the main thread, and there it would cut off a call
-    to Spark in the middle, which spoils the connection to the JVM. It is always the same thread, since Spark knows its
-    session by the thread.
+    """Runs functions one after the other on one thread.
+
+    Ctrl-C arrives in the main thread, where it would interrupt a call to Spark, which breaks the connection to the JVM.
+    It
+    is always the same thread, since Spark finds its session by the thread.
     """
 
     def __init__(self) -> None:
         self._works: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name="millrace-sql", daemon=True)
         self.origin: str | None = None
-        """what errors name as the user's line: the place in Python where this thread begins"""
+        """the user's line that errors name: the place in Python where this thread begins"""
 
     def _loop(self) -> None:
         self.origin = user_origin()
@@ -154,10 +156,10 @@ class Worker:
             _do(*self._works.get())
 
     def do(self, work: Callable[[], T], abandon: Callable[[T], None]) -> T:
-        """Do a work, which is to end soon, and wait for it.
+        """Run a function on the thread, and wait for its end, which must be soon.
 
-        :param abandon: takes back what the work has given after Ctrl-C.
-        :raises KeyboardInterrupt: Ctrl-C, once the work has come to its end.
+        :param abandon: undoes the function's result after Ctrl-C.
+        :raises KeyboardInterrupt: Ctrl-C, once the function has ended.
         """
         if self._thread.ident is None:
             self._thread.start()
@@ -183,7 +185,7 @@ def _do(work: Callable[[], Any], future: Future[Any]) -> None:
 
 
 class Embedded:
-    """An ``Executor`` whose jobs live as long as the client."""
+    """An ``Executor`` in this process; its jobs end with the client."""
 
     def __init__(self, session: SqlSession, jobs: SqlJobs) -> None:
         self.session = session
@@ -276,7 +278,7 @@ Settings of the client:
 
 
 class QuitError(Exception):
-    """The user wants to leave."""
+    """The user has typed QUIT."""
 
 
 def _client_command(statement: s.ClientCommand, client: Client) -> bool:
@@ -315,4 +317,4 @@ COMMANDS: dict[type[s.Statement], Callable[[Any, Client], bool]] = {
     s.Set: _set,
     **dict.fromkeys((s.Reset, s.Show, s.DescribeJob, s.StopJob, s.Jar), _of_session),
 }
-"""Statement -> what answers it; False: it is the environment's after all."""
+"""Statement -> function that answers it; False: the environment runs the statement."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 OPERATION = "op"
-"""the column with the kind of a change, in streaming mode"""
+"""name of the column with the kind of a change, in streaming mode"""
 
 
 def formatted(result: TableResult, output: str, zone: str, streaming: bool) -> Generator[str, None, None]:
@@ -43,7 +43,7 @@ def formatted(result: TableResult, output: str, zone: str, streaming: bool) -> G
 
 
 def _csv_line(values: Sequence[Any], texts: Sequence[str]) -> str:
-    """NULL is empty, as a text without characters is."""
+    """A row as a line of CSV. NULL is an empty field, and so is an empty text."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="")
     writer.writerow(["" if value is None else text for value, text in zip(values, texts)])
@@ -59,7 +59,7 @@ def _json_line(names: Sequence[str]) -> Callable[[Sequence[Any], Sequence[str]],
 
 
 def _plain(value: Any, text: str | None = None) -> Any:
-    """A value as JSON has it; what JSON has not is text."""
+    """A value in JSON's types; a value that JSON cannot represent becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -77,16 +77,16 @@ def _plain(value: Any, text: str | None = None) -> Any:
 
 
 ROWS = 1_000
-"""of a batch"""
+"""rows of an Arrow batch, at most"""
 SECONDS = 1.0
-"""A batch that is begun goes with the first row after so long."""
+"""Time after which an unfinished batch is written (s), checked when a row arrives."""
 
 
 def arrow_parts(result: TableResult, zone: str, streaming: bool) -> Generator[bytes, None, None]:
-    """The bytes of one stream in Arrow's IPC format, as rows come.
+    """The bytes of one stream in Arrow's IPC format, while rows arrive.
 
-    :param zone: that of TIMESTAMP_LTZ.
-    :param streaming: the rows are changes: the first column says of which kind.
+    :param zone: time zone of TIMESTAMP_LTZ.
+    :param streaming: whether the rows are changes: the first column holds their kind.
     """
     import pyarrow as pa
 
@@ -127,7 +127,7 @@ def _batch(rows: list[Row], result: TableResult, zone: str, streaming: bool) -> 
 
 
 def _taken(out: io.BytesIO) -> bytes:
-    """What was written since the last time."""
+    """The bytes that were written since the last call."""
     found = out.getvalue()
     out.seek(0)
     out.truncate()

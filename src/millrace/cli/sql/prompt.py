@@ -1,4 +1,4 @@
-"""The prompt: lines are read until a semicolon, with a history, completion and Flink SQL in colours."""
+"""The prompt of the SQL client: reads lines up to a semicolon, with history, completion and coloured Flink SQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from millrace.util.secrets import mask_statement
 
 
 class FlinkSqlLexer(RegexLexer):  # type: ignore[misc]
-    """Names in backticks, hints and Flink's own words; what is not closed yet, too."""
+    """A lexer for Flink SQL: names in backticks, hints, Flink's own words, and unclosed quotes."""
 
     name = "Flink SQL"
     aliases = ["flinksql"]
@@ -69,7 +69,7 @@ class SqlCompleter(Completer):
 
 
 def is_whole(text: str) -> bool:
-    """Whether Enter ends the input: every statement has its semicolon, or a command needs none."""
+    """Whether Enter ends the input: each statement has its semicolon, or it is a command that needs none."""
     stripped = text.strip()
     return not stripped or stripped.lower() in _COMMANDS or (stripped.endswith(";") and is_complete(text))
 
@@ -109,7 +109,7 @@ def prompt_session(client: Client, history: str | None = None) -> PromptSession[
 
 
 def _history(client: Client, path: str) -> History:
-    """What was typed before; in memory only, if the file cannot be written."""
+    """The history of earlier input; in memory only, if its file cannot be written."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "ab", opener=_private) as file:
@@ -125,14 +125,14 @@ def _private(path: str, flags: int) -> int:
 
 
 class PrivateHistory(FileHistory):
-    """Keeps statements without their secrets; in this session they are there as they were typed."""
+    """A history that stores statements without their secrets; within the session they are recalled in full."""
 
     def store_string(self, string: str) -> None:
         super().store_string(mask_statement(string))
 
 
 def interact(client: Client, history: str | None = None) -> None:
-    """Read statements and run them until the user leaves. Ctrl-C drops what is typed or ends what runs."""
+    """Read and run statements until the user leaves. Ctrl-C drops the input, or ends the running statement."""
     client.console.info(WELCOME)
     session = prompt_session(client, history)
     warned = False
@@ -150,7 +150,7 @@ def interact(client: Client, history: str | None = None) -> None:
 
 
 def _read(session: PromptSession[str]) -> str | None:
-    """What was typed; None after Ctrl-C."""
+    """Read the next input; None after Ctrl-C."""
     try:
         # What jobs print meanwhile goes above the prompt.
         with patch_stdout(raw=True):
@@ -167,7 +167,7 @@ def _run(client: Client, text: str) -> None:
 
 
 def _warn(client: Client) -> bool:
-    """Say which jobs would end with the client; whether there are any."""
+    """Print which jobs would end with the client; returns whether there are any."""
     running = client.executor.running()
     for job in running:
         client.console.warning(f"{job} runs, and would be cancelled.")

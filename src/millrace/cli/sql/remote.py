@@ -1,4 +1,4 @@
-"""Statements that run at a gateway."""
+"""Runs statements in a SQL gateway."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOR_SESSION = (s.Set, s.Reset, s.DescribeJob, s.StopJob, s.Jar)
 
 @dataclass(frozen=True)
 class RemoteJob:
-    """The job of a statement: of it, only the id is known here."""
+    """The job of a statement in a gateway; only its id is known."""
 
     id: str
 
@@ -37,14 +37,14 @@ class JobFailedThereError(Exception):
 
 
 class Remote:
-    """An ``Executor`` whose jobs are the gateway's: they go on when the client has left."""
+    """An ``Executor`` in a gateway; its jobs continue after the client has left."""
 
     def __init__(self, session: RemoteSession) -> None:
         self._session = session
         self._settings = session.properties()
         self._changed = False
         self._inserted: set[str] = set()
-        """jobs of INSERTs that had not ended when they were looked at last"""
+        """jobs of INSERTs that had not ended at the last check"""
 
     @property
     def zone(self) -> str:
@@ -57,7 +57,8 @@ class Remote:
         return self.settings().get(MODE, "streaming").lower() == "streaming"
 
     def settings(self) -> dict[str, str]:
-        """As the gateway had them last, should it be out of reach now: the next statement says so."""
+        """The session's options; the last known ones if the gateway cannot be reached, which the next statement will
+        report."""
         if self._changed:
             with contextlib.suppress(GatewayClientError):
                 self._settings, self._changed = self._session.properties(), False
@@ -90,7 +91,7 @@ class Remote:
         return _result(header, rows)
 
     def wait(self, result: TableResult) -> None:
-        """With ``table.dml-sync`` the gateway has waited already."""
+        """Wait for an INSERT's job: done already, because the gateway has waited if ``table.dml-sync`` is set."""
 
     def words(self) -> RemoteWords:
         return RemoteWords(self._session)
@@ -103,7 +104,7 @@ class Remote:
         return "\n".join(error.texts) if verbose and isinstance(error, RefusedError) else str(error)
 
     def failures(self) -> Iterable[tuple[str, BaseException]]:
-        """Asks the gateway, if there is something to ask."""
+        """Ask the gateway for failed INSERTs, if any are unfinished."""
         if not self._inserted:
             return
         try:
@@ -121,11 +122,11 @@ class Remote:
         return []
 
     def wait_for_jobs(self) -> None:
-        """Jobs need no client."""
+        """Does nothing: jobs of a gateway do not need the client."""
 
 
 class RemoteWords:
-    """The gateway knows what may come next."""
+    """Asks the gateway for completions."""
 
     def __init__(self, session: RemoteSession) -> None:
         self._session = session

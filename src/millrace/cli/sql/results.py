@@ -1,6 +1,6 @@
-"""Results of queries as lines of the mode ``tableau``, the settings of the client, and the console that it writes to.
+"""Results of queries in the mode ``tableau``, the client's settings, and the console that it writes to.
 
-Results go to standard output, what the client says about them to standard error.
+Results go to standard output, the client's messages to standard error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
 
 TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
 SCREEN, CSV, JSON, ARROW = OUTPUTS = ("screen", "csv", "json", "arrow")
-"""what results are written for: people, or other programs"""
+"""output formats: for people, or for other programs"""
 
 DEFAULTS = {
     RESULT_MODE: TABLEAU,
@@ -40,20 +40,20 @@ DEFAULTS = {
     COLUMN_WIDTH: str(MAX_WIDTH),
     DML_SYNC: "false",
 }
-"""What holds unless it is set."""
+"""Defaults of the client's options."""
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What the client has to know of the session's settings."""
+    """The client's settings, made from the session's options."""
 
     mode: str = TABLEAU
     max_rows: int = 1_000_000
-    """that the modes table and changelog keep"""
+    """largest number of rows that the modes table and changelog hold"""
     verbose: bool = False
     print_time: bool = True
     max_width: int = MAX_WIDTH
-    """characters of a column whose type does not say how wide it is"""
+    """width of a column (characters) whose type has no length"""
     wait_for_inserts: bool = False
     output: str = SCREEN
 
@@ -95,18 +95,21 @@ def _flag(settings: Mapping[str, str], key: str, default: bool) -> bool:
 
 
 class Console:
-    """:param messages_apart: messages go to standard error, so that a pipe gets the results and nothing else."""
+    """Writes results and messages.
+
+    :param messages_apart: whether messages go to standard error, so that a pipe gets the results only.
+    """
 
     def __init__(self, messages_apart: bool) -> None:
         self._apart = messages_apart
 
     def show(self, lines: Iterable[str]) -> None:
-        """Results, line by line as they come."""
+        """Print a result, line by line."""
         for line in lines:
             click.echo(line)
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Results that are no text, part by part as they come."""
+        """Write a binary result, part by part."""
         for part in parts:
             click.echo(part, nl=False)
 
@@ -121,7 +124,7 @@ class Console:
         self._say(f"{title}\n{click.style(text, fg='red')}")
 
     def say(self, text: str) -> None:
-        """A message without a mark in front."""
+        """Print a message without a prefix."""
         self._say(text)
 
     def clear(self) -> None:
@@ -146,14 +149,14 @@ def names_of(result: TableResult) -> Sequence[str]:
 
 
 def widths_of(result: TableResult, settings: ClientSettings) -> list[int]:
-    """Widths that are known before any row."""
+    """Column widths that follow from the types alone."""
     return printed_tables.widths_by_type(result._columns, settings.max_width)
 
 
 def streamed(result: TableResult, settings: ClientSettings, zone: str, begin: float) -> Lines:
-    """Every change in a line as it comes, its kind in front.
+    """Each change of a query as a line, its kind first.
 
-    :param begin: of the statement, on the monotonic clock.
+    :param begin: start of the statement, on the monotonic clock.
     :raises KeyboardInterrupt: Ctrl-C, after the query was cancelled and its rows were counted.
     """
     texts = cells_of(result, zone)
@@ -177,7 +180,7 @@ def streamed(result: TableResult, settings: ClientSettings, zone: str, begin: fl
 
 
 def whole(result: TableResult, settings: ClientSettings, zone: str, begin: float) -> Lines:
-    """All rows of a bounded query, in columns as wide as they need, up to the most.
+    """All rows of a bounded query, up to the largest number, in columns of fitting width.
 
     :raises KeyboardInterrupt: Ctrl-C, after the query was cancelled.
     """
@@ -197,12 +200,12 @@ def whole(result: TableResult, settings: ClientSettings, zone: str, begin: float
 
 
 def cost(settings: ClientSettings, begin: float) -> str:
-    """How long it took since ``begin`` (seconds of the monotonic clock); empty if it is not shown."""
+    """Time since ``begin`` (seconds of the monotonic clock) as text; empty if it is not shown."""
     return f" ({time.monotonic() - begin:.2f} seconds)" if settings.print_time else ""
 
 
 def listed(result: TableResult, settings: ClientSettings, begin: float) -> Iterator[str]:
-    """What SHOW, DESCRIBE and EXPLAIN give."""
+    """The result of SHOW, DESCRIBE and EXPLAIN as lines."""
     if result._layout == "plain":
         yield from result._lines()
         return
@@ -216,5 +219,5 @@ def _rows(count: int) -> str:
 
 
 def counts(result: TableResult) -> list[tuple[str, Any]]:
-    """What an INSERT that has ended has written: table and number of rows, -1 if it is not known."""
+    """Tables that an ended INSERT has written to, with the number of rows, -1 if it is unknown."""
     return [each for row in result.collect() for each in zip(names_of(result), row)]

@@ -1,4 +1,4 @@
-"""A result on the whole screen: a table that changes and grows while it is looked at, page by page."""
+"""A result on the whole screen: a table that changes and grows while the user pages through it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ T = TypeVar("T")
 
 
 class Pages:
-    """Which page is shown. The last page stays the last while rows come."""
+    """The page that is shown. The last page stays the last while rows arrive."""
 
     def __init__(self) -> None:
         self._page: int | None = None
-        """from 0; None: the last"""
+        """number of the page, from 0; None: the last page"""
         self._count = 1
 
     def shown(self, rows: Sequence[T], size: int) -> Sequence[T]:
@@ -64,11 +64,11 @@ class Pages:
 
 REFRESH_SECONDS = 0.5
 _AROUND = 5
-"""lines beside the rows: title, frame and names of columns, keys"""
+"""lines of the screen that hold no rows: title, frame, column names, keys"""
 
 
 class ResultScreen:
-    """Reads a result on a thread of its own and shows what has come."""
+    """Reads a result on a thread of its own and shows the rows that have arrived."""
 
     def __init__(self, result: TableResult, settings: ClientSettings, zone: str) -> None:
         self._result = result
@@ -90,7 +90,7 @@ class ResultScreen:
         self.app: Application[None] = self._application()
 
     def run(self) -> None:
-        """Until the user leaves. The query ends then, too.
+        """Show the result until the user leaves; then the query ends, too.
 
         :raises Exception: what made the query fail.
         """
@@ -120,7 +120,7 @@ class ResultScreen:
         self._redraw()
 
     def _redraw(self) -> None:
-        """Drawn in the thread of the screen, which may end at any moment and takes with it what drawing needs."""
+        """Redraw from the screen's thread, which may end at any moment and remove what drawing needs."""
         self._soon(self.app.invalidate)
 
     def _leave(self) -> None:
@@ -179,7 +179,7 @@ class ResultScreen:
 
 
 def _nothing() -> None:
-    """A key was pressed: the screen is drawn again in any case."""
+    """Handle any other key: the screen is redrawn after each key."""
 
 
 def _handler(action: Callable[[], None]) -> Callable[[KeyPressEvent], Any]:

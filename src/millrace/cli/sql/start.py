@@ -1,4 +1,4 @@
-"""Makes the SQL client of a command line, here or at a gateway, and lets it run scripts or answer a prompt."""
+"""Starts the SQL client, in this process or at a gateway, for scripts or for a prompt."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _GATEWAYS = {
     "requirements": "-pyreq",
     "executable": "-pyexec",
 }
-"""options of the command line that the gateway alone can follow"""
+"""options of the command line that a session of a gateway cannot take, since they belong to the gateway's process"""
 
 
 @contextlib.contextmanager
 def open_session(endpoint: str, program: ProgramOptions, configuration: Mapping[str, str]) -> Iterator[Remote]:
-    """A session as long as the client runs.
+    """Open a session at a gateway, for as long as the client runs.
 
     :raises click.ClickException: there is no session, or an option that a client of a gateway can't follow."""
     for field, name in _GATEWAYS.items():
@@ -89,14 +89,15 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Script:
-    """SQL, and the file that it comes from."""
+    """SQL with the name of its file."""
 
     text: str
     name: str | None = None
 
 
 def run_scripts(client: Client, scripts: list[Script]) -> int:
-    """Run the statements up to the first that fails, then wait for the jobs that they have started; the exit code."""
+    """Run the statements up to the first one that fails, then wait for the jobs that they have started; returns the
+    exit code."""
     try:
         for script in scripts:
             if not client.run(script.text, script.name):
@@ -120,17 +121,17 @@ STOPPED = 130
 
 @dataclass(frozen=True)
 class Start:
-    """What a command line says."""
+    """The options of the SQL client."""
 
     program: ProgramOptions
     directory: str
-    """for what is made on the way to the workers"""
+    """folder for files that are made for the workers"""
     init: str | None = None
     file: str | None = None
     statements: str | None = None
     history: str | None = None
     endpoint: str | None = None
-    """address of the gateway where statements run; None: here"""
+    """address of the gateway where statements run; None: this process"""
     environment: str | None = None
     """environment file of Flink's older clients"""
 
@@ -140,7 +141,7 @@ class Start:
 
 
 def start(wishes: Start) -> int:
-    """Run the client to its end; the exit code."""
+    """Run the client to its end; returns the exit code."""
     settings = run_settings(wishes.program, Program("sql", True, ()), wishes.directory)
     console = Console(messages_apart=not wishes.interactive)
     try:
@@ -173,7 +174,7 @@ def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
 
 
 def _on_session(configuration: Mapping[str, str]) -> Callable[[str], None] | None:
-    """Share the Spark of the session, if there is one that fits: what is to be told of each job."""
+    """Attach to the running session's Spark if it fits; returns the function that announces a job to it."""
     from millrace.cli.cluster.submitting import fitting_session
 
     if configuration.get(TARGET) is not None or (found := fitting_session(configuration)) is None:
@@ -222,7 +223,7 @@ def _run(wishes: Start, executor: Executor, console: Console) -> int:
 
 
 def _first(wishes: Start) -> list[Script]:
-    """What runs before all else."""
+    """The statements to run before all others."""
     found = []
     if wishes.environment is not None:
         try:

@@ -1,4 +1,4 @@
-"""What the modes ``table`` and ``changelog`` show of a query: rows that change, or changes."""
+"""The rows behind the modes ``table`` (a changing table) and ``changelog`` (its changes)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _ADDS = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 
 
 class View(ABC):
-    """Lines of a table that grows, or changes, while it is looked at."""
+    """The lines of a result that grows or changes while it is shown."""
 
     def __init__(self) -> None:
         self.received = 0
         self.forgotten = 0
-        """rows that gave way to newer ones"""
+        """number of rows that were dropped in favour of newer ones"""
 
     @abstractmethod
     def add(self, kind: RowKind, cells: Sequence[str]) -> None:
-        """One more change of the query."""
+        """Add a change of the query."""
 
     @abstractmethod
     def rows(self) -> list[RowCells]:
-        """The lines as they are now."""
+        """The current lines."""
 
 
 class ChangelogView(View):
@@ -46,10 +46,11 @@ class ChangelogView(View):
 
 
 class TableView(View):
-    """The table as its changes have made it, in the order in which its rows came. A row that is updated stays where it
-    was. Equal rows count as often as they are there.
+    """The table that the changes produce, in the order in which its rows arrived.
 
-    :param most: rows; beyond, the oldest go.
+    An updated row stays in its place. Equal rows are counted.
+
+    :param most: largest number of rows; beyond it the oldest are dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -59,7 +60,7 @@ class TableView(View):
         self._places: defaultdict[RowCells, list[int]] = defaultdict(list)
         self._next = 0
         self._replaced: int | None = None
-        """place of the row whose old form was taken back just now: its new form comes next"""
+        """place of the row that was just retracted by an UPDATE_BEFORE; its UPDATE_AFTER comes next"""
 
     def add(self, kind: RowKind, cells: Sequence[str]) -> None:
         self.received += 1
@@ -95,7 +96,7 @@ class TableView(View):
             del self._rows[place]
 
     def _settle(self) -> None:
-        """No new form has come: the row is gone."""
+        """Remove a retracted row for which no UPDATE_AFTER came."""
         if self._replaced is not None:
             del self._rows[self._replaced]
             self._replaced = None

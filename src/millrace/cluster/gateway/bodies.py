@@ -51,7 +51,7 @@ _ROOTS: Mapping[type[DataType], str] = {
 
 
 def described(data_type: DataType) -> dict[str, Any]:
-    """A type as Flink's ``LogicalTypeJsonSerializer`` names its root and parameters."""
+    """The root and parameters of a type, as Flink's ``LogicalTypeJsonSerializer`` names them."""
     root = _ROOTS.get(type(data_type), "RAW")
     more = _PARAMETERS.get(type(data_type))
     return {"type": root, "nullable": data_type.is_nullable, **({} if more is None else more(data_type))}
@@ -62,7 +62,8 @@ def _length(kind: Any) -> dict[str, Any]:
 
 
 def _times(kind: Any) -> dict[str, Any]:
-    """Flink names the kind of a moment only where it is that of a watermark, which results never are."""
+    """The parameters of a timestamp type. Flink adds a kind for rowtime attributes only, which results never
+    contain."""
     return {"precision": kind.precision}
 
 
@@ -139,7 +140,7 @@ def _moment(value: datetime.datetime) -> str:
 
 
 def _seconds(text: str) -> str:
-    """Fractions without zeros at the end, as Java shows them: none, three or six digits."""
+    """An ISO time as Java writes it: its fraction has three digits where six are not needed."""
     return text.removesuffix("000") if "." in text else text
 
 
@@ -162,7 +163,7 @@ def _map_value(data_type: DataType) -> Value:
 
 
 def _name(value: Any) -> str:
-    """Names in JSON are texts: what is none is written as JSON in one."""
+    """A key of a JSON object; a key that is not text is written as JSON inside of the text."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -297,7 +298,7 @@ class CandidatesAnswer:
 
 
 def page_body(operation: Operation, page: Page | None, row_format: str, next_uri: str) -> dict[str, Any]:
-    """A page of results; None: the statement is not over yet."""
+    """One page of results as a body; ``page`` is None while the statement still runs."""
     if page is None:
         return {"resultType": "NOT_READY", "nextResultUri": next_uri}
     result = operation.result
@@ -327,6 +328,6 @@ def _rows(result: Result, page: Page, row_format: str) -> list[dict[str, Any]]:
 
 
 def _plain(result: Result) -> Callable[[Sequence[Any]], list[Any]]:
-    """Texts; what is NULL is null, not a text for it."""
+    """Fields in the row format PLAIN_TEXT: texts; NULL is JSON's null."""
     texts = row_texts(result.types, result.zone)
     return lambda row: [None if value is None else text for value, text in zip(row, texts(row))]

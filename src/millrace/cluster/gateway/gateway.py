@@ -1,4 +1,4 @@
-"""All sessions of a gateway."""
+"""The SQL gateway: opens, finds and closes sessions, and closes idle ones."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ MOST_SESSIONS = 1_000_000
 IDLE_SECONDS = 600.0
 LOOK_SECONDS = 60.0
 OLDER_PROPERTIES = {"planner": None, "execution_type": "execution.runtime-mode"}
-"""Fields of sessions of Flink's first gateway: what they are now; None: there is one planner only."""
+"""Session properties of Flink's first gateway -> the option that replaces each; None: there is only one planner."""
 
 
 class Gateway:
-    """:param defaults: options that every session begins with.
+    """All sessions of one SQL gateway.
 
-    :param idle: sessions that nobody has used for so long (seconds) are closed; 0: never.
+    :param defaults: options that every session begins with.
+    :param idle: seconds without a request after which a session is closed; 0: never.
     :param most: ``sql-gateway.session.max-num``.
     :param home: where jobs run; None: in this process.
     """
@@ -44,7 +45,7 @@ class Gateway:
         self._home = home or Home()
         self._retired = False
         self._used = time.monotonic()
-        """when there was a session last, or a request for one"""
+        """time at which a session was last opened or seen open (seconds of the monotonic clock)"""
         self._idle = idle
         self._most = most
         self._sessions: dict[str, GatewaySession] = {}
@@ -98,14 +99,14 @@ class Gateway:
         session.close()
 
     def is_idle(self, seconds: float) -> bool:
-        """Whether there has been no session for so long."""
+        """Whether the gateway has had no session for this long."""
         with self._lock:
             if self._sessions:
                 self._used = time.monotonic()
             return time.monotonic() - self._used > seconds
 
     def retire(self) -> bool:
-        """Open no more sessions, if there are none. Whether it is so."""
+        """Stop accepting sessions if none is open; returns whether the gateway is retired."""
         with self._lock:
             self._retired = self._retired or not self._sessions
             return self._retired
@@ -128,7 +129,7 @@ class Gateway:
             for session in idle:
                 session.close()
 
-    # -- what the process is told -------------------------------------------------------------------------------
+    # -- requests of the process -------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> SparkJobClient:
         """A ``Submitter``: the job belongs to the session on whose thread it is submitted."""

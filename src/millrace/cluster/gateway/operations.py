@@ -1,7 +1,7 @@
-"""A statement that was submitted to the gateway: how far it is, and its rows in pages.
+"""A statement that was submitted to the gateway: its status, and its rows in pages.
 
-A client asks for token 0, 1, 2, ... and may ask for the last one again, should the answer have been lost on its way.
-Rows of a query come from a thread of their own; it waits when the client does not fetch.
+A client asks for token 0, 1, 2, ... and may ask for the last one again, in case the answer was lost. A thread of its
+own reads the rows of a query; it waits while the client does not fetch.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from millrace.table.table_result import TableResult
 
 
 class GatewayError(Exception):
-    """A request that can't be served; the text says why."""
+    """The gateway cannot serve a request; the text says why."""
 
 
 class RetiredError(GatewayError):
-    """The gateway is about to end, and there may be another one soon."""
+    """The gateway is about to end and opens no sessions; a new gateway may start soon."""
 
 
 class NoSuchSessionError(GatewayError):
-    """No session has this handle, or none has it any more."""
+    """No open session has this handle."""
 
     def __init__(self, handle: str) -> None:
         super().__init__(f"Session '{handle}' does not exist.")
@@ -49,12 +49,12 @@ class NoSuchOperationError(GatewayError):
 # Pages of rows
 
 MOST_ROWS = 5000
-"""of one page; as long as so many wait for the next one, no more are read"""
+"""Rows of a page, at most. While this many rows wait to be fetched, no more are read."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a token gives. Without rows and not the last: they have not come yet."""
+    """The rows of one token. An empty page that is not the last says that no row has arrived yet."""
 
     rows: tuple[Row, ...]
     is_last: bool
@@ -64,8 +64,11 @@ LAST = Page((), True)
 
 
 class Pages:
-    """:param rows: lists of at most ``MOST_ROWS``; one page shows a list as far as it has room.
-    :param streamed: whether to read rows on a thread of their own; a list is there at once."""
+    """The rows of a statement, in pages.
+
+    :param rows: lists of at most ``MOST_ROWS`` rows.
+    :param streamed: whether a thread of its own reads the rows; otherwise they are all read at once.
+    """
 
     def __init__(self, rows: Iterable[Sequence[Row]], streamed: bool) -> None:
         self._waiting: deque[Row] = deque()
@@ -73,7 +76,7 @@ class Pages:
         self._ended = self._closed = False
         self._error: BaseException | None = None
         self._token = 0
-        """the next one"""
+        """the token of the next page"""
         self._last_given = Page((), False)
         if streamed:
             threading.Thread(target=self._read, args=(rows,), name="millrace-gateway-rows", daemon=True).start()
@@ -118,7 +121,7 @@ class Pages:
             return self._last_given
 
     def close(self) -> None:
-        """Nothing more is fetched."""
+        """Stop reading rows: the client fetches no more."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -146,7 +149,7 @@ class OperationStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gives, beside its rows."""
+    """The schema and kind of a statement's result, without its rows."""
 
     names: tuple[str, ...]
     types: tuple[DataType, ...]
@@ -154,14 +157,15 @@ class Result:
     is_query: bool
     job_id: str | None
     zone: str
-    """in which PLAIN_TEXT shows moments"""
+    """the session's time zone, in which PLAIN_TEXT shows TIMESTAMP_LTZ values"""
 
 
 class Operation:
-    """One statement. It runs on the thread of its session; everything else may be called from any thread."""
+    """One submitted statement. It runs on the thread of its session; all other methods may be called from any
+    thread."""
 
     def __init__(self, work: Callable[[], tuple[TableResult, bool]], zone: Callable[[], str]) -> None:
-        """:param work: runs the statement; what it gives, and whether that is a query."""
+        """:param work: runs the statement; returns its result, and whether it is a query."""
         self.handle = str(uuid.uuid4())
         self._work = work
         self._zone = zone
@@ -177,7 +181,7 @@ class Operation:
         """jobs that the statement has started"""
 
     def started(self, client: JobClient) -> None:
-        """The statement has started a job."""
+        """Record a job that the statement has started; cancel it if the operation has ended meanwhile."""
         self.clients.append(client)
         if self._status.is_over:  # by a limit or on demand, in this moment
             client.cancel()
@@ -187,13 +191,13 @@ class Operation:
         return self._status
 
     def limit(self, seconds: float) -> None:
-        """End it with TIMEOUT if it is not over by then."""
+        """End the operation with TIMEOUT if it still runs after these seconds."""
         self._timer = threading.Timer(seconds, self._stop, (OperationStatus.TIMEOUT,))
         self._timer.daemon = True
         self._timer.start()
 
     def run(self) -> None:
-        """On the thread of the session."""
+        """Run the statement; called on the thread of the session."""
         if not self._become(OperationStatus.RUNNING):
             return
         try:
@@ -220,7 +224,7 @@ class Operation:
         self._pages = Pages(table._lists(MOST_ROWS), streamed=is_query)
 
     def _become(self, status: OperationStatus) -> bool:
-        """Whether it was not over yet."""
+        """Change the status, unless the operation has ended; returns whether the status was changed."""
         with self._lock:
             if self._status.is_over:
                 return False
@@ -232,7 +236,7 @@ class Operation:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is over within that time."""
+        """Wait; returns whether the operation has ended within these seconds."""
         return self._over.wait(seconds)
 
     @property
@@ -256,7 +260,7 @@ class Operation:
             raise GatewayError("Failed to fetchResults.") from error
 
     def cancel(self) -> None:
-        """End it.
+        """Cancel the operation.
 
         :raises GatewayError: it is over already.
         """
@@ -266,7 +270,7 @@ class Operation:
             raise GatewayError(message)
 
     def close(self) -> None:
-        """Let go of its rows, and end the job of a query."""
+        """Drop the operation's rows, and end the job if it is a query."""
         with self._lock:
             self._status = OperationStatus.CLOSED
         self._over.set()
@@ -281,15 +285,15 @@ class Operation:
         return stopped
 
     def _let_go(self) -> None:
-        """It was ended before it was over: so are the jobs that it has started."""
+        """Cancel all jobs of an operation that was cancelled, or timed out, while its statement ran."""
         self._end_query()
         for client in self.clients:
             client.cancel()
 
     def _end_query(self) -> None:
-        """End the job of a query; what INSERT has started goes on."""
+        """End the job of a query; the job of an INSERT continues."""
         if self._pages is not None:
             self._pages.close()
         if self._table is not None and self._result is not None and self._result.is_query:
-            with contextlib.suppress(Exception):  # why it has failed is told to who fetches its rows
+            with contextlib.suppress(Exception):  # its error is raised where its rows are fetched
                 self._table.collect().close()

@@ -1,6 +1,6 @@
-"""The application of the gateway: Flink's operations in their four versions, and without a version as the newest.
+"""The HTTP application of the SQL gateway: Flink's operations under each version of the API, and without a version.
 
-They are protected as those of the REST API are.
+A path without a version has the newest one. Requests are authorized as those of the REST API are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Handler = Callable[[Call], Any]
 
 VERSIONS = (1, 2, 3, 4)
 FETCH_SECONDS = 0.1
-"""how long a fetch waits for a statement that is nearly over"""
+"""seconds that a fetch waits for a statement that may end soon"""
 
 _SESSION = "/sessions/{session_handle}"
 _OPERATION = f"{_SESSION}/operations/{{operation_handle}}"
@@ -37,7 +37,7 @@ _RESULT = f"{_OPERATION}/result/{{token}}"
 
 
 def routes(gateway: Gateway) -> Iterator[Operation]:
-    """All operations, under each version that has them."""
+    """All operations of the gateway, under each version that has them."""
     newest = f"/v{VERSIONS[-1]}"
     versions = Handlers(gateway, newest).versions
     for path in ("/api_versions", *(f"/v{version}/api_versions" for version in VERSIONS)):
@@ -59,18 +59,18 @@ _ASKING = {
     ("POST", f"{_OPERATION}/cancel"): "cancelOperation",
     ("DELETE", f"{_OPERATION}/close"): "closeOperation",
 }
-"""Operations whose refusals are one text: what has failed"""
+"""Operations whose errors have one text -> that text"""
 _RUNNING = {
     f"{_SESSION}/statements": "execute statement",
     f"{_SESSION}/configure-session": "configure session",
     f"{_SESSION}/complete-statement": "get statement completion candidates",
     _RESULT: "fetchResults",
 }
-"""Operations whose refusals are internal errors: what has failed"""
+"""Operations whose errors are internal errors in Flink -> the name of the failed step"""
 
 
 def _answering(operation: Operation) -> Handler:
-    """What the gateway refuses, in Flink's form: what has failed, and the reason as its cause."""
+    """Turn an error of the gateway into Flink's form: the failed step, and the reason as its cause."""
     asking = _ASKING.get((operation.method, operation.path))
     running = _RUNNING.get(operation.path)
 
@@ -91,7 +91,7 @@ def _answering(operation: Operation) -> Handler:
 
 
 def _causes(error: BaseException | None) -> str:
-    """An error and those that it comes from, a line for each."""
+    """An error and its chain of causes as text, one line for each."""
     told = ""
     while error is not None:
         kind = GATEWAY_ERROR if isinstance(error, GatewayError) else type(error).__name__
@@ -101,7 +101,7 @@ def _causes(error: BaseException | None) -> str:
 
 
 def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
-    """(version since which it is there, operation)."""
+    """The table of operations: (first version that has it, operation)."""
     yield 1, Operation("GET", "/info", h.info, "What this is.", bodies.InfoAnswer)
     yield (
         1,
@@ -176,7 +176,8 @@ def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
 
 
 class Handlers:
-    """Answers requests. What a session holds is its owner's, so reading it needs the token, too."""
+    """The handlers of the gateway's operations. Reading needs the token, too: a session's content belongs to its
+    owner."""
 
     def __init__(self, gateway: Gateway, version: str) -> None:
         self._gateway = gateway
@@ -260,6 +261,6 @@ def _statement(text: str | None) -> str:
 
 
 def make_gateway_app(gateway: Gateway, settings: RestSettings) -> Starlette:
-    """REST in front of a gateway."""
+    """The REST application for a gateway."""
     no_jobs = cast(JobHolder, None)  # none of its routes asks for any
     return application([*routes(gateway)], Site(no_jobs, None, settings, Triggers(1, 1.0)), pages=False)

@@ -1,7 +1,7 @@
-"""A session of the gateway: an environment of tables with its settings and jobs, and the statements submitted to it.
+"""A session of the gateway: a table environment with its settings and jobs, and the statements submitted to it.
 
-INSERTs run in a cluster, if there is one, queries on the Spark that this process shares with it. The statements of a
-session run one after the other, on one thread: Spark knows its session by the thread.
+INSERTs run in a cluster if there is one, queries on the Spark that this process shares with it. The statements of a
+session run one after the other on one thread, because Spark finds its session by the thread.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ if TYPE_CHECKING:
 # Where statements run
 
 Find = Callable[[Mapping[str, str]], "Cluster | None"]
-"""The cluster that takes the jobs of a session with these settings; None: this process runs them."""
+"""Finds the cluster that takes the jobs of a session with these settings; None: this process runs them."""
 
 
 def nowhere(settings: Mapping[str, str]) -> Cluster | None:
-    """This process does it all."""
+    """A ``Find`` that finds no cluster: this process runs all jobs."""
     return None
 
 
 class Home:
-    """The cluster, and the Spark that this process shares with it once a query needs one.
+    """The cluster that runs a session's INSERTs, and the Spark that this process shares with it once a query needs
+    one.
 
     :param find: called for each job.
     """
@@ -57,7 +58,8 @@ class Home:
         self._announce: Callable[[str], None] | None = None
 
     def share(self, settings: Mapping[str, str]) -> None:
-        """Use the engine of the cluster, if this process has no Spark yet, and a new one if that is gone.
+        """Attach to the cluster's engine, if this process has no Spark yet, and to a new engine if the old one is
+        gone.
 
         :raises NotThereError: there is a cluster, and its engine does not come.
         :raises NoClusterError: the one that the settings ask for is not there.
@@ -75,7 +77,7 @@ class Home:
                 self._announce = attach_to_engine(cluster.folder, f"sql-gateway-{os.getpid()}")
 
     def announce(self, job: str) -> None:
-        """Let the engine know of a job that is about to run on it, on the thread that drives it."""
+        """Tell the engine about a job that is about to run on it; called on the thread that drives the job."""
         if self._announce is not None:
             self._announce(job)
 
@@ -90,18 +92,19 @@ def _answers() -> bool:
 # The session
 
 MOST_OPERATIONS = 100
-"""that are over and not closed; beyond, the oldest of them go"""
+"""Ended operations of a session that are remembered until the client closes them; beyond, the oldest are dropped."""
 CONFIGURE_SECONDS = 600.0
-"""for a statement that changes the session, if its client does not say"""
+"""Time limit of a statement that configures the session, if the client names none."""
 CONFIGURING = (
     *(s.Set, s.Reset, s.CreateTable, s.CreateView, s.CreateFunction, s.CreateDatabase, s.CreateCatalog, s.CreateModel),
     *(s.Drop, s.Alter, s.UseCatalog, s.UseDatabase, s.UseModules, s.LoadModule, s.UnloadModule, s.Jar),
 )
-"""Statements that ``configure-session`` takes."""
+"""Statements that ``configure-session`` accepts."""
 
 
 class GatewaySession:
-    """Statements run one after the other, on a thread of the session: Spark knows its session by the thread."""
+    """A session of the gateway. Its statements run one after the other on one thread: Spark finds its session by the
+    thread."""
 
     def __init__(
         self,
@@ -110,11 +113,11 @@ class GatewaySession:
         home: Home | None = None,
         reads_files: bool = False,
     ) -> None:
-        """:param reads_files: whether its SQL may look into files by their path."""
+        """:param reads_files: whether the session's SQL may read files by their path."""
         self.handle = str(uuid.uuid4())
         self.name = name
         self.used = time.monotonic()
-        """when somebody asked for something last, in seconds of the monotonic clock"""
+        """time of the last request to this session (seconds of the monotonic clock)"""
         self._sql = SqlSession(properties)
         self._sql.environment._session.reads_files = reads_files
         self._home = home or Home()
@@ -135,22 +138,22 @@ class GatewaySession:
         return self._jobs
 
     def runs_here(self, thread: threading.Thread) -> bool:
-        """Whether statements of this session run on a thread."""
+        """Whether a thread is the one that runs this session's statements."""
         return thread is self._thread
 
     def listener(self) -> JobListener:
-        """Of the next job."""
+        """A listener for the next job of this session."""
         return self._jobs.listener(self._home.announce)
 
     def started(self, client: JobClient) -> None:
-        """The statement at hand has started a job."""
+        """Add a job to the operation of the statement that runs now."""
         if self._current is not None:
             self._current.started(client)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
     def submit(self, text: str, settings: Mapping[str, str] | None = None, seconds: float | None = None) -> Operation:
-        """Let a statement run when those before it have.
+        """Queue a statement: it runs after the session's earlier statements.
 
         :param settings: options that hold for it alone.
         :param seconds: it ends with TIMEOUT if it is not over by then; None: it may take as long as it does.
@@ -160,7 +163,7 @@ class GatewaySession:
         return operation
 
     def configure(self, text: str, seconds: float | None = None) -> None:
-        """Run a statement that changes the session, and wait for it.
+        """Run a statement that configures the session, and wait for its end.
 
         :raises GatewayError: another statement, or one that failed, or that takes longer.
         """
@@ -242,24 +245,24 @@ class GatewaySession:
         return found
 
     def close_operation(self, handle: str) -> None:
-        """Nothing happens if there is none."""
+        """Close an operation; does nothing if the session has none with this handle."""
         with self._lock:
             found = self._operations.pop(handle, None)
         if found is not None:
             found.close()
 
     def complete(self, text: str, position: int) -> list[str]:
-        """What may come next in a statement."""
+        """Candidates that may follow in a statement that is being typed."""
         before, after = text[:position], text[position:]
         return [str(each.text) for each in Completions(self._sql.environment).of(before, after)]
 
     def is_busy(self) -> bool:
-        """Whether a statement runs, or waits for its turn."""
+        """Whether a statement of this session runs or is queued."""
         with self._lock:
             return any(not each.status.is_over for each in self._operations.values())
 
     def close(self) -> None:
-        """Its queries end; what INSERT has started goes on."""
+        """Close the session: its queries end, the jobs of its INSERTs continue."""
         with self._lock:
             operations, self._operations = list(self._operations.values()), {}
         for each in operations:
@@ -268,6 +271,6 @@ class GatewaySession:
 
 
 def _submitted(client: JobClient) -> TableResult:
-    """What an INSERT gives that is not waited for."""
+    """The result of an INSERT that the gateway does not wait for: the id of its job."""
     id = str(client.get_job_id())
     return TableResult((Field("job id", string()),), [Row(id)], job_client=client)

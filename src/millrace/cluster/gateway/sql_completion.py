@@ -74,7 +74,7 @@ _MORE = """
 """
 
 KEYWORDS = RESERVED | CLAUSES | UNITS | frozenset(_MORE.split()) | frozenset(STATEMENTS)
-"""Everything that is not a name of the user's."""
+"""All words of SQL that are not names of the user's."""
 
 OPTIONS = {
     "execution.runtime-mode": ("streaming", "batch"),
@@ -99,7 +99,7 @@ OPTIONS = {
     "table.optimizer.agg-phase-strategy": ("AUTO", "TWO_PHASE", "ONE_PHASE"),
     "table.optimizer.distinct-agg.split.enabled": ("true", "false"),
 }
-"""Keys that SET is likely to be used with, and values that they have."""
+"""Keys that are often used with SET -> values that each may have."""
 
 
 # The statement before the cursor
@@ -113,16 +113,16 @@ _NO_ALIAS = RESERVED | {"WHERE", "WINDOW", "LIMIT", "QUALIFY", "PARTITION"}
 
 @dataclass(frozen=True)
 class Typed:
-    """The place of the cursor in a statement."""
+    """The statement before the cursor, taken apart."""
 
     tokens: tuple[Token, ...]
-    """what stands before the word that is being typed"""
+    """the tokens before the word that is being typed"""
     begun: str
-    """what there is of that word"""
+    """the first letters of the word that is being typed"""
     quote: str
-    """the quote that it stands in: ' or `, or none"""
+    """the quote around the word that is being typed: ' or `, or empty"""
     qualifier: Path
-    """the names with dots in front of it"""
+    """the qualifying names before the word: ``catalog.database.``"""
     sources: dict[str, Path]
     """the tables that the statement reads or writes, by their alias or name"""
 
@@ -132,7 +132,7 @@ class Typed:
 
 
 def typed(before: str, after: str = "") -> Typed:
-    """The statement round the cursor."""
+    """Take apart the statement around the cursor."""
     tokens, opened = _tokens(before)
     if opened is not None:
         quote, begun = before[opened], before[opened + 1 :]
@@ -147,7 +147,7 @@ def typed(before: str, after: str = "") -> Typed:
 
 
 def _tokens(text: str) -> tuple[list[Token], int | None]:
-    """The tokens of a text that may end within a quoted one, and where that begins."""
+    """The tokens of a text that may end inside a quoted token, and where that token begins."""
     try:
         return tokenize(Source(text))[:-1], None
     except SqlParseError as error:
@@ -170,7 +170,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _qualifier(tokens: list[Token]) -> Path:
-    """The names before a dot at the end; they are taken off the tokens."""
+    """The qualifying names before a final dot; removes them from the tokens."""
     names: list[str] = []
     while len(tokens) > 1 and tokens[-1].word == "." and _is_name(tokens[-2]):
         names.insert(0, tokens[-2].text)
@@ -192,7 +192,7 @@ def _sources(tokens: Sequence[Token]) -> dict[str, Path]:
 
 
 def _source(tokens: Sequence[Token], place: int, found: dict[str, Path]) -> int:
-    """Read a path and its alias; the place behind them."""
+    """Read a table's path and alias; returns the position after them."""
     path: list[str] = []
     while place < len(tokens) and _is_name(tokens[place]):
         path.append(tokens[place].text)
@@ -217,10 +217,10 @@ _BEFORE_TABLES = frozenset(
     {"FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXTENDED", "SUMMARIZE"}
 )
 _SQL = ("statement", "keyword", "function", "type")
-"""Kinds of what may be written in capitals or not."""
+"""Kinds of words that may be written in upper or lower case."""
 
 Word = tuple[str, str]
-"""a text and its kind"""
+"""A candidate's text and its kind."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Completions:
         self._environment = environment
 
     def of(self, before: str, after: str = "") -> list[Candidate]:
-        """What may stand at the cursor, in place of the word that has been begun."""
+        """Candidates at the cursor, each in place of the letters typed so far."""
         place = typed(before, after)
         if place.quote == "'":
             words: Iterable[Word] = self._texts(place)
@@ -300,7 +300,7 @@ class Completions:
             yield from ((word, "type") for word in sorted(TYPES))
 
     def _below(self, place: Typed) -> Iterator[Word]:
-        """What may stand behind names and dots: columns of a table, tables of a database, databases of a catalog."""
+        """Candidates after qualifying names: columns of a table, tables of a database, databases of a catalog."""
         path, manager = place.qualifier, self._environment._session.catalogs
         if len(path) == 1 and path[0] in place.sources:
             yield from ((column, "column") for column in self._columns(place.sources[path[0]]))
@@ -327,7 +327,7 @@ def _fits(word: str, kind: str, place: Typed) -> bool:
 
 
 def _written(word: str, kind: str, place: Typed) -> str:
-    """A word as it has to be typed here."""
+    """A word as it must be typed here: quoted, or in the case that the user types."""
     if place.quote:
         return f"{word.replace(place.quote, place.quote * 2)}{place.quote}"
     if kind in _SQL:
@@ -337,7 +337,7 @@ def _written(word: str, kind: str, place: Typed) -> str:
 
 
 def _working_keys() -> Iterator[str]:
-    """Configuration keys that a session can do something with."""
+    """Configuration keys that have an effect in a session."""
     for option in options().values():
         if option.rule.effect is Effect.WORKS and option.rule.reader != CLUSTER and "<" not in option.key:
             yield option.key

@@ -1,8 +1,8 @@
-"""A session of one user of SQL: its environment, its jobs, and the statements about both (SET, SHOW JOBS, STOP JOB,
+"""The SQL session of one user: a table environment, its jobs, and statements about both (SET, SHOW JOBS, STOP JOB,
 ...).
 
-The SQL client and the gateway use it. The environment is made without Spark. Jobs of this process live as long as it
-does, those of a cluster longer.
+The SQL client and the gateway use it. The environment is made without Spark. Jobs of this process end with it, jobs of
+a cluster outlive it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MASTERS = ("spark.master", "millrace.master")
 
 
 def asked_for(settings: Mapping[str, str]) -> Cluster | None:
-    """The cluster that settings ask for; None: they do not.
+    """The cluster that the settings name; None if they name none.
 
     :raises NoClusterError: it is not there.
     """
@@ -61,7 +61,8 @@ def asked_for(settings: Mapping[str, str]) -> Cluster | None:
 
 
 def nearest(settings: Mapping[str, str]) -> Cluster | None:
-    """The cluster that settings ask for, else the one that runs; None: none does, or they want a Spark of their own.
+    """The cluster that the settings name, else the one that runs; None if none runs, or if the settings ask for a
+    Spark of the program's own.
 
     :raises NoClusterError: the one that they ask for is not there, or several run.
     """
@@ -92,7 +93,7 @@ _MODES = ("streaming", "batch")
 
 
 class SqlSession:
-    """An environment, and the settings that it began with (``-D``)."""
+    """A table environment with the options that the session began with (``-D``)."""
 
     def __init__(self, begin: Mapping[str, str]) -> None:
         self._begin = dict(begin)
@@ -106,11 +107,11 @@ class SqlSession:
         self._follow()
 
     def settings(self) -> dict[str, str]:
-        """All that is set, now or from the beginning."""
+        """All options of the session: those that it began with, and those set since."""
         return self.environment.get_config().to_map()
 
     def own_settings(self) -> dict[str, str]:
-        """What was set since it began."""
+        """The options that were set since the session began."""
         return self.environment.get_config().get_configuration().to_dict()
 
     def set(self, key: str, value: str) -> None:
@@ -131,14 +132,15 @@ class SqlSession:
             raise
 
     def reset(self, key: str | None) -> None:
-        """Put back one setting or, with None, all."""
+        """Reset one option, or all options if the key is None."""
         own = self.environment.get_config().get_configuration()
         for each in [key] if key is not None else list(self.own_settings()):
             own.remove_config(each)
         self._follow()
 
     def _follow(self) -> None:
-        """SET may speak of the mode, of parallelism, of checkpoints: what lies below tables is made again with it."""
+        """Make the stream environment below the tables from the current options (mode, parallelism, checkpoints,
+        ...)."""
         settings = self.settings()
         mode = settings.get(MODE, _MODES[0]).lower()
         if mode not in _MODES:
@@ -150,7 +152,8 @@ class SqlSession:
 
 
 def _import_from(files: str) -> None:
-    """Let CREATE FUNCTION find what is in Python files. All sessions of this process share modules."""
+    """Put Python files on the import path, so that CREATE FUNCTION finds them. All sessions of this process share
+    modules."""
     for each in filter(None, (part.strip() for part in files.split(","))):
         path = import_path(os.path.abspath(each.removeprefix("file://")))
         if path not in sys.path:
@@ -163,14 +166,14 @@ MANY_JOBS = 20
 
 
 class SqlJob:
-    """One job. Name and beginning are known once it runs."""
+    """One job of a SQL session. Its name and start time are known once it runs."""
 
     def __init__(self, client: Any, collecting: bool = False, name: str | None = None) -> None:
         self.client = client
         self.collecting = collecting
-        """whether it is a query, whose errors are told where its rows are read"""
+        """whether the job is a query: its error is raised where its rows are read, so it needs no report"""
         self.name = name
-        """of a job of a cluster, which lives without this process; None: it is one of this process"""
+        """name of a job that runs in a cluster and outlives this process; None: a job of this process"""
         self.told = collecting
 
     @property
@@ -188,14 +191,14 @@ class SqlJob:
 
     @property
     def is_here(self) -> bool:
-        """Whether it ends with this process."""
+        """Whether the job ends with this process."""
         return self.name is None
 
 
 class SqlJobs:
     """Submits jobs, and finds them again.
 
-    :param say: told before Spark is started, which takes some seconds.
+    :param say: is called before Spark is started, which takes some seconds.
     :param cluster: the one that takes the jobs of INSERTs at the moment; None: this process runs them.
     """
 
@@ -206,7 +209,7 @@ class SqlJobs:
         self._started: dict[str, tuple[JobStarted, datetime.datetime]] = {}
 
     def announce(self) -> None:
-        """Say that Spark will be started, if it has to be."""
+        """Announce that Spark will be started, if it has to be."""
         if spark_context() is None:
             self._say("Starting Spark ...")
 
@@ -226,14 +229,14 @@ class SqlJobs:
         return client  # type: ignore[no-any-return]
 
     def listener(self, announce: Callable[[str], None] = lambda _: None) -> _Listener:
-        """Of one job of this process.
+        """A listener for one job of this process.
 
-        :param announce: told its id, on the thread that drives it, before it does anything.
+        :param announce: is called with the job's id before it starts, on the thread that drives it.
         """
         return _Listener(self._started, announce)
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Id, name, status and beginning of each job of this client, the last one first, and of its cluster.
+        """Id, name, status and start time of the jobs of this session and of its cluster, the newest first.
 
         :raises ElsewhereError: the cluster does not answer.
         """
@@ -258,11 +261,11 @@ class SqlJobs:
 
     @property
     def log_file(self) -> str | None:
-        """Where Spark logs; None if no job has run."""
+        """Path of Spark's log; None before the first job."""
         return next((started.log_file for started, _ in self._started.values()), None)
 
     def find(self, id: str) -> SqlJob:
-        """A job of this client, or any of its cluster.
+        """Find a job of this session, or of its cluster, by its id.
 
         :raises SqlError: there is no such job.
         """
@@ -283,11 +286,11 @@ class SqlJobs:
         raise SqlError(f"{whose} no job '{id}'{did_you_mean(id, known)}: SHOW JOBS lists those that it has")
 
     def running(self) -> list[SqlJob]:
-        """INSERTs that have not ended and end with this process."""
+        """INSERTs that still run and would end with this process."""
         return [job for job in self._here() if not job.collecting and job.running]
 
     def failures(self) -> Iterator[tuple[SqlJob, BaseException]]:
-        """INSERTs that have failed, each told once."""
+        """INSERTs that have failed, each reported once."""
         for job in self._jobs:
             if job.told:
                 continue
@@ -299,7 +302,7 @@ class SqlJobs:
                         yield job, error
 
     def wait(self) -> None:
-        """Let the INSERTs of this process come to their end, or one of them fail."""
+        """Wait until the INSERTs of this process have ended, or one of them has failed."""
         wait(
             [job.client.get_job_execution_result().future() for job in self._here() if not job.collecting],
             None,
@@ -307,7 +310,7 @@ class SqlJobs:
         )
 
     def cancel(self) -> None:
-        """Cancel what still runs in this process, and wait for its end."""
+        """Cancel all running jobs of this process, and wait for their end."""
         stopping = [job.client.cancel() for job in self._here() if job.running]
         for stopped in stopping:
             stopped.result()
@@ -323,7 +326,7 @@ def _lines(cluster: Cluster) -> list[JobLine]:
 
 
 def _failure(job: SqlJob) -> BaseException | None:
-    """Why a job has failed that is over; None: it has not, or was cancelled."""
+    """The error of a job that has failed; None if it finished or was cancelled."""
     from millrace.spark.jobs.client import JobCancelledError
 
     if not job.is_here and job.status is not JobStatus.FAILED:
@@ -356,7 +359,7 @@ JOB_COLUMNS = ("job id", "job name", "status", "start time")
 def answer(
     statement: s.Statement, session: SqlSession, jobs: SqlJobs, defaults: Mapping[str, str]
 ) -> TableResult | None:
-    """What such a statement gives; None: it is another one.
+    """The result of a statement about settings or jobs; None for any other statement.
 
     :param defaults: what SET shows of options that are not set.
     :raises SqlError: it cannot be done.
@@ -365,7 +368,7 @@ def answer(
         case s.Set(key=None):
             return table(("key", "value"), sorted(mask_options({**defaults, **session.settings()}).items()))
         case s.Set(key=str() as key, value=value):
-            # Texts of statements know where they stand, which nobody needs to know of settings.
+            # Texts of statements know their positions, which settings do not need.
             session.set(str(key), str(value or ""))
             return done()
         case s.Reset(key=key):
@@ -404,5 +407,5 @@ def _stop(statement: s.StopJob, jobs: SqlJobs) -> TableResult:
 
 
 def table(names: tuple[str, ...], rows: list[Any]) -> TableResult:
-    """Rows of texts."""
+    """A result with rows of texts."""
     return listing(tuple(Field(name, t.string()) for name in names), rows)

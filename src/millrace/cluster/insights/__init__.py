@@ -1,1 +1,1 @@
-"""What a job's document tells about why it is slow, silent or failing, in sentences."""
+"""Rules that explain from a job's document why the job is slow, silent or failing."""

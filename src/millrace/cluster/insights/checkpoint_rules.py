@@ -16,14 +16,14 @@ LAST_CHECKPOINTS = 5
 
 
 def checkpoints(job: JobDocument) -> Iterator[Finding]:
-    """What is wrong with the last checkpoints of a running job."""
+    """Findings about the last checkpoints of a running job."""
     if is_running(job):
         yield from failing(job)
         yield from slow(job)
 
 
 def failing(job: JobDocument) -> Iterator[Finding]:
-    """The last ones failed, one after the other."""
+    """Find checkpoints that fail one after the other."""
     ended = [each for each in job.checkpoints.history if each.status != "IN_PROGRESS" and not each.savepoint]
     failed = 0
     while failed < len(ended) and ended[failed].status == "FAILED":
@@ -49,7 +49,7 @@ def failing(job: JobDocument) -> Iterator[Finding]:
 
 
 def slow(job: JobDocument) -> Iterator[Finding]:
-    """They take longer than the time between two, or most of what they may take."""
+    """Find checkpoints that take longer on average than the interval between two, or than half of the timeout."""
     config = job.checkpoints.config
     done = [each for each in job.checkpoints.history if each.status == "COMPLETED" and not each.savepoint][
         :LAST_CHECKPOINTS
@@ -82,11 +82,11 @@ ENOUGH_EPOCHS = 5
 LAST_EPOCHS = 20
 MOST = 0.5
 SHORT = 300.0
-"""ms of an average epoch below which its overhead is no one's concern"""
+"""Mean length of an epoch (ms) below which its overhead is not reported."""
 
 
 def overhead(job: JobDocument) -> Iterator[Finding]:
-    """Planning and starting, or writing out, takes more than half of the last epochs."""
+    """Find epochs that spend more than half of their time on planning, starting or writing."""
     epochs = [each for each in job.epochs[-LAST_EPOCHS:] if each.phases]
     if not is_running(job) or len(epochs) < ENOUGH_EPOCHS:
         return
@@ -128,7 +128,7 @@ RECENT = 600_000
 
 
 def failures(job: JobDocument) -> Iterator[Finding]:
-    """Why the job failed, or what it restarts for."""
+    """Find the failure that ended the job, or that it is restarting from."""
     roots = [each for each in job.exceptions if each.root]
     if job.state in ("FAILED", "FAILING") and roots:
         yield Finding(

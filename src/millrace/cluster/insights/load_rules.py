@@ -26,7 +26,7 @@ FULL = 0.95
 
 
 def slow_operator(job: JobDocument) -> Iterator[Finding]:
-    """The operator that takes most of the time while records wait."""
+    """Find the operator that takes most of the time while records wait."""
     slow = job.slow
     if slow is None or not is_running(job):
         return
@@ -45,7 +45,7 @@ def slow_operator(job: JobDocument) -> Iterator[Finding]:
 
 
 def slow_vertices(job: JobDocument) -> Iterator[Finding]:
-    """The vertices that others wait for, each with those that wait; and those that are busy with no one waiting."""
+    """Find bottlenecks: each vertex that holds up others, with these; and vertices at their limit that hold up none."""
     if not is_running(job):
         return
     waiting: dict[str, list[VertexDocument]] = defaultdict(list)
@@ -67,7 +67,8 @@ def slow_vertices(job: JobDocument) -> Iterator[Finding]:
 
 
 def cause(job: JobDocument, vertex: VertexDocument) -> VertexDocument | None:
-    """The busiest vertex downstream that is at its limit; those that wait themselves are passed through."""
+    """The busiest vertex downstream that is at its limit. The search passes through vertices that are held up
+    themselves."""
     seen = {vertex.id}
     front = [vertex]
     found: list[VertexDocument] = []
@@ -127,15 +128,15 @@ def _unexplained(vertex: VertexDocument) -> Finding:
 # Skew
 
 TOO_MUCH = 0.2
-"""the share of a key below which no one is told about it"""
+"""Smallest share of the input for which a heavy key is reported."""
 UNEVEN = 1.5
-"""how many times its fair share a subtask's key has to have"""
+"""How many times the fair share of a subtask a heavy key must have."""
 BUSY = 0.8
 IDLE = 0.3
 
 
 def heavy_keys(job: JobDocument) -> Iterator[Finding]:
-    """Keys that get so much of the input that their subtask has more to do than the others can take over."""
+    """Find keys with so large a share of the input that their subtask has more work than the others can take over."""
     for vertex in job.vertices:
         key = heaviest(vertex)
         if key is not None:
@@ -162,7 +163,7 @@ def heaviest(vertex: VertexDocument) -> tuple[str, float] | None:
 
 
 def busy_subtasks(job: JobDocument) -> Iterator[Finding]:
-    """One subtask at its limit while most of the others have little to do, and no key explains it."""
+    """Find a subtask at its limit while most others are idle, where no heavy key explains it."""
     if not is_running(job):
         return
     for vertex in job.vertices:

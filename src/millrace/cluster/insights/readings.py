@@ -1,7 +1,7 @@
-"""What the rules read in a job's document, and the words that they say it with.
+"""Helpers of the rules: values read from a job's document, and their wording in sentences.
 
-Neighbours of vertices, counts of operators, watermarks; numbers, durations and times as they stand in sentences; and
-the last epochs of a job as a chart, for ``millrace plot`` and notebooks.
+Neighbours of vertices, counts of operators, watermarks; numbers, durations and times as text; and the last epochs of a
+job as a chart, for ``millrace plot`` and notebooks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Finding:
     """A sentence with numbers, and what can be done."""
 
     rule: str
-    """stable name of the rule, for tools"""
+    """stable name of the rule, for programs that read findings"""
     severity: str
-    """``error``: the job does not do its work; ``warning``: it does it badly; ``hint``: worth knowing"""
+    """``error``: the job does not work; ``warning``: it works badly; ``hint``: worth knowing"""
     question: str
-    """what it answers: ``slow``, ``silent`` (nothing comes out) or ``failing``"""
+    """the question that the finding answers: why is the job ``slow``, ``silent`` (no output) or ``failing``"""
     text: str
     advice: str
     vertex: str | None = None
@@ -58,14 +58,14 @@ def duration(ms: float) -> str:
 
 
 def millis(ms: float) -> str:
-    """Of one record: ``0.02 ms``, ``1.5 ms``, ``120 ms``, ``2 s``."""
+    """The time of one record as text: ``0.02 ms``, ``1.5 ms``, ``120 ms``, ``2 s``."""
     if ms >= 100:
         return duration(ms)
     return f"{ms:.2g} ms" if ms < 10 else f"{ms:.0f} ms"
 
 
 def moment(ms: int) -> str:
-    """A point in event time, in UTC, as far as Python's dates reach; beyond, its milliseconds."""
+    """A point in event time as text, in UTC; beyond the range of Python's dates as milliseconds."""
     try:
         at = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
@@ -93,22 +93,22 @@ def short(name: str, length: int = 60) -> str:
 # The document
 
 END = 2**63 - 1
-"""the watermark behind the last element"""
+"""the watermark at the end of the input"""
 BEFORE = -(2**63)
-"""the watermark of a stream that has none yet"""
+"""the watermark of a stream before its first one"""
 ENDED = frozenset({"FINISHED", "CANCELED", "FAILED"})
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What one operator of a vertex has counted; None: not known."""
+    """The counts of one operator of a vertex; None: unknown."""
 
     name: str
     description: str
     records_in: int | None
     records_out: int | None
     last: bool
-    """whether it is the end of its vertex"""
+    """whether the operator is the last of its vertex's chain"""
 
 
 def is_running(job: JobDocument) -> bool:
@@ -135,7 +135,7 @@ def records_out(vertex: VertexDocument) -> int:
 
 
 def most(values: Iterable[float | None]) -> float:
-    """The largest of what is known; 0 if nothing is."""
+    """The largest known value; 0 if none is known."""
     return max((value for value in values if value is not None), default=0.0)
 
 
@@ -148,7 +148,7 @@ def backpressured(vertex: VertexDocument) -> float:
 
 
 def metric(subtask: SubtaskDocument, name: str) -> int | None:
-    """A number of a subtask by its whole name."""
+    """A subtask's metric by its whole name."""
     for each in subtask.metrics:
         if each.name == name and isinstance(each.value, int | float):
             return int(each.value)
@@ -156,7 +156,7 @@ def metric(subtask: SubtaskDocument, name: str) -> int | None:
 
 
 def metric_sum(vertex: VertexDocument, suffix: str) -> int:
-    """A counter over all operators and subtasks of a vertex, by the end of its name."""
+    """The sum of a counter over all operators and subtasks of a vertex; the counter is found by the end of its name."""
     return sum(
         int(each.value)
         for subtask in vertex.subtasks
@@ -166,7 +166,7 @@ def metric_sum(vertex: VertexDocument, suffix: str) -> int:
 
 
 def operators(vertex: VertexDocument) -> list[Operator]:
-    """The operators of a vertex with their counts; a chain of one has those of its vertex."""
+    """The operators of a vertex with their counts; a single operator has the counts of its vertex."""
     found = []
     for position, each in enumerate(vertex.operators):
         last = position == len(vertex.operators) - 1
@@ -189,7 +189,7 @@ def has_watermark(value: int | None) -> bool:
 
 
 def given_watermark(subtask: SubtaskDocument) -> int | None:
-    """The watermark that a subtask gives to those after it, None if it has none; sources have only this one."""
+    """The watermark that a subtask emits, None if it has emitted none; the only watermark that a source has."""
     given = [
         int(each.value)
         for each in subtask.metrics
@@ -200,7 +200,7 @@ def given_watermark(subtask: SubtaskDocument) -> int | None:
 
 
 def low_watermark(vertex: VertexDocument) -> int | None:
-    """What a vertex has reached as a whole: None while one of its subtasks has no watermark."""
+    """The watermark of a whole vertex: the lowest of its subtasks; None while one of them has none."""
     values = [each.watermark for each in vertex.subtasks]
     if not values or not all(has_watermark(value) for value in values):
         return None
@@ -208,12 +208,12 @@ def low_watermark(vertex: VertexDocument) -> int | None:
 
 
 def is_quiet(subtask: SubtaskDocument) -> bool:
-    """Does a subtask have nothing to do, as far as that is known?"""
+    """Whether a subtask has almost nothing to do, as far as its load is known."""
     return subtask.idle is not None and subtask.idle >= 0.9
 
 
 def typical(values: Sequence[float]) -> float:
-    """The middle one, the upper of two."""
+    """The median; of an even number of values the upper one of the middle two."""
     return sorted(values)[len(values) // 2] if values else 0.0
 
 
@@ -225,7 +225,7 @@ class NoCourseError(ValueError):
 
 
 def courses(job: JobDocument) -> tuple[Course, ...]:
-    """What there is to draw. Elements of an epoch are counted over the time until the next one begins."""
+    """The series of a job's chart. Records of an epoch are counted over the time until the next epoch begins."""
     read = tuple(
         (epoch.began, epoch.records * 1000 / max(after.began - epoch.began, 1)) for epoch, after in pairwise(job.epochs)
     )
@@ -244,7 +244,7 @@ def courses(job: JobDocument) -> tuple[Course, ...]:
 
 
 def plotted(job: JobDocument) -> Canvas:
-    """The courses as a picture.
+    """The job's chart as a picture.
 
     :raises NoCourseError: there are none.
     """

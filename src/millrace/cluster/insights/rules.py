@@ -1,4 +1,4 @@
-"""All rules together: what is to be said about a job, what matters most first."""
+"""All rules together, and the order of their findings: the most important first."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _SIZE = re.compile(r"(?:Tumbling|Sliding|Cumulative)EventTimeWindows\((\d+)|Even
 
 
 def watermarks(job: JobDocument) -> Iterator[Finding]:
-    """What keeps event time from moving, in each vertex that waits for it."""
+    """Findings about event time that does not advance, for each vertex that waits for it."""
     if not is_running(job) or job.batch:
         return
     named: set[tuple[str, int | None]] = set()
@@ -56,12 +56,12 @@ def watermarks(job: JobDocument) -> Iterator[Finding]:
 
 
 def waits_for_time(vertex: VertexDocument) -> bool:
-    """Does something in a vertex need watermarks, as far as its description says?"""
+    """Whether an operator of the vertex needs watermarks, judged by its description."""
     return any(_EVENT_TIME.search(f"{each.name} {each.description}") for each in vertex.operators)
 
 
 def no_strategy(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
-    """Event-time operators that get elements, but no source gives them any watermark."""
+    """Find event-time operators that receive records while no source emits watermarks."""
     if not waits_for_time(vertex) or not records_in(vertex) or any(has_watermark(s.watermark) for s in vertex.subtasks):
         return
     sources = roots(job, vertex)
@@ -82,7 +82,7 @@ def no_strategy(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
 
 
 def held_back(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
-    """Subtasks upstream whose watermark is far behind that of the others, or that have none."""
+    """Find subtasks upstream without a watermark, or with one far behind the others."""
     if not vertex.inputs or not records_in(vertex):
         return
     low = low_watermark(vertex)
@@ -95,7 +95,7 @@ def held_back(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
             continue
         ahead = max(known)
         for subtask, value in given:
-            # One that is marked as idle holds nobody back: the vertex is further on than it.
+            # A subtask that is marked as idle holds back no watermark: the vertex's watermark is ahead of its own.
             holds = low is None if value is None else ahead - value > BEHIND and (low is None or low <= value)
             if holds:
                 yield _holder(vertex, source, subtask, value, ahead)
@@ -150,7 +150,7 @@ def _holder(
 
 
 def roots(job: JobDocument, vertex: VertexDocument) -> list[VertexDocument]:
-    """The vertices above (or the vertex itself) from which its watermarks come: those without inputs."""
+    """The vertices that a vertex's watermarks come from: those upstream (or the vertex itself) that have no inputs."""
     seen = {vertex.id}
     front = [vertex]
     found = []
@@ -163,7 +163,8 @@ def roots(job: JobDocument, vertex: VertexDocument) -> list[VertexDocument]:
 
 
 def open_windows(vertex: VertexDocument) -> Iterator[Finding]:
-    """Windows that have got elements and given nothing, since the watermark is before the end of the first one."""
+    """Find windows that have received records and emitted nothing, because the watermark has not reached the first
+    window's end."""
     size = max((_size(f"{each.name} {each.description}") for each in vertex.operators), default=0)
     low = low_watermark(vertex)
     if not size or low is None or low >= END or not records_in(vertex) or records_out(vertex):
@@ -188,7 +189,7 @@ def _size(description: str) -> int:
 
 
 def late_records(vertex: VertexDocument) -> Iterator[Finding]:
-    """Records that came after their window had closed."""
+    """Find records that were dropped as late."""
     late, all = metric_sum(vertex, "numLateRecordsDropped"), records_in(vertex)
     if late and all and late / all >= MANY_LATE:
         yield Finding(
@@ -207,13 +208,13 @@ def late_records(vertex: VertexDocument) -> Iterator[Finding]:
 # Records that stop
 
 PATIENCE = 30_000
-"""ms that a source may take until its first record"""
+"""Time that a source has until its first record (ms)."""
 ENOUGH = 100
-"""records of which at least one should have come through"""
+"""Number of records of which an operator should have passed on at least one."""
 
 
 def silent_sources(job: JobDocument) -> Iterator[Finding]:
-    """Sources that have given nothing since the job started."""
+    """Find sources that have read nothing since the job started."""
     since = job.written - job.timestamps.get("RUNNING", job.started)
     if not is_running(job) or since < PATIENCE:
         return
@@ -236,7 +237,7 @@ def silent_sources(job: JobDocument) -> Iterator[Finding]:
 
 
 def everything_filtered(job: JobDocument) -> Iterator[Finding]:
-    """The first operator on a way that gets records and passes none on, and does not wait for time."""
+    """Find the first operator of a path that receives records, emits none, and does not wait for event time."""
     for vertex in job.vertices:
         if not waits_for_time(vertex):
             yield from _filtered(job, vertex)

@@ -1,4 +1,4 @@
-"""Whether another driver starts when one has died: only if all its jobs can go on.
+"""Decides whether a new driver starts after one has died: only if all of its jobs can be restored.
 
 A module of its own: ``millrace run`` loads it in the process that watches the driver, which loads no engine.
 """
@@ -20,25 +20,27 @@ LOST = "the driver has lost Spark's JVM"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to say (maybe nothing), and the delay before the restart (ms), None for no restart."""
+    """The text to print (may be empty), and the delay before the restart in ms; None: no restart."""
 
     text: str
     delay_ms: int | None = None
 
 
 class Restarts:
-    """Decides after each death of a driver. Jobs keep their count of failures from one driver to the next."""
+    """Decides after each death of a driver whether another starts. Each job's count of failures survives its
+    drivers."""
 
     def __init__(self, path: str, input_is_lost: bool = False) -> None:
         """``path``: the recovery file of the drivers."""
         self._path = path
         self._input_is_lost = input_is_lost
         self._policies: dict[int, RestartPolicy] = {}
-        """by index of the job"""
+        """restart policy of each job, by the job's index"""
         self._count = 0
 
     def after(self, death: str | None, now_ms: int) -> Verdict:
-        """``death`` says how the driver died; None: it has said itself that its JVM is gone."""
+        """The verdict after a driver's death. ``death`` says how it died; None: the driver has reported a lost JVM
+        itself."""
         jobs = read_jobs(self._path)
         running = [job for job in jobs if job.end is None]
         if not running:
@@ -53,7 +55,7 @@ class Restarts:
         return Verdict(f"{death or LOST}; not restarted: {reason}{_way_out(running)}")
 
     def _refusal(self, jobs: Iterable[JobRecord], running: Iterable[JobRecord]) -> str | None:
-        """Why no driver may be started again; None if one may."""
+        """Why no driver may be started; None if one may."""
         for job in running:
             if job.restart is None or job.recoverable is None:
                 return f"{_name(job)} has no durable checkpoint to go on from (see execution.checkpointing.dir)"

@@ -1,7 +1,7 @@
-"""The engine: the process that has the JVM and the Spark of a cluster, and lets the processes of jobs use it.
+"""The engine of a cluster: the process with the JVM and the Spark that the processes of jobs share.
 
-It runs no code of any job. When its JVM is gone it ends, too, and its supervisor starts another one.
-``attach_to_engine`` is the way of another process to it. Spark's executors are shown as Flink's task managers.
+It runs no code of any job. It ends when its JVM is gone, and its supervisor starts another one. ``attach_to_engine``
+connects another process to it. Spark's executors are shown as Flink's task managers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FRESH_SECONDS = 1.0
 
 
 class Measured:
-    """What a driver measures of its JVM and machine, for the task manager that lives in it.
+    """Metrics of a driver's JVM and machine, for the task manager that lives in the driver.
 
     :param context: its ``SparkContext``.
     :param machine: whether the machine is measured (``metrics.system-resource``).
@@ -52,7 +52,7 @@ class Measured:
         self._until = 0.0
 
     def figures(self) -> Mapping[str, float]:
-        """As they are now; they serve for a second."""
+        """The current metrics, measured at most once a second."""
         from millrace.spark.jobs.gateways import jvm_figures
 
         with self._lock:
@@ -64,9 +64,9 @@ class Measured:
 
 
 def task_managers(context: Any, measured: Measured | None = None) -> list[TaskManagerDocument]:
-    """Those of a Spark, by its ``SparkContext``, as they are now.
+    """The executors of a Spark as task managers, by its ``SparkContext``.
 
-    :param measured: of this driver. Executors of their own are known by what Spark keeps of them.
+    :param measured: the driver's metrics. Metrics of other executors are those that Spark reports.
     """
     from millrace.spark.jobs.gateways import DRIVER, executors
 
@@ -103,17 +103,17 @@ def task_managers(context: Any, measured: Measured | None = None) -> list[TaskMa
 
 LOOK_SECONDS = 1.0
 CLOSE_SECONDS = 30.0
-"""How long whoever goes on with the jobs of a dead process waits for what still runs of them."""
+"""How long the successor of a dead job process waits until the engine has stopped that process's Spark jobs."""
 JVM_LOST = 70
-"""Exit code: the JVM is gone."""
+"""Exit code of an engine whose JVM is gone."""
 MASTER_SECONDS = 90.0
 NO_MASTER = 71
-"""Exit code: the cluster's own master of Spark does not come."""
+"""Exit code of an engine whose Spark master did not come up."""
 
 
 @dataclass
 class _Lease:
-    """A process that uses the engine, by its connection."""
+    """The gateway and the jobs of one process that is connected to the engine."""
 
     holder: str
     gateway: OpenGateway
@@ -121,7 +121,7 @@ class _Lease:
 
 
 class Engine:
-    """Gateways, and who has them."""
+    """Opens a Py4J gateway for each process that attaches, and closes it when the process ends."""
 
     def __init__(self, session: Any, configuration: Mapping[str, str]) -> None:
         self._session = session
@@ -133,7 +133,7 @@ class Engine:
         return {"attach": self._attach, "job": self._job, "released": self._released, "task_managers": self._executors}
 
     def _attach(self, connection: int, holder: str) -> dict[str, Any]:
-        """A gateway for a process, for as long as it keeps the connection open."""
+        """Open a gateway for a process, for as long as its connection stays open."""
         from millrace.spark.jobs.gateways import OpenGateway
 
         opened = OpenGateway(self._session)
@@ -143,12 +143,12 @@ class Engine:
         return {"port": gateway.port, "secret": gateway.secret, "log_file": gateway.log_file}
 
     def _job(self, connection: int, job: str) -> None:
-        """The process is about to run a job with this id."""
+        """Record that a process is about to run a job with this id."""
         with self._changed:
             self._leases[connection].jobs.add(job)
 
     def _released(self, connection: int, holder: str) -> bool:
-        """Whether nothing runs any more for a process that has ended; waits for it."""
+        """Wait until nothing runs any more for a process that has ended; returns whether that is so."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: all(lease.holder != holder for lease in self._leases.values()), CLOSE_SECONDS
@@ -158,7 +158,7 @@ class Engine:
         return msgspec.to_builtins(task_managers(self._session.sparkContext, self._measured))
 
     def gone(self, connection: int) -> None:
-        """A process has ended."""
+        """Close the gateway of a process whose connection has ended, with its jobs."""
         lease = self._leases.get(connection)
         if lease is None:
             return
@@ -169,7 +169,7 @@ class Engine:
 
 
 def run_engine(folder: str) -> int:
-    """Be the engine of a cluster until its JVM is gone or SIGTERM comes; the exit code."""
+    """Run the engine of a cluster until its JVM is gone or SIGTERM arrives; returns the exit code."""
     from millrace.spark.errors import jvm_answers
     from millrace.spark.jobs.gateways import warm_up
     from millrace.spark.sessions.session import log_file_of, make_session
@@ -216,12 +216,12 @@ def run_engine(folder: str) -> int:
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}
-"""Jobs beside each other get equal shares of the executors."""
+"""Concurrent jobs get equal shares of the executors."""
 SLOTS = "taskmanager.numberOfTaskSlots"
 
 
 def _slots(configuration: Mapping[str, str]) -> int:
-    """Tasks that run at the same time, where the engine has no cluster under it."""
+    """Number of tasks that run at the same time, if the engine's Spark is local."""
     return int(configuration.get(SLOTS) or max(os.cpu_count() or 1, 4))
 
 
@@ -232,11 +232,12 @@ ENGINE_SECONDS = 180.0
 
 
 def attach_to_engine(cluster: str, holder: str) -> Callable[[str], None]:
-    """Use the engine of the cluster for life; what is to be told of each job is returned.
+    """Attach this process to the cluster's engine until it ends; returns a function that announces a job to the
+    engine.
 
-    :param cluster: its folder.
-    :param holder: what this process goes by, and an earlier one whose work it goes on with.
-    :raises NotThereError: it is not there, and does not come.
+    :param cluster: folder of the cluster.
+    :param holder: name under which the engine knows this process, and an earlier process whose jobs it continues.
+    :raises NotThereError: there is no engine, and none comes up.
     """
     from millrace.spark.jobs.gateways import Gateway, attach, run_in_pool
 

@@ -37,16 +37,16 @@ _BEFORE = {
     JobStatus.CANCELED.name: JobStatus.CANCELLING.name,
     JobStatus.FINISHED.name: JobStatus.RUNNING.name,
 }
-"""What an end is shown as that has not been recorded."""
+"""State of an end that is not recorded yet -> the state that is shown instead."""
 WRITE_SECONDS = 10.0
-"""How old the written documents of jobs may be whose states have not changed."""
+"""Longest time between two writes of the jobs' documents while no state changes."""
 
 
 class JobDocumentWriter:
-    """Writes the documents of the jobs of this process while they run, and keeps those of jobs that have ended."""
+    """Writes the documents of this process's jobs to a file while they run, and archives those of ended jobs."""
 
     def __init__(self, cluster: str, program: str, recovery: str) -> None:
-        """:param recovery: file in which drivers say which jobs have ended."""
+        """:param recovery: file in which drivers record the jobs that have ended."""
         self._cluster = cluster
         self._recovery = recovery
         self._program = program
@@ -64,8 +64,8 @@ class JobDocumentWriter:
                 self._write()
 
     def _shown(self, document: JobDocument) -> JobDocument:
-        """A job that has not recorded its end may go on with the next driver, should this process die now: it has lost
-        its driver's JVM, or is just cleaning up."""
+        """The document to write: a job whose end is not recorded is not shown as ended, since the next driver may
+        restore it should this process die now (the driver's JVM is lost, or the job is just cleaning up)."""
         if document.state not in _BEFORE:
             return document
         ends = {job.job_id: job.status for job in read_jobs(self._recovery)}
@@ -85,7 +85,7 @@ class JobDocumentWriter:
                 self._states, self._written = states, time.monotonic()
 
     def close(self) -> None:
-        """The program has ended: write the last documents."""
+        """Write the last documents, because the program has ended."""
         self._closed.set()
         self._write()
 
@@ -93,9 +93,9 @@ class JobDocumentWriter:
 # The process
 
 DRIVER_LOST = 70
-"""Exit code of a driver whose JVM is gone: it has to begin again."""
+"""Exit code of a driver whose JVM is gone: the program has to be restarted."""
 NOT_THE_ONE = 79
-"""Exit code of a fork that finds that the program runs already, or ran."""
+"""Exit code of a fork whose program runs already, or has run, in another process."""
 FAILED = 1
 
 
@@ -105,21 +105,21 @@ class ProgramRun:
 
     submission: SubmittedProgram
     program: str
-    """its folder"""
+    """folder of the program"""
     configuration: Mapping[str, str]
-    """of the cluster, which is the default of its programs"""
+    """configuration of the cluster, which holds the defaults of its programs"""
     files: Mapping[str, str]
-    """the part of it that files have said, before which the files of a program count"""
+    """the part of the cluster's configuration that comes from files; a program's own files override it"""
     work: str
-    """folder for what is not needed any more when the program has ended"""
+    """folder for files that can be deleted when the program has ended"""
     recovery: str
-    """file with what a driver leaves behind for its successor"""
+    """recovery file: what a driver leaves for its successor"""
     announce: Callable[[str], None]
-    """to be called with the id of each job, on the thread that drives it, before it does anything"""
+    """is called with the id of each job before the job starts, on the thread that drives it"""
 
 
 Entry = Callable[[ProgramRun, JobsHere], int]
-"""Runs the program; its exit code."""
+"""Runs the program; returns its exit code."""
 
 
 def become_job(cluster: str, program: str, attempt: int, streams: Sequence[int], entry: Entry) -> NoReturn:
@@ -173,7 +173,7 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
 
 
 def _ends(entry: Callable[[], int]) -> int:
-    """Run it to the end of its threads and exit handlers, as Python does; the exit code."""
+    """Wait for the program's threads and run its exit handlers, as Python does at its end; returns the exit code."""
     try:
         code = entry()
     except SystemExit as end:
@@ -191,7 +191,7 @@ def _ends(entry: Callable[[], int]) -> int:
 
 
 def _nothing(job: str) -> None:
-    """What a program with an engine of its own does instead of telling the cluster's."""
+    """Announces a job to no engine: for a program with a Spark of its own."""
 
 
 def _signals_as_usual() -> None:

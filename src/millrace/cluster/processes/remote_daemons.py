@@ -1,6 +1,6 @@
-"""Daemons of Spark on other machines: asked for over ``ssh``, which must let this user in without asking back.
+"""Spark daemons on other machines, started and ended over ``ssh``, which must log this user in without a prompt.
 
-``python -m millrace.cluster.processes.remote_daemons`` is the far end. It reads a request from its standard input,
+``python -m millrace.cluster.processes.remote_daemons`` is the remote end. It reads a request from its standard input,
 since the request holds a secret that a command line would show, and prints the answer as its last line.
 """
 
@@ -40,11 +40,11 @@ from millrace.util.folders import make_private
 
 CONNECT_SECONDS = 10
 CALL_SECONDS = 150.0
-"""How long a machine may take for what it is asked."""
+"""How long another machine may take to answer a request."""
 
 
 def ssh_command(target: str, options: str = "") -> list[str]:
-    """The command line that runs our end on a machine, with the same Python as here.
+    """The command line that runs the remote end on a machine, with the same Python as here.
 
     :param options: more options of ssh, as a shell would read them: ``env.ssh.opts``.
     """
@@ -56,19 +56,19 @@ def ssh_command(target: str, options: str = "") -> list[str]:
 
 
 def cluster_id(cluster: str) -> str:
-    """What tells a cluster from others, on machines that several of them use."""
+    """A short id of a cluster, for machines that several clusters use."""
     return f"{zlib.crc32(f'{socket.gethostname()} {os.getuid()} {os.path.realpath(cluster)}'.encode()):08x}"
 
 
 class RemoteCall:
-    """A request that is under way. Nothing waits for it but who asks for its result."""
+    """A request to another machine that is in progress. Only ``wait`` blocks."""
 
     def __init__(self, target: str, request: Request, options: str = "", seconds: float = CALL_SECONDS) -> None:
         self._target = target
         self._seconds = seconds
         self._until = time.monotonic() + seconds
         self._found: Answer | None = None
-        # Files, not pipes: whoever does not read must not hold up the other side.
+        # Files, not pipes: ssh must not block because this side does not read.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         with tempfile.TemporaryFile() as given:
@@ -84,7 +84,7 @@ class RemoteCall:
             return None
 
     def poll(self) -> Answer | None:
-        """The answer, as soon as there is one; one that says so if it does not come."""
+        """The answer, or None while there is none; after the time limit an answer with an error."""
         if self._found is None:
             if self._process is None or self._process.poll() is not None:
                 self._found = self._read()
@@ -99,7 +99,7 @@ class RemoteCall:
         return self._found
 
     def wait(self) -> Answer:
-        """The answer."""
+        """Wait for the answer."""
         while (found := self.poll()) is None:
             time.sleep(0.02)
         return found
@@ -128,18 +128,18 @@ LOOK_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class DaemonStatus:
-    """A master or a worker."""
+    """The state of a master or a worker."""
 
     name: str
     host: str
     record: Record | None
     alive: bool
     error: str = ""
-    """why nothing is known of it"""
+    """why the daemon's state is unknown"""
 
     @property
     def text(self) -> str:
-        """What people read."""
+        """The state as a line for the user."""
         if self.error:
             return f"nothing is known: {self.error}"
         if self.record is None or not self.alive:
@@ -150,7 +150,8 @@ class DaemonStatus:
 
 
 def daemon_statuses(cluster: str) -> list[DaemonStatus]:
-    """All that the layout names; machines are asked at the same time. Empty: the cluster has none of its own."""
+    """The state of all daemons of the layout; other machines are asked in parallel. Empty if the cluster has no Spark
+    of its own."""
     layout = read_layout(cluster)
     if layout is None:
         return []
@@ -178,7 +179,7 @@ def daemon_statuses(cluster: str) -> list[DaemonStatus]:
 
 START, LOOK, STOP = "start", "look", "stop"
 MARK = "millrace-answer "
-"""begins the line of the answer: what the machine greets with may stand before it"""
+"""prefix of the answer's line: a machine may print a greeting before it"""
 START_SECONDS = 60.0
 END_SECONDS = 15.0
 _ID = re.compile(r"[0-9a-f]{8,64}\Z")
@@ -187,21 +188,21 @@ _NAME = re.compile(r"[a-z]+(?:-[0-9]+)?\Z")
 
 @dataclass(frozen=True)
 class Request:
-    """What is to happen to one daemon."""
+    """A request to start or end one daemon."""
 
     call: str
     cluster: str
-    """which cluster it belongs to: a number in hexadecimal digits"""
+    """id of the cluster that the daemon belongs to, in hexadecimal digits"""
     name: str
     order: Order | None = None
-    """what to start"""
+    """the daemon to start"""
     process: Process | None = None
-    """what to end: this one, and no other"""
+    """the process to end: exactly this one"""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What has become of it."""
+    """The result of a request."""
 
     record: Record | None = None
     alive: bool = False
@@ -209,7 +210,7 @@ class Answer:
 
 
 def answer(request: Request) -> Answer:
-    """Do what is asked for, on this machine."""
+    """Carry out a request on this machine."""
     if not _ID.match(request.cluster) or not _NAME.match(request.name):
         return Answer(error=f"no such daemon: {request.name!r}")
     folder = os.path.join(run_folder(), f"spark-{request.cluster}")
@@ -226,7 +227,7 @@ def answer(request: Request) -> Answer:
 
 
 def _start(folder: str, order: Order) -> Answer:
-    """Start it, unless it is there."""
+    """Start a daemon, unless it runs."""
     make_private(folder)
     logs = os.path.join(folder, "logs")
     make_private(logs)
@@ -258,7 +259,7 @@ def _port(order: Order) -> int:
 
 
 def _remove_unused(folder: str) -> None:
-    """Logs stay; what tells of processes, and the secret, goes with the last of them."""
+    """Remove the records and the secret when the last daemon is gone; logs stay."""
     if recorded(folder):
         return
     for name in os.listdir(folder):

@@ -1,6 +1,7 @@
-"""The server of a cluster: its REST API and pages over the cluster's folder and the sockets of its processes.
+"""The server of a cluster: serves the REST API and the dashboard, using the cluster's folder and the sockets of its
+processes.
 
-It holds nothing that is not in the folder, so another one may take its place at any time.
+It holds no state that is not in the folder, so another server may take its place at any time.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class NotRunningError(Exception):
 
 
 class ControlWithoutProcess:
-    """``JobControl`` of such a job: it can be looked at, and cancelled if it is not over.
+    """``JobControl`` of a job without a process: it can be looked at, and cancelled if it has not ended.
 
-    :param cancel: ends a job that waits; None: the job is over.
+    :param cancel: ends a job that waits for a process; None: the job has ended.
     """
 
     def __init__(self, document: JobDocument, cancel: Callable[[], object] | None = None) -> None:
@@ -105,9 +106,9 @@ _WITHOUT_PROCESS = ("CREATED", "RESTARTING", "SUSPENDED")
 
 
 class ClusterHolder:
-    """The jobs of one cluster.
+    """The ``JobHolder`` of one cluster.
 
-    :param configuration: of the cluster.
+    :param configuration: the cluster's configuration.
     """
 
     def __init__(self, folder: str, configuration: Mapping[str, str]) -> None:
@@ -141,9 +142,9 @@ class ClusterHolder:
         ask(path, "the supervisor of the cluster", "cancel", id=program)
 
     def task_managers(self) -> Sequence[TaskManagerDocument]:
-        """Those that the engine has told of last, if it is too busy to answer.
+        """The task managers that the engine reports; the last reported ones if the engine is too busy to answer.
 
-        :raises SilentError: it is, and has told of none before.
+        :raises SilentError: the engine is too busy to answer and has never reported any.
         """
         path = rpc.socket_path(self._folder, rpc.ENGINE)
         try:
@@ -168,7 +169,8 @@ class ClusterHolder:
         return read_log(self._log_paths(task_manager), name)
 
     def _log_paths(self, task_manager: str | None) -> list[str]:
-        """A driver of programs logs beside server and engine; executors of other machines keep their logs there."""
+        """The log files of a task manager. The driver logs beside server and engine; executors on other machines have
+        their logs there."""
         if task_manager is not None:
             described = describe_engine(self._folder)
             return [] if described is None or described.log_file is None else with_older(described.log_file)
@@ -190,11 +192,11 @@ class ClusterHolder:
 SUBMIT = "web.submit.enable"
 
 PlanOf = Callable[["Launch", str], "JobDocument"]
-"""The job that an uploaded program would start, with the program's path."""
+"""Gives the job that an uploaded program would start; gets the program's path."""
 
 
 def run_server(folder: str, plan_of: PlanOf) -> int:
-    """Be the server of a cluster until SIGTERM comes; the exit code."""
+    """Run the server of a cluster until SIGTERM arrives; returns the exit code."""
     from millrace.cluster.rest.app import make_app
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
@@ -221,7 +223,7 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
 
 
 def _where_it_was(folder: str, where: Binding) -> Binding:
-    """A server that is started again listens where the one before did, so that links and scripts go on working."""
+    """Let a restarted server listen on its predecessor's port, so that links and scripts still work."""
     try:
         with open(os.path.join(folder, SERVER_FILE), "rb") as file:
             before = int(decode(file.read(), ServerDescription).url.rpartition(":")[2])

@@ -1,8 +1,8 @@
 """Long-lived processes that the supervisor of a cluster keeps alive: engine, server, gateway, Spark's master and
 workers.
 
-One that ends is started again after a delay that grows. Daemons on other machines are started over ssh when the cluster
-starts and ended with it.
+A process that has ended is restarted after a growing delay. Daemons on other machines are started over ssh when the
+cluster starts, and ended with it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from millrace.util.folders import make_private
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A process that has lived for so long is started again without delay when it has died."""
+"""A process that has lived this long is restarted without delay when it dies."""
 
 
 class Service:
-    """Starts a process, and starts it again when it has died; takes over one that is there.
+    """A process that is started, and restarted when it has died; an existing process is taken over.
 
-    :param find: the process, from what it has written about itself; None: there is none.
+    :param find: finds the process by the description that it has written; None if there is none.
     """
 
     def __init__(self, name: str, command: Sequence[str], log: str, find: Callable[[], Process | None]) -> None:
@@ -66,7 +66,7 @@ class Service:
         return None if self._adopted is None else self._adopted.pid
 
     def look(self, now: float) -> None:
-        """See whether it lives; start it when it does not, and it is time."""
+        """Check the process, and start it if it is dead and its restart is due."""
         if self._lives():
             return
         if self._due is None:
@@ -84,7 +84,7 @@ class Service:
                 self._start(now)
 
     def want(self) -> None:
-        """Start it soon, if nothing else does."""
+        """Request a start of the process. Does nothing here: a plain service is always kept alive."""
 
     def _lives(self) -> bool:
         if self._adopted is not None:
@@ -110,7 +110,7 @@ class Service:
         self._say(f"is started as process {self._child.pid}")
 
     def end(self, seconds: float) -> None:
-        """Ask it to end, and make it end when the time is over."""
+        """Ask the process to end, and kill it after these seconds."""
         process = self._adopted if self._child is None else process_of(self._child.pid)
         if process is not None and end(process, seconds):
             if self._child is not None:
@@ -122,7 +122,7 @@ class Service:
 
 
 class ServiceOnDemand(Service):
-    """A service that is started when it is wanted, and let go when it ends."""
+    """A service that is started on request only, and not restarted when it has ended."""
 
     def __init__(self, name: str, command: Sequence[str], log: str, find: Callable[[], Process | None]) -> None:
         super().__init__(name, command, log, find)
@@ -144,10 +144,11 @@ REMOTE_LONGEST_DELAY_SECONDS = 60.0
 
 
 class RemoteService:
-    """Looks like a ``Service``, and never waits in a look. Once the daemon is there it is left alone.
+    """A daemon on another machine, with the methods of a ``Service``. ``look`` never blocks; a running daemon is left
+    alone.
 
-    :param folder: where its record is kept.
-    :param id: of the cluster, for other machines.
+    :param folder: folder with the daemon's record.
+    :param id: the cluster's id on other machines.
     """
 
     def __init__(self, order: Order, folder: str, id: str, options: str) -> None:
@@ -165,12 +166,12 @@ class RemoteService:
 
     @property
     def pid(self) -> int | None:
-        """Its number on its machine."""
+        """The daemon's process number on its machine."""
         record = read_record(self._folder, self._order.name) if self._there else None
         return None if record is None else record.process.pid
 
     def look(self, now: float) -> None:
-        """Start it if it was not seen yet and it is time."""
+        """Start the daemon if it has not been seen yet and its next attempt is due."""
         if self._there or (self._call is None and now < self._due):
             return
         if self._call is None:
@@ -193,7 +194,7 @@ class RemoteService:
         self._say(f"could not be started, next attempt in {self._delay:g} s: {found.error or 'it has ended'}")
 
     def end(self, seconds: float) -> None:
-        """End the process that was started, and no other."""
+        """End exactly the process that was started."""
         if self._call is not None:
             self._heard(self._call.wait(), time.monotonic())  # what it started would stay
             self._call = None
@@ -206,7 +207,7 @@ class RemoteService:
 
 
 def end_remote(folder: str, name: str, id: str, options: str, seconds: float) -> str:
-    """End the daemon of another machine that a record names; why that was not possible."""
+    """End the daemon of another machine that a record names; returns the error if that failed."""
     record = read_record(folder, name)
     if record is None or record.host is None:
         return ""
@@ -223,7 +224,8 @@ STOP_SECONDS = 30.0
 
 
 def spark_services(cluster: str, configuration: Mapping[str, str]) -> list[Service | RemoteService]:
-    """Those of the cluster's layout, the master first; none if it has no Spark of its own."""
+    """The services for Spark's master and workers in the cluster's layout, the master first; empty if the cluster has
+    no Spark of its own."""
     layout = read_layout(cluster)
     if layout is None:
         return []
@@ -245,7 +247,7 @@ def spark_services(cluster: str, configuration: Mapping[str, str]) -> list[Servi
 
 
 def anything_left(cluster: str) -> bool:
-    """Whether a process of Spark's lives that was started for the cluster, or may live on another machine."""
+    """Whether a Spark process of the cluster is alive on this machine, or may be alive on another one."""
     folder = folder_of(cluster)
     records = [read_record(folder, name) for name in recorded(folder)]
     return any(each is not None and (each.host is not None or each.process.is_alive) for each in records)
@@ -263,7 +265,7 @@ def _service(folder: str, logs: str, order: Order) -> Service:
 
 
 def _end_unwanted(folder: str, wanted: set[str]) -> None:
-    """Workers on this machine of a larger layout before."""
+    """End the workers on this machine that the layout no longer has."""
     for name in recorded(folder):
         record = read_record(folder, name)
         if name not in wanted and record is not None and record.host is None and end(record.process, STOP_SECONDS):
@@ -271,7 +273,7 @@ def _end_unwanted(folder: str, wanted: set[str]) -> None:
 
 
 def end_left(cluster: str) -> list[str]:
-    """End what is left of them without a supervisor; what that was."""
+    """End the remaining daemons of a cluster that has no supervisor; returns a line for each."""
     layout = read_layout(cluster)
     folder, id = folder_of(cluster), cluster_id(cluster)
     ended = []

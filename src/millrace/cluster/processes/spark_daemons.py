@@ -1,8 +1,7 @@
-"""Master and workers of Spark as processes: ``python -m millrace.cluster.processes.spark_daemons FOLDER NAME LOGS``
-becomes one.
+"""Spark's master and workers as processes: ``python -m ....spark_daemons FOLDER NAME LOGS`` turns into one of them.
 
-An order says what is to be started under which name. The process records its number and its start before it turns into
-Spark's, so the one that started it may die meanwhile and no other process is taken for it.
+An order says which daemon is started under which name. The process records its pid and start time before it turns into
+Spark's: its parent may die, and yet no other process can be mistaken for it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _SUFFIX = ".order.json"
 
 @dataclass(frozen=True)
 class Logging:
-    """How much of the logs is kept."""
+    """Limits of a daemon's log: the size of a file, and the number of older files."""
 
     file_bytes: int
     older_files: int
@@ -44,23 +43,23 @@ class Logging:
 
 @dataclass(frozen=True)
 class Order:
-    """One process to be."""
+    """A daemon to be started."""
 
     name: str
     daemon: Daemon
     host: str | None
-    """ssh's name of its machine; None: this one"""
+    """ssh's name of the daemon's machine; None: this machine"""
     settings: str
-    """a properties file; secrets are in it"""
+    """content of Spark's properties file; contains secrets"""
     logging: Logging
     waits_for: tuple[str, int] | None = None
-    """an address that must listen before"""
+    """host and port that must listen before the daemon starts"""
 
 
 def orders(layout: Layout, logging: Logging, recovery: str) -> list[Order]:
-    """All processes of a layout, the master first.
+    """The orders for all daemons of a layout, the master first.
 
-    :param recovery: where a master on this machine remembers who was there.
+    :param recovery: folder in which a master on this machine stores its workers and applications.
     """
     where = (layout.address, layout.port)
 
@@ -85,7 +84,7 @@ def orders(layout: Layout, logging: Logging, recovery: str) -> list[Order]:
 
 
 def write_order(folder: str, order: Order) -> None:
-    """Only this user reads it."""
+    """Write an order to a file that only this user can read."""
     write_file(os.path.join(folder, f"{order.name}{_SUFFIX}"), encode(order))
 
 
@@ -101,15 +100,15 @@ SUFFIX = ".process.json"
 
 @dataclass(frozen=True)
 class Record:
-    """A master or a worker."""
+    """The record of a started master or worker."""
 
     process: Process
     began: int
     """ms since the epoch"""
     starts: int = 1
-    """how often it was started for this cluster"""
+    """how often the daemon was started for this cluster"""
     host: str | None = None
-    """ssh's name of its machine; None: this one"""
+    """ssh's name of the daemon's machine; None: this machine"""
 
 
 def write_record(folder: str, name: str, record: Record) -> None:
@@ -117,7 +116,7 @@ def write_record(folder: str, name: str, record: Record) -> None:
 
 
 def read_record(folder: str, name: str) -> Record | None:
-    """The last process of that name, which may be dead."""
+    """The record of the last daemon with this name, which may be dead."""
     try:
         with open(_path(folder, name), "rb") as file:
             return decode(file.read(), Record)
@@ -133,7 +132,7 @@ def remove_record(folder: str, name: str) -> None:
 
 
 def recorded(folder: str) -> list[str]:
-    """The names of all that have a record."""
+    """The names of all daemons with a record."""
     try:
         found = os.listdir(folder)
     except FileNotFoundError:
@@ -148,11 +147,11 @@ def _path(folder: str, name: str) -> str:
 # The process
 
 WAIT_SECONDS = 60.0
-"""How long a worker waits for its master; Spark's own attempts begin then."""
+"""How long a worker waits until its master listens; after that Spark retries itself."""
 
 
 def daemon_command(folder: str, name: str, logs: str) -> list[str]:
-    """What starts the daemon of that name."""
+    """The command line that starts the daemon with this name."""
     return [sys.executable, "-m", "millrace.cluster.processes.spark_daemons", folder, name, logs]
 
 
@@ -175,7 +174,7 @@ def become(folder: str, name: str, logs: str) -> None:
 
 
 def wait_for(address: tuple[str, int], seconds: float) -> bool:
-    """Whether something listens there; waits for it."""
+    """Wait until something listens at an address; returns whether that is so."""
     until = time.monotonic() + seconds
     while not listens(address, min(seconds, 2.0)):
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""The layout of Spark's own cluster under ours: which master and workers there are, where, and what they offer.
+"""The layout of a cluster's own Spark: its master and workers, their machines, and the resources that they offer.
 
 The machines come from ``conf/workers`` and ``conf/masters``, a line each, as Flink's scripts read them. The layout file
 holds the secret of the cluster, so only this user reads it.
@@ -30,7 +30,7 @@ _TARGET = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._+\-]*@)?[A-Za-z0-9][A-Za-z0-9.
 
 
 class HostsError(ValueError):
-    """A line that names no machine; the text says which."""
+    """A line of a hosts file names no machine; the text says which."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class Host:
 
     @property
     def here(self) -> bool:
-        """Whether it is this machine, so that nothing goes over ssh."""
+        """Whether the host is this machine, which needs no ssh."""
         return self.target in HERE
 
 
 @dataclass(frozen=True)
 class MasterLine:
-    """A line of ``conf/masters``: a machine, and the port of the web pages if it says one."""
+    """A line of ``conf/masters``: a machine, and the port of its web pages if it is given."""
 
     host: Host
     port: int | None = None
 
 
 def parse_host(text: str, where: str = "") -> Host:
-    """A machine that can be handed to ssh.
+    """Parse the name of a machine for ssh.
 
-    :raises HostsError: it would be something else, an option of ssh for one.
+    :raises HostsError: the text is not a machine, but an option of ssh for example.
     """
     if not _TARGET.match(text):
         raise HostsError(f"{where}{text!r} is no machine: expected is 'host' or 'user@host'")
@@ -68,13 +68,13 @@ def parse_host(text: str, where: str = "") -> Host:
 
 
 def read_workers(directory: Path) -> list[Host] | None:
-    """One worker a line; None: there is no such file."""
+    """Read ``conf/workers``: one worker a line; None if there is no such file."""
     lines = _lines(directory / WORKERS)
     return None if lines is None else [parse_host(text, where) for where, text in lines]
 
 
 def read_masters(directory: Path) -> list[MasterLine] | None:
-    """``host`` or ``host:webuiport`` a line; None: there is no such file."""
+    """Read ``conf/masters``: ``host`` or ``host:webuiport`` a line; None if there is no such file."""
     lines = _lines(directory / MASTERS)
     return None if lines is None else [_master(text, where) for where, text in lines]
 
@@ -97,7 +97,7 @@ def _lines(file: Path) -> list[tuple[str, str]] | None:
 
 
 def _meant(file: Path, text: str) -> Iterator[tuple[str, str]]:
-    """Lines without comments and what is empty."""
+    """The lines of a file without comments and empty lines."""
     for number, line in enumerate(text.splitlines(), 1):
         if meant := line.split("#", 1)[0].strip():
             yield f"{file}, line {number}: ", meant
@@ -111,35 +111,35 @@ SSH_OPTIONS = "env.ssh.opts"
 SLOTS = "taskmanager.numberOfTaskSlots"
 STATE = "millrace.state.directory"
 PORTS = range(7077, 7177)
-"""where a master listens that only this machine reaches: at the first that is free"""
+"""ports of a master that only this machine reaches: the first free one is used"""
 BEYOND_PORT = 7077
-"""where a master listens that others reach, unless $SPARK_MASTER_PORT says otherwise"""
+"""port of a master that other machines reach, unless $SPARK_MASTER_PORT is set"""
 PORT_VARIABLE = "SPARK_MASTER_PORT"
 _FILE = "layout.json"
 _LOCAL = "127.0.0.1"
 
 
 class LayoutError(ValueError):
-    """There can be no such cluster; the text says what to do instead."""
+    """The layout is impossible; the text says what to do instead."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A master, and workers that are all alike."""
+    """A master and workers of one size."""
 
     address: str
-    """of the master"""
+    """address under which workers reach the master"""
     port: int
     master: Host
     workers: tuple[Host, ...]
     cores: int
     """slots of each worker"""
     megabytes: int
-    """memory of each worker, for executors"""
+    """memory of each worker for executors (MiB)"""
     secret: str = field(repr=False)
     ssh_options: str = ""
     encrypted: bool = False
-    """whether what goes over the network is"""
+    """whether network traffic is encrypted"""
 
     @property
     def url(self) -> str:
@@ -151,20 +151,21 @@ class Layout:
 
     @property
     def away(self) -> tuple[Host, ...]:
-        """Where something runs on other machines."""
+        """The other machines of the layout."""
         return tuple(each for each in (self.master, *self.workers) if not each.here)
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The machines that are asked for."""
+    """The machines that the user asks for."""
 
     workers: tuple[Host, ...]
     master: MasterLine
 
 
 def find_hosts(directory: Path | None, workers: int | None) -> Hosts | None:
-    """What is asked for by a number of workers here, or by the files of the configuration; None: nothing.
+    """The machines that are configured: by a number of workers on this machine, or by the files of the configuration;
+    None: none are.
 
     :raises HostsError: a line that names no machine.
     """
@@ -181,9 +182,9 @@ def find_hosts(directory: Path | None, workers: int | None) -> Hosts | None:
 
 
 def plan(hosts: Hosts, configuration: Mapping[str, str]) -> Layout:
-    """The layout for machines.
+    """Make the layout for machines.
 
-    :raises LayoutError: others would have to reach a master that only this machine reaches.
+    :raises LayoutError: other machines would have to reach a master that only this machine reaches.
     """
     address = _address(hosts, configuration)
     cores = to_int(configuration.get(SLOTS, "1"))
@@ -204,7 +205,7 @@ def plan(hosts: Hosts, configuration: Mapping[str, str]) -> Layout:
 
 
 def _address(hosts: Hosts, configuration: Mapping[str, str]) -> str:
-    """Where the master is found. Beyond this machine only if that was said."""
+    """The address under which the master is found. It is reachable from other machines only if that is configured."""
     away = [each for each in (hosts.master.host, *hosts.workers) if not each.here]
     said = configuration.get(ADDRESS, "").strip()
     if not hosts.master.host.here:
@@ -242,13 +243,13 @@ def _port(address: str) -> int:
 
 
 def _sparks(configuration: Mapping[str, str]) -> dict[str, str]:
-    """What a driver on this Spark asks for; Spark's own keys count more."""
+    """Spark's options for a driver on this cluster; Spark's own keys override Flink's."""
     meant = spark_settings(configuration, Target("spark://"))
     return {**meant, **{key: value for key, value in configuration.items() if key.startswith("spark.")}}
 
 
 def _megabytes(settings: Mapping[str, str], cores: int) -> int:
-    """As much as the executors of a worker need: Spark asks for their heap only."""
+    """Memory that the executors of a worker need (MiB): Spark requests their heap only."""
     executors = max(cores // max(to_int(settings.get("spark.executor.cores", str(cores))), 1), 1)
     text = settings.get("spark.executor.memory", "1g")
     size = to_bytes_count(f"{text} mb" if text.strip().isdecimal() else text)
@@ -261,20 +262,21 @@ def folder_of(cluster: str) -> str:
 
 
 def state_folder(cluster: str) -> str:
-    """Where tasks keep their state between epochs, if all workers are on this machine and nothing else was said."""
+    """Folder for task state between epochs, used if all workers are on this machine and no other folder is
+    configured."""
     path = os.path.join(cluster, "state")
     make_private(path)
     return path
 
 
 def write_layout(cluster: str, layout: Layout) -> None:
-    """Keep it for the processes of the cluster. The secret is in it: only this user reads it."""
+    """Write the layout for the cluster's processes. It contains the secret, so only this user can read it."""
     make_private(folder_of(cluster))
     write_file(os.path.join(folder_of(cluster), _FILE), encode(layout))
 
 
 def read_layout(cluster: str) -> Layout | None:
-    """None: the cluster has no master and workers of its own."""
+    """Read the layout; None if the cluster has no Spark of its own."""
     try:
         with open(os.path.join(folder_of(cluster), _FILE), "rb") as file:
             return decode(file.read(), Layout)
@@ -283,7 +285,7 @@ def read_layout(cluster: str) -> Layout | None:
 
 
 def forget_layout(cluster: str) -> None:
-    """The cluster has none any more."""
+    """Remove the layout: the cluster has no Spark of its own any more."""
     try:
         os.unlink(os.path.join(folder_of(cluster), _FILE))
     except FileNotFoundError:
@@ -291,7 +293,7 @@ def forget_layout(cluster: str) -> None:
 
 
 def names(workers: Sequence[Host]) -> list[str]:
-    """What workers are called."""
+    """The names of a number of workers."""
     return [f"worker-{number}" for number in range(1, len(workers) + 1)]
 
 

@@ -1,7 +1,7 @@
-"""The way from the server of a cluster to its SQL gateway: a process of its own, which the first request starts.
+"""Forwards SQL requests from a cluster's server to its SQL gateway, a process that the first request starts.
 
-A query that takes all memory, or hangs, does so there, and not in the server of the REST API. A module of its own: the
-supervisor loads it without the rest of the server.
+A query that takes all memory, or hangs, does so in the gateway and not in the server of the REST API. A module of its
+own: the supervisor loads it without the rest of the server.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from millrace.cluster.rpc import NotThereError, ask
 SQL = "sql"
 """Path below which the gateway is served."""
 GATEWAY = "gateway"
-"""What its supervisor calls it."""
+"""The gateway's name in its supervisor."""
 START_SECONDS = 120.0
 ANSWER_SECONDS = 900.0
-"""``configure-session`` waits for its statement."""
+"""How long a request may take: ``configure-session`` waits for its statement."""
 LOOK_SECONDS = 0.1
 _OPEN = ("info", "api_versions")
-"""What anybody may ask for who reaches the server."""
+"""Operations that need no token."""
 _RETIRED = 503
-"""What a gateway answers that is about to end."""
+"""Status with which a gateway answers that is about to end."""
 
 
 class SqlForwarding:
-    """Hands requests on, and brings the answers as they come.
+    """Forwards requests to the gateway, and streams its answers back.
 
-    :param folder: of the cluster.
+    :param folder: the cluster's folder.
     """
 
     def __init__(self, folder: str, settings: RestSettings) -> None:
@@ -92,7 +92,8 @@ class SqlForwarding:
         return await self._client.send(self._client.build_request(method, target, content=body or None), stream=True)
 
     def _want(self) -> bool:
-        """Whether the supervisor has heard of it; it may just be started again."""
+        """Ask the supervisor to start the gateway. False if the supervisor does not answer: it may just be
+        restarting."""
         try:
             path = rpc.socket_path(self._folder, rpc.SUPERVISOR)
             return bool(ask(path, "the supervisor of the cluster", "want", name=GATEWAY))

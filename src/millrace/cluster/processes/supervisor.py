@@ -1,7 +1,7 @@
-"""The supervisor: forks a process for each program, watches them, and keeps engine and server of the cluster alive.
+"""The supervisor of a cluster: forks a process for each program, watches these, and keeps engine and server alive.
 
 It has imported all that a driver needs, runs no code of any program, and is single-threaded, so it may fork. Programs
-survive its death; the next supervisor of the cluster takes over what it finds.
+survive its death; the next supervisor of the cluster takes them over.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from millrace.util.logs import LOOK_SECONDS, turn_own_over
 
 @dataclass
 class Watched:
-    """One program. ``pid`` is None while no process runs it."""
+    """A program that the supervisor watches. ``pid`` is None while no process runs it."""
 
     cluster: str
     folder: str
@@ -48,15 +48,15 @@ class Watched:
     attempt: int = 0
     pid: int | None = None
     adopted: bool = False
-    """whether an earlier supervisor has started the process, so that its exit code is not told"""
+    """whether an earlier supervisor started the process; its exit code cannot be read then"""
     due: float | None = None
-    """when the next attempt begins (monotonic), if it waits for that"""
+    """when the next attempt begins (s, monotonic clock); None: no attempt is pending"""
     streams: list[int] = field(default_factory=list)
     client: socket.socket | None = None
-    """who waits for its end"""
+    """connection of the command that waits for the program's end"""
     cancelled: bool = False
     last_call: float | None = None
-    """when the process is killed (monotonic), if it has not ended by then"""
+    """when the process is killed if it has not ended (s, monotonic clock); None: no kill is pending"""
 
     @property
     def id(self) -> str:
@@ -71,30 +71,31 @@ class Watched:
         return os.path.join(self.cluster, job_folder.LOGS, f"{self.id}.out")
 
     def signal(self, number: int) -> None:
-        """Hand a signal on. All mean to stop, but for the one that asks for a savepoint."""
+        """Forward a signal to the process. All signals cancel the program, but for SIGUSR1, which asks for a
+        savepoint."""
         self.cancelled = self.cancelled or number != signal.SIGUSR1
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End the process and the JVMs that it has started: they are in its process group."""
+        """Kill the process and its JVMs, which are in its process group."""
         self.last_call = None
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def say(self, text: str) -> None:
-        """Tell who reads the program's standard error."""
+        """Print a line on the program's standard error, or into its log if it has no streams."""
         with contextlib.suppress(OSError):
             os.write(self.streams[2], f"{text}\n".encode()) if self.streams else _append(self.log, text)
 
     def show_restarting(self) -> None:
-        """Its jobs will go on with another process."""
+        """Show the program's jobs as RESTARTING, until another process restores them."""
         self._mark("RESTARTING", None)
 
     def settle(self, outcome: Outcome) -> None:
-        """It has ended for good: archive what its process could not."""
+        """Record the program's end, and archive the jobs that its process could not archive."""
         if submissions.read_outcome(self.folder) is None:
             submissions.write_outcome(self.folder, outcome)
         for document in self._mark("CANCELED" if self.cancelled else "FAILED", outcome):
@@ -105,7 +106,7 @@ class Watched:
         job_folder.forget_program(self.cluster, self.id)
 
     def close(self, exit_code: int | None) -> None:
-        """Let go of the streams, and of who waits for the end."""
+        """Close the streams, and send the exit code to the command that waits for it."""
         for stream in self.streams:
             os.close(stream)
         self.streams = []
@@ -116,7 +117,7 @@ class Watched:
             self.client = None
 
     def _mark(self, state: str, outcome: Outcome | None) -> list[JobDocument]:
-        """Give the state to all jobs that have not ended; what they look like then."""
+        """Set the state of all jobs that have not ended; returns their new documents."""
         now = time.time_ns() // 1_000_000
         over = outcome is not None
         documents = job_folder.read_documents(self.folder)
@@ -132,7 +133,7 @@ class Watched:
         return marked
 
     def _without_job(self, now: int, outcome: Outcome | None) -> list[JobDocument]:
-        """What stands for a program that has failed before it had a job."""
+        """A document for a program that failed before it had a job."""
         if outcome is None or (outcome.exit_code == 0 and not self.cancelled):
             return []
         name = self.submission.name
@@ -157,7 +158,7 @@ def _append(path: str, text: str) -> None:
 
 
 def death(code: int) -> str:
-    """How a process has died, by minus the number of the signal."""
+    """How a process died, in words, from the negative number of the signal."""
     try:
         name = signal.Signals(-code).name
     except ValueError:
@@ -171,7 +172,7 @@ def death(code: int) -> str:
 LOOK_MS = 200
 GREETING_SECONDS = 5.0
 ATTACH_SECONDS = 30.0
-"""How long a program waits for the command that submitted it and is to lend it its streams."""
+"""How long a program waits for the command that submitted it and lends it its streams."""
 CANCEL_SECONDS = 30.0
 """How long programs may take to cancel their jobs when the cluster stops."""
 
@@ -182,8 +183,8 @@ STARTING_SECONDS = 10.0
 class Supervisor:
     """Watches the programs of one cluster.
 
-    :param services: Spark's master and workers if they are the cluster's own, engine, server, and the SQL gateway.
-    :param idle_seconds: the cluster ends when there has been no program for so long; None: it stays.
+    :param services: the cluster's own Spark master and workers (if any), engine, server, and the SQL gateway.
+    :param idle_seconds: the cluster ends after this time without a program; None: never.
     """
 
     def __init__(
@@ -198,7 +199,7 @@ class Supervisor:
         self._entry = entry
         self._programs: dict[str, Watched] = {}
         self._connections: dict[int, tuple[socket.socket, str | None]] = {}
-        """by descriptor: with the id of the program whose end it waits for"""
+        """connections by descriptor, each with the id of the program whose end it waits for"""
         self._poller = select.poll()
         self._stopped = False
         self._idle_seconds = idle_seconds
@@ -210,7 +211,7 @@ class Supervisor:
         self._wake: tuple[int, int] = os.pipe()
 
     def run(self) -> None:
-        """Until the cluster is to stop."""
+        """Watch programs and services until the cluster is stopped."""
         self._listener = rpc.listen(rpc.socket_path(self._cluster, rpc.SUPERVISOR))
         for file in self._wake:
             os.set_blocking(file, False)
@@ -262,7 +263,7 @@ class Supervisor:
     # -- programs -------------------------------------------------------------------------------------------------
 
     def _look_at_submission(self, name: str) -> None:
-        """Take up a program that needs no streams; one whose command died before it lent them is not run."""
+        """Take up a submitted program that needs no streams; drop one whose command died before it lent its streams."""
         try:
             submission = submissions.read_submission(os.path.join(self._cluster, job_folder.SUBMISSIONS, name))
         except (OSError, ValueError):
@@ -280,7 +281,7 @@ class Supervisor:
         folder = submissions.take_up(self._cluster, name)
         if folder is None:
             left = os.path.join(self._cluster, job_folder.SUBMISSIONS, name)
-            shutil.rmtree(left, ignore_errors=True)  # the same id once more
+            shutil.rmtree(left, ignore_errors=True)  # a second submission of this id
             return None
         program = self._watch(folder)
         if program is not None:
@@ -301,7 +302,7 @@ class Supervisor:
         return program
 
     def _take_over(self, folder: str) -> None:
-        """A program of an earlier supervisor."""
+        """Take over a program of an earlier supervisor."""
         program = self._watch(folder)
         if program is None:
             return
@@ -333,7 +334,7 @@ class Supervisor:
         for connection, _ in self._connections.values():
             connection.close()
         self._listener.close()
-        # Whoever reads what another program prints would not see its end, as long as a copy of its stream is open here.
+        # A reader of another program's output would not see its end while a copy of its stream is open here.
         others = (each.streams for each in self._programs.values() if each is not program)
         for file in (*self._wake, *itertools.chain.from_iterable(others)):
             os.close(file)
@@ -374,7 +375,8 @@ class Supervisor:
         self._settle(program, Outcome(code if code >= 0 else 128 - code, _now()))
 
     def _ended(self, program: Watched) -> int | None:
-        """The exit code of a process that has ended, minus the signal that killed it."""
+        """The exit code of a process that has ended: minus the signal's number if a signal killed it. None while it
+        runs."""
         if not program.adopted:
             assert program.pid is not None
             pid, status = os.waitpid(program.pid, os.WNOHANG)
@@ -387,9 +389,9 @@ class Supervisor:
         program.settle(outcome)
         move(program.folder, os.path.join(self._cluster, job_folder.DONE, program.id))
         del self._programs[program.id]
-        program.close(outcome.exit_code)  # last: who hears of the end finds it recorded
+        program.close(outcome.exit_code)  # last: the end is recorded before the command learns of it
 
-    # -- who asks -------------------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
@@ -442,7 +444,7 @@ class Supervisor:
         return {"error": f"no such call: {call!r}", "kind": "KeyError"}
 
     def _submitted(self, id: str, files: list[int], connection: socket.socket) -> dict[str, Any]:
-        """There is a new program. With streams the connection waits for its end."""
+        """Take up a new program. If the command lends its streams, its connection waits for the program's end."""
         program = self._programs.get(id) or self._take_up(id, files)
         if program is not None and program.adopted and program.submission.attached and not program.streams:
             program.streams = list(files)  # of the command, which has them from an earlier supervisor
@@ -456,10 +458,11 @@ class Supervisor:
         return {"result": lent or (program is not None and not files)}
 
     def _cancel(self, id: str) -> bool:
-        """End a program that waits for a process, or for its Spark.
+        """End a program, also one that waits for a process or for Spark; returns whether the program is known.
 
-        While Spark's JVM waits for YARN, or for whatever gives it executors, Python waits for the JVM and puts signals
-        off: such a process is killed.
+        While Spark's JVM waits for its executors (YARN for example), Python waits for the JVM and defers signals: such
+        a
+        process is killed after ``STARTING_SECONDS``.
         """
         program = self._programs.get(id)
         if program is None:
@@ -469,7 +472,7 @@ class Supervisor:
         return True
 
     def _want(self, name: str) -> bool:
-        """Whether there is a service of this name; it is started at the next look."""
+        """Request the start of a service at the next look; returns whether there is one of this name."""
         wanted = [service for service in self._services if isinstance(service, Service) and service.name == name]
         for service in wanted:
             service.want()
@@ -478,7 +481,7 @@ class Supervisor:
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _end_all(self) -> None:
-        """Cancel the programs, then end server and engine."""
+        """Cancel the programs, then end all services."""
         for program in self._programs.values():
             program.signal(signal.SIGTERM)
         until = time.monotonic() + CANCEL_SECONDS

@@ -109,7 +109,8 @@ class Errors(TypedDict):
 
 
 def describe(operations: Sequence[Operation]) -> bytes:
-    """The document for these operations, as JSON text. Both forms of a path are one: ``/v1`` is a server of its own."""
+    """The OpenAPI document of operations, as JSON. Paths with and without ``/v1`` are listed once: ``/v1`` is a server
+    of its own."""
     types = [Errors]
     for each in operations:
         types += [kind for kind in (each.answer, each.request) if kind is not None]
@@ -182,7 +183,7 @@ def _responses(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any
 def operations(submits: bool, settings: RestSettings) -> tuple[Operation, ...]:
     """All operations of a server.
 
-    :param submits: whether it takes programs.
+    :param submits: whether the server accepts programs.
     """
     return (
         *cluster.OPERATIONS,
@@ -206,10 +207,10 @@ def operations(submits: bool, settings: RestSettings) -> tuple[Operation, ...]:
 def make_app(
     holder: JobHolder, programs: ProgramStore | None, settings: RestSettings, sql: Endpoint | None = None
 ) -> Starlette:
-    """The REST API in front of a holder.
+    """The REST API in front of a holder of jobs.
 
-    :param programs: where uploaded programs are kept and run from; None: submitting is not allowed.
-    :param sql: answers what is asked below ``settings.sql``.
+    :param programs: stores and runs uploaded programs; None: submitting is not allowed.
+    :param sql: answers requests below ``settings.sql``.
     """
     site = Site(holder, programs, settings, Triggers(settings.operations, settings.operation_seconds))
     served = [each for each in operations(programs is not None, settings) if each.history or not settings.history]
@@ -218,9 +219,9 @@ def make_app(
 
 
 def application(served: list[Operation], site: Site, more: Sequence[Route] = (), pages: bool = True) -> Starlette:
-    """Operations of any kind, protected, and more routes that see to it themselves.
+    """An application of protected operations, and of further routes that protect themselves.
 
-    :param pages: whether there are pages beside them.
+    :param pages: whether the dashboard's pages are served, too.
     """
     settings = site.settings
     routes = [*more, *(route for each in sorted(served, key=_specific) for route in _routes(each, site))]
@@ -232,7 +233,7 @@ def application(served: list[Operation], site: Site, more: Sequence[Route] = (),
 
 
 def _specific(operation: Operation) -> list[tuple[bool, str]]:
-    """Fixed parts of a path win over parameters."""
+    """Sort key of routes: fixed parts of a path win over parameters."""
     return [(part.startswith("{"), part) for part in operation.path.split("/")]
 
 
@@ -261,7 +262,7 @@ def _as_sent(request: Request) -> str:
 
 
 def _elsewhere(pages: Pages | None) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """What is answered where no route fits: a page, or Flink's words for that."""
+    """The answer where no route fits: a page, or Flink's error."""
 
     async def answer(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 500)

@@ -1,8 +1,8 @@
-"""A request as handlers see it, and what they answer besides a body.
+"""A request as handlers see it, and what they answer besides a body: errors, asynchronous operations, cached results.
 
-Errors are told as Flink's REST API does: a status, and a text that begins with the name of a Java exception, which
-tools look for. Asynchronous operations are begun under an id and looked up under it until they are forgotten. What was
-computed of a document is cached as long as it is the same document.
+An error is a status and a text that begins with the name of a Java exception, as in Flink's REST API: tools look for
+it. An asynchronous operation is begun under an id, under which its result is asked for until it is forgotten. Results
+computed from a document are cached for as long as the document stays the same object.
 """
 
 from __future__ import annotations
@@ -37,34 +37,35 @@ class RestError(Exception):
         self.status = status
         self.texts = texts
         self.archived: str | None = None
-        """what the history server answers with 200: Flink's archives keep answers that say what a job doesn't have"""
+        """message of the history server, which answers with status 200 here: Flink's archives contain such answers for
+        what a job does not have"""
 
 
 def refused(status: int, message: str) -> RestError:
-    """A request that a handler declines."""
+    """The error of a request that a handler declines."""
     return RestError(status, f"{HANDLER}: {message}\n")
 
 
 def not_enabled(message: str, kind: str = HANDLER) -> RestError:
-    """The job has not switched on what is asked for."""
+    """The error of a request for a feature that the job has not enabled."""
     error = RestError(404, f"{kind}: {message}\n")
     error.archived = message
     return error
 
 
 def missing(message: str) -> RestError:
-    """Something that the path names isn't there."""
+    """The error of a path that names something unknown."""
     return RestError(404, f"{NOT_FOUND}: {message}\n")
 
 
 def broken(kind: str, message: str) -> RestError:
-    """What Flink calls an internal error, though some of them are only unknown ids."""
+    """An internal error in Flink's form; Flink also answers so for some unknown ids."""
     text = f"<Exception on server side:\n{kind}: {message}\n\nEnd of exception on server side>"
     return RestError(500, "Internal server error.", text)
 
 
 def unreadable(place: str, name: str, value: str) -> RestError:
-    """A parameter that can't be read. ``place`` is ``path`` or ``query``."""
+    """The error of a parameter that can't be parsed. ``place`` is ``path`` or ``query``."""
     text = f'Cannot resolve {place} parameter ({name}) from value "{value}".'
     return refused(400, f"Bad request, could not parse parameters: {text}")
 
@@ -76,11 +77,11 @@ def unknown_job(id: str) -> RestError:
 # Cached answers
 
 T = TypeVar("T")
-"""Type of what is computed."""
+"""Type of a cached result."""
 
 
 class DocumentCache:
-    """Results by purpose and job; documents themselves are not kept."""
+    """Caches results computed from job documents, by purpose and job; the documents themselves are not held."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
@@ -88,7 +89,7 @@ class DocumentCache:
         self._known: OrderedDict[tuple[str, str], tuple[weakref.ref[JobDocument], Any]] = OrderedDict()
 
     def of(self, purpose: str, job: JobDocument, compute: Callable[[JobDocument], T]) -> T:
-        """What ``compute`` gives for a job."""
+        """The cached or newly computed result of ``compute`` for a job."""
         key = purpose, job.id
         known = self._known.get(key)
         if known is not None and known[0]() is job:
@@ -106,23 +107,22 @@ class DocumentCache:
 # Asynchronous operations
 
 Key = tuple[str, str, str]
-"""kind of operation, whose it is (a job, or empty), id of the request"""
+"""kind of operation, its owner (a job's id, or empty), id of the request"""
 
 
 @dataclass
 class Trigger:
-    """One operation."""
+    """One asynchronous operation."""
 
     future: Future[Any] = field(default_factory=Future)
     completed: float | None = None
-    """when, by the clock of the registry"""
+    """time of its completion, by the clock of the registry (s); None while it runs"""
 
 
 class Triggers:
-    """The operations of one server.
+    """The asynchronous operations of one server. A second request with an operation's id does not start it again.
 
-    The same id twice is the same operation, which is begun once. Completed ones are forgotten after a while, and sooner
-    when there are too many; those that go on never are.
+    Completed operations are forgotten after a while, and sooner when there are too many; running ones never are.
     """
 
     def __init__(self, limit: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -133,7 +133,8 @@ class Triggers:
         self._known: OrderedDict[Key, Trigger] = OrderedDict()
 
     def begin(self, key: Key, start: Callable[[], Future[Any]]) -> None:
-        """Start an operation, unless there is one with this key. What ``start`` raises is how it ends."""
+        """Start an operation, unless there is one with this key. An error that ``start`` raises becomes the operation's
+        result."""
         with self._lock:
             self._forget()
             if key in self._known:
@@ -148,7 +149,7 @@ class Triggers:
         work.add_done_callback(lambda done: self._complete(trigger, done))
 
     def find(self, key: Key) -> Future[Any] | None:
-        """The operation with this key; it is done, or goes on."""
+        """The operation with this key, completed or running."""
         with self._lock:
             self._forget()
             trigger = self._known.get(key)
@@ -185,7 +186,7 @@ class Triggers:
 
 @dataclass(frozen=True)
 class Site:
-    """What is behind the routes of one server."""
+    """The objects behind the routes of one server: holder, settings, programs, operations."""
 
     holder: JobHolder
     programs: ProgramStore | None
@@ -200,19 +201,19 @@ class Upload:
 
     name: str
     content: BinaryIO
-    """open as long as the request is answered"""
+    """the file's content, open until the request is answered"""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request: parameters that are read and checked, and the body as the type that the operation names."""
+    """One request: its parsed and checked parameters, and its body as the type that the operation declares."""
 
     site: Site
     path: Mapping[str, Any] = field(default_factory=dict)
     query: Mapping[str, list[Any]] = field(default_factory=dict)
     body: Any = None
     address: str = ""
-    """of the server, as the caller has written it"""
+    """address of the server, as the client has written it"""
     uploads: tuple[Upload, ...] = ()
 
     @property
@@ -224,7 +225,7 @@ class Call:
         return self.site.settings
 
     def one(self, name: str) -> Any:
-        """The first value of a parameter of the query; None: it isn't there."""
+        """The first value of a query parameter; None if it is missing."""
         values = self.query.get(name)
         return values[0] if values else None
 
@@ -243,14 +244,14 @@ class Call:
         return found
 
     def shown_vertex(self, job: JobDocument) -> VertexDocument:
-        """The same, for operations that say it in other words."""
+        """The vertex that the path names; an unknown one is an error of the form "JobVertex ... not found"."""
         found = find_vertex(job, self.path["vertexid"])
         if found is None:
             raise missing(f"JobVertex {self.path['vertexid']} not found")
         return found
 
     def subtask(self, vertex: VertexDocument) -> SubtaskDocument:
-        """The subtask that the path names, in the attempt that it names, if it does."""
+        """The subtask that the path names; if the path names an attempt, too, it must be the subtask's present one."""
         for each in vertex.subtasks:
             if each.index == self.path["subtaskindex"]:
                 if self.path.get("attempt", each.attempt) != each.attempt:
@@ -271,17 +272,17 @@ def now_ms() -> int:
 
 
 def at(job: JobDocument) -> int:
-    """The moment that durations of a job are shown for: now, or the end of what is known of one that has ended."""
+    """The time up to which a job's durations are counted: now, or the end of the job (ms)."""
     return job.written if job.ended >= 0 else max(job.written, now_ms())
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A body with a status or a type of its own."""
+    """A body with a status or media type of its own."""
 
     body: Any
     status: int = 200
     media: str = "application/json; charset=UTF-8"
     encoded: bool = False
-    """whether the body is text already, as a whole or as an iterable of pieces"""
+    """whether the body is encoded already: text, or an iterable of pieces"""
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from millrace.util.secrets import mask_text
 
 
 class _Sizes(TypedDict):
-    """What whole checkpoints and those of one vertex have in common."""
+    """Sizes that whole checkpoints and their parts by vertex have in common."""
 
     id: int
     status: str

@@ -17,7 +17,7 @@ from millrace.cluster.rest.statistics import ENDED
 from millrace.util.secrets import mask_options
 
 FLINK = "2.3.0"
-"""the version whose API this is: tools look at it to know what they can ask for"""
+"""The Flink version whose API is served: tools read it to find out which operations exist."""
 
 ClusterOverview = TypedDict(
     "ClusterOverview",
@@ -127,7 +127,7 @@ def _data_sets(call: Call) -> ClusterDataSetListResponseBody:
 
 
 def _delete_data_set(call: Call) -> TriggerResponse:
-    """There are none, so it is gone at once; the same in Flink."""
+    """Delete a data set: succeeds at once, because there are none; so does Flink."""
 
     def start() -> Future[None]:
         future: Future[None] = Future()
@@ -186,7 +186,7 @@ class LogUrlResponse(TypedDict):
 
 
 def _manager(call: Call) -> str | None:
-    """The task manager that the path names, which must be there; None: it names none."""
+    """The task manager that the path names; None if the path names none."""
     id: str | None = call.path.get("taskmanagerid")
     if id is not None and all(each.id != id for each in call.holder.task_managers()):
         raise refused(404, f"Could not find TaskExecutor {id}")
@@ -215,7 +215,7 @@ def _known_manager(call: Call) -> str | None:
 
 
 def _read(call: Call, manager: str | None, name: str) -> Answer:
-    """Only what is listed is read, so a name leads nowhere else."""
+    """The content of a log. Only listed logs are read, so a name leads to no other file."""
     if all(each.name != name for each in call.holder.logs(manager)):
         raise _no_file(call)
     content = call.holder.read_log(manager, name)
@@ -241,7 +241,8 @@ def _log(call: Call) -> Answer:
 
 
 def _stdout(call: Call) -> Answer:
-    """Nothing, where nothing was printed to a file: pages ask for it, whether there is one or not."""
+    """The standard output of a task manager or the driver; empty if it was not written to a file, since pages ask for
+    it in any case."""
     manager = _known_manager(call)
     if any(each.name.endswith(".out") for each in call.holder.logs(manager)):
         return _first(call, ".out")

@@ -1,4 +1,5 @@
-"""From HTTP to handlers: who may call, reading of parameters, the handler on a thread, its body as JSON.
+"""Connects HTTP requests to handlers: authorization, parsing of parameters, a thread for the handler, its body as
+JSON.
 
 Programs send the token (``Authorization: Bearer``). Browsers get a cookie by the link that is printed
 (``/?token=...``). Cookies of one host are sent to all its ports, also to servers of other users, so a cookie does not
@@ -44,12 +45,12 @@ _YEAR = 365 * 86_400
 
 
 def new_token() -> str:
-    """A token that cannot be guessed."""
+    """A new random token."""
     return secrets.token_urlsafe(32)
 
 
 def require_token(request: Request, settings: RestSettings) -> None:
-    """Raise a ``RestError`` unless the request shows the token, where there is one."""
+    """Raise a ``RestError`` unless the request carries the server's token, if the server has one."""
     if settings.token is not None and not _shows_token(request, settings.token):
         raise RestError(401, UNAUTHORIZED)
 
@@ -64,7 +65,8 @@ def cookie_value(token: str) -> str:
 
 
 def log_in(request: Request, settings: RestSettings) -> Response | None:
-    """The answer to ``/?token=...``: a cookie, and the way to the page without the token; None: it is the wrong one."""
+    """The answer to ``/?token=...``: a cookie, and a redirect to the page without the token; None if the token is
+    wrong."""
     token = request.query_params.get("token", "")
     if settings.token is not None and not _same(token, settings.token):
         return None
@@ -91,7 +93,7 @@ def _shows_token(request: Request, token: str) -> bool:
 
 
 def _is_of_own_page(request: Request) -> bool:
-    """Whether a page of this server makes the request. What Origin says has been compared with Host already."""
+    """Whether a page of this server makes the request. Origin has been compared with Host before."""
     return "origin" in request.headers or request.headers.get("sec-fetch-site") in ("same-origin", "none")
 
 
@@ -153,7 +155,7 @@ def _body(operation: Operation, text: bytes) -> Any:
 
 
 async def _uploads(request: Request, open_files: AsyncExitStack) -> tuple[Upload, ...]:
-    """The files of a request; large ones are on the disk."""
+    """The uploaded files of a request; large ones are on disk."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return ()
     try:
@@ -200,11 +202,11 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""what an answer says unless it says something else"""
+"""default headers of an answer"""
 
 
 class Guard:
-    """Lets those requests through that are addressed to this server and come from its own pages, or from no page."""
+    """Passes on requests that address this server and come from its own pages or from no page; refuses all others."""
 
     def __init__(self, app: ASGIApp, settings: RestSettings) -> None:
         self._app = app
@@ -254,7 +256,7 @@ def _without_slash(scope: Scope) -> Scope:
 
 
 def refusal(headers: Headers, scheme: str, settings: RestSettings) -> str | None:
-    """Why a request with these headers is not answered; None: it is."""
+    """Why a request with these headers is refused; None: it is allowed."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not is_own_name(hosts[0], settings):
         return "Forbidden: the Host header does not name this server (rest.allowed-hosts has its further names)."

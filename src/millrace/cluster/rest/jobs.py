@@ -92,7 +92,7 @@ class StreamGraph(TypedDict):
 
 
 def plan(job: JobDocument) -> Plan:
-    """Last vertices first, as Flink lists them."""
+    """A job's plan, the last vertices first, as Flink lists them."""
     return {
         "jid": job.id,
         "name": job.name,
@@ -120,7 +120,8 @@ def _input(edge: InputDocument) -> PlanInput:
 
 
 def _description(vertex: VertexDocument) -> str:
-    """The operators, each below the one before it. Names are texts of the user: pages show this as HTML."""
+    """The operators of a vertex as HTML, each below the one before it. Their names are the user's text, so they are
+    escaped."""
     texts = [_escaped(each.description or each.name) for each in vertex.operators] or [_escaped(vertex.name)]
     lines = [texts[0], *[f"{'   ' * depth}+- {text}" for depth, text in enumerate(texts[1:])]]
     return "".join(f"{line}<br/>" for line in lines)
@@ -131,7 +132,7 @@ def _escaped(text: str) -> str:
 
 
 def stream_graph(job: JobDocument) -> StreamGraph:
-    """The operators one by one. Inside of a vertex, each is shown to read from the one before it."""
+    """The operators of a batch job, one by one. Within a vertex each is shown to read from the one before it."""
     last = {each.id: each.operators[-1].uid for each in job.vertices if each.operators}
     nodes: list[StreamNode] = []
     for vertex in job.vertices:
@@ -325,7 +326,7 @@ def _vertex(vertex: VertexDocument, now: int) -> JobDetailsVertexInfo:
 
 
 def job_config(job: JobDocument) -> JobConfigInfo:
-    """What the program has set, without secrets."""
+    """The options that the program has set, without secrets."""
     return {
         "jid": job.id,
         "name": job.name,
@@ -342,7 +343,7 @@ def job_config(job: JobDocument) -> JobConfigInfo:
 
 
 def find_job(holder: JobHolder, id: str) -> JobDocument:
-    """The job, for operations where Flink takes an unknown one for an internal error."""
+    """The job that the path names, for operations where Flink answers an unknown job with an internal error."""
     found = holder.job(id)
     if found is None:
         raise broken(NO_JOB, f"Could not find Flink job ({id})")

@@ -203,7 +203,8 @@ def task_manager_details(manager: TaskManagerDocument, jobs: Sequence[JobDocumen
 
 
 def _slots(manager: TaskManagerDocument, job: JobDocument) -> list[SlotInfo]:
-    """One for each subtask index of a slot sharing group: these share a slot."""
+    """The slots of a task manager: one for each subtask index of a slot sharing group, whose subtasks share the
+    slot."""
     counts: dict[tuple[str, int], int] = {}
     for vertex in job.vertices:
         for each in vertex.subtasks:
@@ -230,7 +231,7 @@ class ThreadDumpInfo(TypedDict):
 
 
 def thread_dump(threads: Sequence[ThreadDocument]) -> ThreadDumpInfo:
-    """The threads; what they say of themselves is masked, stacks may show arguments."""
+    """The threads with their stacks. Secrets are masked in their text, since stacks may show arguments."""
     return {
         "threadInfos": [{"threadName": each.name, "stringifiedThreadInfo": mask_text(each.text)} for each in threads]
     }
@@ -298,7 +299,8 @@ def _configuration(call: Call) -> list[ConfigurationInfoEntry]:
 
 
 def _configuration_of_job(call: Call) -> list[ConfigurationInfoEntry]:
-    """That of the cluster, also for unknown jobs; of an archived job, what was archived with it."""
+    """The cluster's configuration, also for unknown jobs. A history server answers with the configuration in the job's
+    archive."""
     if not call.settings.history:
         return _configuration(call)
     job = call.holder.job(call.path.get("jobid") or call.path["applicationid"])

@@ -1,8 +1,7 @@
-"""Operations on metrics: of a job, vertex, subtask, task manager or the job manager, or aggregated over several of
-them.
+"""Operations on metrics: of a job, vertex, subtask, task manager or job manager, or aggregated over several of them.
 
-What an owner reports wins. A few of Flink's metrics are also computed from documents, so they are there for jobs of any
-age.
+Metrics that an owner reports come first. Some of Flink's metrics are also computed from documents, so that they exist
+for jobs of any age.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from millrace.metrics.system import Machine, OwnProcess, wants_machine
 
 Value = float | int | str
 Metrics = Mapping[str, Value]
-"""name -> value"""
+"""name -> value of each metric"""
 
 NO_WATERMARK = -(2**63)
 WATERMARK = "currentInputWatermark"
@@ -36,7 +35,7 @@ class Metric(_Metric, total=False):
 
 
 def names_or_values(metrics: Metrics, wanted: Sequence[str]) -> list[Metric]:
-    """All names, or the values of those that are wanted and there."""
+    """The names of all metrics, or the values of the requested metrics that exist."""
     if not wanted:
         return [{"id": name} for name in metrics]
     return [{"id": name, "value": text(metrics[name])} for name in dict.fromkeys(wanted) if name in metrics]
@@ -51,7 +50,7 @@ def _reported(metrics: Sequence[MetricDocument]) -> dict[str, Value]:
 
 
 def subtask_metrics(subtask: SubtaskDocument) -> Metrics:
-    """Of a subtask."""
+    """The metrics of a subtask."""
     computed: dict[str, Value] = {
         "numRecordsIn": subtask.records_in,
         "numRecordsOut": subtask.records_out,
@@ -73,7 +72,7 @@ def subtask_metrics(subtask: SubtaskDocument) -> Metrics:
 
 
 def vertex_metrics(vertex: VertexDocument) -> Metrics:
-    """Of all subtasks, each with its index before the name."""
+    """The metrics of all subtasks of a vertex, each name prefixed with the subtask's index."""
     return {f"{each.index}.{name}": value for each in vertex.subtasks for name, value in subtask_metrics(each).items()}
 
 
@@ -97,7 +96,7 @@ _TIMES = {
 
 
 def _state_times(job: JobDocument, now: int) -> dict[str, Value]:
-    """How long the job has been in the state that it is in; 0 for all others."""
+    """Time that the job has been in its present state (ms), by state; 0 for all other states."""
     times: dict[str, Value] = dict.fromkeys(_TIMES.values(), 0)
     if job.state in _TIMES:
         times[_TIMES[job.state]] = now - job.timestamps.get(job.state, now)
@@ -110,7 +109,7 @@ def _state_times(job: JobDocument, now: int) -> dict[str, Value]:
 
 
 def job_metrics(job: JobDocument, now: int) -> Metrics:
-    """Of a job itself."""
+    """The metrics of a job itself."""
     known = job.checkpoints
     completed = next((each for each in known.history if each.status == "COMPLETED"), None)
     runs = job.state == "RUNNING"
@@ -136,7 +135,7 @@ def job_metrics(job: JobDocument, now: int) -> Metrics:
 
 
 def task_manager_metrics(manager: TaskManagerDocument) -> Metrics:
-    """Of a task manager: its JVM's heap, and what it reports."""
+    """The metrics of a task manager: its JVM's heap, and those that it reports."""
     computed: dict[str, Value] = {
         "Status.JVM.Memory.Heap.Used": manager.heap_used,
         "Status.JVM.Memory.Heap.Max": manager.heap_max,
@@ -146,7 +145,7 @@ def task_manager_metrics(manager: TaskManagerDocument) -> Metrics:
 
 
 def job_manager_metrics(jobs: Sequence[JobDocument], managers: Sequence[TaskManagerDocument]) -> Metrics:
-    """Of the holder."""
+    """The metrics of the job manager, which is the holder's process."""
     return {
         "taskSlotsTotal": sum(each.slots for each in managers),
         "taskSlotsAvailable": sum(each.free_slots for each in managers),
@@ -175,7 +174,7 @@ class AggregatedMetric(_Aggregated, total=False):
 
 
 def aggregate(owners: Iterable[Metrics], wanted: Sequence[str], how: Sequence[str]) -> list[AggregatedMetric]:
-    """All names, or aggregates of the metrics that are wanted, where they are numbers."""
+    """The names of all metrics, or aggregates of the requested ones that are numbers."""
     known = list(owners)
     if not wanted:
         return [{"id": name} for name in dict.fromkeys(name for metrics in known for name in metrics)]
@@ -214,7 +213,7 @@ def _aggregate(name: str, values: Sequence[float], how: Sequence[str]) -> Aggreg
 
 
 def skew(values: Sequence[float]) -> float:
-    """The mean distance from the mean, in percent of the mean: 0 is even, 100 at most."""
+    """Skew: the mean distance from the mean, in percent of the mean; 0 is even, 100 at most."""
     mean = sum(values) / len(values)
     if mean == 0:
         return 0.0
@@ -238,7 +237,7 @@ def _aggregated(call: Call, owners: Sequence[Metrics]) -> list[AggregatedMetric]
 
 
 def _subtasks(call: Call) -> Sequence[SubtaskDocument]:
-    """Of the vertex that the path names; none if it isn't there."""
+    """The subtasks of the vertex that the path names; empty if it is unknown."""
     job = call.holder.job(call.path["jobid"])
     vertex = find_vertex(job, call.path["vertexid"]) if job else None
     return vertex.subtasks if vertex else ()
@@ -274,7 +273,7 @@ def _all_subtasks(call: Call) -> list[AggregatedMetric]:
 
 
 def _indexes(texts: list[str] | None) -> set[int] | None:
-    """``0,2-4`` -> 0, 2, 3, 4; what can't be read names no subtask, as in Flink."""
+    """Parse subtask indexes: ``0,2-4`` -> 0, 2, 3, 4. A part that can't be parsed names no subtask, as in Flink."""
     if texts is None:
         return None
     chosen: set[int] = set()
@@ -298,7 +297,7 @@ def _task_managers(call: Call) -> list[AggregatedMetric]:
 
 
 _OWN, _MACHINE = OwnProcess(), Machine()
-"""This process serves: it is the job manager."""
+"""Metrics of this process and machine: the process that serves is the job manager."""
 
 
 def _job_manager(call: Call) -> list[Metric]:
@@ -308,7 +307,7 @@ def _job_manager(call: Call) -> list[Metric]:
 
 
 def _of_coordinators(call: Call) -> list[Metric]:
-    """Millrace's coordinators of operators report with the job: there are none of their own."""
+    """Metrics of operator coordinators: empty, since Millrace's coordinators report with the job."""
     return []
 
 

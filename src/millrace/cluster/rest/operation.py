@@ -16,7 +16,7 @@ import msgspec
 from millrace.cluster.rest.call import Call, unreadable
 
 Reader = Callable[[str], Any]
-"""makes a value of a text; raises ValueError"""
+"""Parses a text to a value; raises ValueError"""
 
 _ID = re.compile(r"[0-9a-fA-F]{32}\Z")
 _DIGITS = re.compile(r"[0-9]{1,19}\Z")
@@ -53,7 +53,7 @@ def read_uuid(text: str) -> str:
 
 
 def read_truth(text: str) -> bool:
-    """As Java's Boolean: all but ``true`` is false."""
+    """Parse a boolean as Java does: every text but ``true`` is false."""
     return text.lower() == "true"
 
 
@@ -75,7 +75,7 @@ def read_label(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """How values of a parameter are read, and what the description of the API says of them."""
+    """How the values of a parameter are parsed, and their schema in the API's description."""
 
     read: Reader
     schema: Mapping[str, Any]
@@ -112,12 +112,12 @@ IN_PATHS: Mapping[str, Kind] = {
     "operation_handle": UUID,
     "token": LONG,
 }
-"""parameters of paths by their name"""
+"""path parameters by name"""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A parameter of the query, with any number of values: the name again, or commas."""
+    """A query parameter with any number of values: the name repeated, or values separated by commas."""
 
     name: str
     kind: Kind = TEXT
@@ -125,7 +125,7 @@ class Query:
 
 
 def read_path(values: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of a path. Raises a ``RestError`` for the first that can't be read."""
+    """Parse the parameters of a path. Raises a ``RestError`` for the first one that can't be parsed."""
     read = {}
     for name, text in values.items():
         try:
@@ -136,7 +136,7 @@ def read_path(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_query(queries: Sequence[Query], pairs: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
-    """The values of each parameter that is known; others are ignored, as Flink does."""
+    """Parse the query's known parameters; others are ignored, as Flink does."""
     read: dict[str, list[Any]] = {}
     for query in queries:
         # An empty text is no value where any text would be one; elsewhere it is one that can't be read.
@@ -158,23 +158,23 @@ class Operation:
     method: str
     path: str
     handler: Callable[[Call], Any]
-    """gives a body, or an ``Answer``"""
+    """returns a body, or an ``Answer``"""
     summary: str
     answer: Any = None
     """type of the body; None: an empty object"""
     status: int = 200
     query: tuple[Query, ...] = ()
     request: Any = None
-    """type of the request's body; nothing is read as an empty object"""
+    """type of the request's body; an absent body counts as an empty object"""
     request_name: str = ""
-    """what the type is called where it has no name"""
+    """name of the request's type in the API's description, if the type has none"""
     upload: bool = False
-    """whether a file comes with it"""
+    """whether a file is uploaded with the request"""
     media: str = "application/json"
     changes: bool | None = None
-    """whether it changes something; None: all but GET do"""
+    """whether the operation changes something; None: every method but GET does"""
     history: bool = False
-    """whether the history server has it, too"""
+    """whether the history server offers it, too"""
     versioned: bool = True
     """whether it is served under ``/v1``, too"""
 

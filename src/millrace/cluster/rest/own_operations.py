@@ -1,4 +1,4 @@
-"""Operations that Flink has not: the documents themselves, what they tell in words, and queryable state."""
+"""Operations that Flink does not have: whole documents, findings about a job, and queryable state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StateQuery(msgspec.Struct):
 
 
 _SECONDS = 30.0
-"""how long a query of state is waited for"""
+"""how long a query of state may take"""
 
 
 class StateAnswer(TypedDict):

@@ -141,12 +141,12 @@ def _delete(call: Call) -> None:
 
 
 def _is_known(call: Call) -> bool:
-    """Only ids that are listed are handed on, so an id leads to no other file."""
+    """Whether a program is listed. Only listed ids are passed on, so an id leads to no other file."""
     return any(each.id == call.path["jarid"] for each in _store(call).programs())
 
 
 def _launch(call: Call, settings: Mapping[str, Any]) -> Launch:
-    """How the program is to be run: the body wins over the query."""
+    """The launch of a program; parameters of the body override those of the query."""
     if not _is_known(call):
         text = f"{HANDLER}: Jar file {call.path['jarid']} does not exist"
         raise broken("java.util.concurrent.CompletionException", text)

@@ -1,7 +1,6 @@
-"""How jobs and asynchronous operations have ended: results, failures and their causes.
+"""Results of jobs and asynchronous operations: their outcome, failures and causes. Texts of exceptions are masked.
 
-Texts of exceptions are masked. ``begin``, ``on_job`` and ``result`` are for operations that one request begins and
-others look up.
+``begin``, ``on_job`` and ``result`` serve operations that one request begins and later requests ask for.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Cause = TypedDict("Cause", {"class": str, "stack-trace": str, "serialized-throwa
 
 
 def cause(kind: str, text: str) -> Cause:
-    """A cause. There is no Java object that could be serialized."""
+    """The cause of a failure. There is no serialized Java object."""
     return {"class": kind, "stack-trace": mask_text(text), "serialized-throwable": ""}
 
 
@@ -85,7 +84,7 @@ class ApplicationExceptionsInfoWithHistory(TypedDict):
 
 
 def exceptions(job: JobDocument, most: int, labels: Sequence[tuple[str, str]]) -> JobExceptionsInfoWithHistory:
-    """The newest exceptions, those with all these labels."""
+    """A job's exceptions, the newest first, filtered by labels."""
     fitting = [each for each in job.exceptions if all(each.labels.get(key) == value for key, value in labels)]
     shown = [_of_job(each) if job.state == "FAILED" and each is job.exceptions[0] else _root(each) for each in fitting]
     shown = shown[:most]
@@ -98,7 +97,8 @@ def _root(known: ExceptionDocument) -> RootExceptionInfo:
 
 
 def _of_job(known: ExceptionDocument) -> RootExceptionInfo:
-    """What ended the job is a failure of the whole job; the task's, if it is one's, stands beside it."""
+    """An exception that ended the job, as a failure of the whole job; the failure of the task, if one failed, is listed
+    beside it."""
     whole = _info(replace(known, task=None, host=None, task_manager=None))
     beside = known.concurrent if known.task is None else (known, *known.concurrent)
     return {**whole, "concurrentExceptions": [_info(each) for each in beside]}
@@ -121,13 +121,13 @@ def _info(known: ExceptionDocument) -> ExceptionInfo:
 
 
 def stacktrace(known: ExceptionDocument) -> str:
-    """What a user reads first, then the stack."""
+    """The message for the user, followed by the stack."""
     text = known.stacktrace if known.text in known.stacktrace else f"{known.text}\n{known.stacktrace}"
     return mask_text(text)
 
 
 def application_exceptions(job: JobDocument) -> ApplicationExceptionsInfoWithHistory:
-    """What the application failed of, if it did."""
+    """The exception that ended an application, if one did."""
     last = job.exceptions[:1] if job.state == "FAILED" else ()
     entries: list[ApplicationExceptionInfo] = [
         {"exceptionName": each.name, "stacktrace": stacktrace(each), "timestamp": each.at, "jobId": job.id}
@@ -179,7 +179,7 @@ class JobExecutionResultResponseBody(_Status, _Result):
 
 
 def execution_result(job: JobDocument) -> JobExecutionResultResponseBody:
-    """How a job has ended, if it has."""
+    """The result of a job; only its status while it runs."""
     if job.state not in ENDED:
         return {"status": {"id": "IN_PROGRESS"}}
     result: JobResult = {
@@ -216,14 +216,14 @@ class AsynchronousOperationResult(TypedDict):
 
 
 def begin(call: Call, kind: str, owner: str, id: str | None, start: Callable[[], Future[Any]]) -> TriggerResponse:
-    """Begin an operation under the caller's id or a new one."""
+    """Begin an operation under the client's id or a new one."""
     id = id.lower() if id else uuid.uuid4().hex
     call.site.triggers.begin((kind, owner, id), start)
     return {"request-id": id}
 
 
 def on_job(call: Call, start: Callable[[JobControl], Future[Any]]) -> Callable[[], Future[Any]]:
-    """Something that is begun with the job that the path names; an unknown one is the operation's failure."""
+    """Begin an operation on the job that the path names; an unknown job becomes the operation's failure."""
 
     def started() -> Future[Any]:
         control = call.control()

@@ -59,7 +59,7 @@ _DIRECTORY = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
 
 
 def _directory(call: Call, given: str | None, field: str) -> str | None:
-    """Where the savepoint goes; None: where the job's own configuration says."""
+    """Directory of a savepoint; None: the one that the job's configuration names."""
     if given:
         return given
     job = call.holder.job(call.path["jobid"])
@@ -81,7 +81,7 @@ def _savepoint(call: Call) -> TriggerResponse:
 
 
 def _then_cancel(control: JobControl, savepoint: Future[str]) -> Future[str]:
-    """Cancels the job once it has its savepoint; a job whose savepoint has failed goes on."""
+    """Cancel the job once its savepoint is complete; if the savepoint fails, the job continues."""
     whole: Future[str] = Future()
 
     def taken(done: Future[str]) -> None:

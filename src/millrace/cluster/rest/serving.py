@@ -19,7 +19,7 @@ _TAKEN = (errno.EADDRINUSE, errno.EACCES)
 
 
 class NoPortError(OSError):
-    """None of the ports is free; the text names them."""
+    """None of the configured ports is free; the text names them."""
 
 
 def listen(binding: Binding) -> socket.socket:
@@ -56,7 +56,7 @@ def make_server(app: ASGIApp, **more: Any) -> uvicorn.Server:
             log_config=None,
             access_log=False,  # the link with the token would be in it
             server_header=False,
-            proxy_headers=False,  # who calls decides on nothing, so nobody else is to be believed
+            proxy_headers=False,  # nothing depends on the client's address, so no proxy needs to be trusted
             lifespan="off",
             ws="none",
             timeout_graceful_shutdown=5,
@@ -79,19 +79,19 @@ class RestServer:
 
     @property
     def address(self) -> str:
-        """As it stands in a browser: of a server that listens everywhere, the one for this machine."""
+        """The server's URL for a browser; a server that listens on all addresses is named ``localhost``."""
         name = "localhost" if self._name in ("127.0.0.1", "0.0.0.0", "::", "") else self._name
         if ":" in name and not name.startswith("["):
             name = f"[{name}]"
         return f"{'https' if self._secure else 'http'}://{name}:{self.port}"
 
     def run(self) -> None:
-        """Answer in this thread, until a signal ends it or ``stop`` is called."""
+        """Serve requests in this thread, until a signal arrives or ``stop`` is called."""
         self._runs = True
         self._server.run(sockets=[self._socket])  # closes it
 
     def start(self, seconds: float = 30.0) -> None:
-        """Answer in a thread of its own.
+        """Serve requests in a thread of its own.
 
         :raises TimeoutError: it doesn't within this time.
         """
@@ -107,9 +107,9 @@ class RestServer:
             time.sleep(0.01)
 
     def stop(self, seconds: float = 30.0) -> None:
-        """End it. Requests that are being answered have a few seconds.
+        """Stop the server. Requests in progress have a few seconds to complete.
 
-        :raises TimeoutError: it goes on after this time.
+        :raises TimeoutError: it still runs after this time.
         """
         self._server.should_exit = True
         if not self._runs and self._thread is None:

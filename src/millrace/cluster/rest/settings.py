@@ -1,6 +1,6 @@
-"""How the REST API is served and to whom: the settings of a server, and how options become them.
+"""The settings of a REST server, made from options: where it listens, who may call it.
 
-What is not safe is refused, such as a server for other machines without a token.
+Unsafe settings are refused, such as a server for other machines without a token.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STRICT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""what the dashboard may load: nothing from elsewhere, and no code that stands in its pages"""
+"""Content-Security-Policy of the dashboard: only files of this server, no inline code"""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class RestSettings:
     """Settings of one server. The names in quotes are Flink's options."""
 
     token: str | None = None
-    """what callers show to change anything; None: ``security.rest.auth=none``, nobody has to"""
+    """token that clients send to change anything; None: not needed (``security.rest.auth=none``)"""
     hosts: frozenset[str] = frozenset()
-    """names under which the server may be called, besides those of the loopback"""
+    """host names under which the server may be called, besides those of the loopback"""
     beyond_loopback: bool = False
-    """whether others than this machine reach it: then addresses in digits are names of it, too"""
+    """whether other machines can reach the server: numeric addresses count as its names then"""
     protect_reads: bool = False
-    """whether looking needs the token, too"""
+    """whether reading needs the token, too"""
     history: bool = False
-    """whether it answers as Flink's history server"""
+    """whether the server answers as Flink's history server"""
     cancel: bool = True
     """``web.cancel.enable``"""
     yarn_cancel: bool = False
@@ -45,19 +45,19 @@ class RestSettings:
     refresh_interval: int = 3000
     """``web.refresh-interval`` in ms"""
     exceptions: int = 20
-    """how many exceptions are shown where the caller does not say"""
+    """number of exceptions that are shown if the client names none"""
     max_upload: int = 104_857_600
-    """``rest.server.max-content-length``: bytes of an uploaded program"""
+    """``rest.server.max-content-length``: largest size of an uploaded program (bytes)"""
     max_body: int = 1_048_576
-    """bytes of any other request"""
+    """largest size of any other request (bytes)"""
     operations: int = 1000
-    """how many asynchronous operations are remembered"""
+    """number of asynchronous operations that are remembered"""
     operation_seconds: float = 300.0
-    """``rest.async.store-duration``: how long a completed one is"""
+    """``rest.async.store-duration``: how long a completed operation is remembered (s)"""
     pages: Path = PAGES
     """folder with the dashboard's files"""
     sql: str | None = None
-    """path, without slashes round it, under which the SQL gateway's REST API is served beside this one, if it is"""
+    """path, without slashes around it, under which the SQL gateway's REST API is served, too; None: it is not"""
     policy: str = STRICT_POLICY
     """Content-Security-Policy of the pages"""
 
@@ -65,7 +65,7 @@ class RestSettings:
 # From options to settings
 
 PORTS = range(8081, 8100)
-"""where the server listens unless told otherwise: on the first that is free"""
+"""default ports of the server: it listens on the first free one"""
 HISTORY_PORTS = range(8082, 8101)
 
 ALLOWED_HOSTS = "rest.allowed-hosts"
@@ -76,7 +76,7 @@ YARN_CANCEL = "security.rest.yarn-cancel"
 
 
 class UnsafeServerError(ValueError):
-    """A server like this would let others in; the text says what to do instead."""
+    """The options would open the server to others; the text says what to do instead."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Binding:
 
     address: str = "127.0.0.1"
     ports: Sequence[int] = PORTS
-    """the first free one of them"""
+    """ports to try; the server listens on the first free one"""
     certificate: str | None = None
     """file with the certificates, in PEM; None: no TLS"""
     key: str | None = None
@@ -93,7 +93,7 @@ class Binding:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address can be reached from this machine only."""
     if address.lower() == "localhost":
         return True
     try:
@@ -103,7 +103,7 @@ def is_loopback(address: str) -> bool:
 
 
 def binding(options: Mapping[str, str], default_ports: Sequence[int] = PORTS) -> Binding:
-    """Where the options say that the server listens: ``rest.bind-address``, ``rest.bind-port`` or ``rest.port``."""
+    """The address and ports that the options name: ``rest.bind-address``, ``rest.bind-port`` or ``rest.port``."""
     ports = options.get("rest.bind-port") or options.get("rest.port")
     certificate, key = options.get(CERTIFICATE), options.get(KEY)
     if (certificate is None) != (key is None):
@@ -113,7 +113,7 @@ def binding(options: Mapping[str, str], default_ports: Sequence[int] = PORTS) ->
 
 
 def parse_ports(text: str) -> list[int]:
-    """``8081``, ``8081-8090``, ``8081,9000-9010``; 0 is any free port."""
+    """Parse ports: ``8081``, ``8081-8090``, ``8081,9000-9010``; 0 is any free port."""
     ports: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
@@ -127,10 +127,10 @@ def parse_ports(text: str) -> list[int]:
 
 
 def rest_settings(options: Mapping[str, str], token: str | None, where: Binding, history: bool = False) -> RestSettings:
-    """The settings that options say.
+    """Make the settings of a server from options.
 
-    :param token: what callers show; ignored with ``security.rest.auth=none``.
-    :raises UnsafeServerError: others could reach the server and nothing would be asked of them.
+    :param token: token that clients must send; ignored with ``security.rest.auth=none``.
+    :raises UnsafeServerError: others could reach the server without a token.
     """
     beyond = not is_loopback(where.address)
     if options.get("security.rest.auth", "token").lower() == "none":

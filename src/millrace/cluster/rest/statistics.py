@@ -25,13 +25,13 @@ UNASSIGNED = "(unassigned)"
 
 
 def count_states(states: Iterable[str]) -> dict[str, int]:
-    """State -> how many, with zeros."""
+    """Number of subtasks by state, zeros included."""
     counts = Counter(states)
     return {state: counts[state] for state in EXECUTION_STATES}
 
 
 def subtask_states(vertex: VertexDocument) -> list[str]:
-    """One for each subtask; those that nothing is known of are only created."""
+    """The state of each subtask; subtasks without any report are CREATED."""
     known = [each.state for each in vertex.subtasks]
     return known + ["CREATED"] * (vertex.parallelism - len(known))
 
@@ -55,25 +55,25 @@ def task_counts(job: JobDocument) -> dict[str, int]:
 
 
 def began(subtasks: Iterable[SubtaskDocument]) -> int:
-    """When the first of them was started; -1: none was."""
+    """Start of the first started subtask (ms); -1: none has started."""
     return min((each.started for each in subtasks if each.started >= 0), default=-1)
 
 
 def ended(subtasks: Iterable[SubtaskDocument]) -> int:
-    """When the last of them ended; -1: not all have."""
+    """End of the last subtask (ms); -1: some have not ended."""
     ends = [each.ended for each in subtasks]
     return max(ends) if ends and min(ends) >= 0 else -1
 
 
 def duration(began: int, ended: int, now: int) -> int:
-    """From a beginning to an end or until now; -1: nothing has begun."""
+    """Time from a start to an end or until now (ms); -1: not started."""
     return -1 if began < 0 else max(0, (ended if ended >= 0 else now) - began)
 
 
 # Statistics over a few numbers
 
 Number = float | str
-"""a number, or the text NaN: JSON has no such number"""
+"""a number, or the text NaN, which JSON's numbers lack"""
 
 
 def number(value: float | None) -> Number:
@@ -81,7 +81,7 @@ def number(value: float | None) -> Number:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float | None:
-    """The percentile of numbers in order, between two of them if need be; None: there are no numbers."""
+    """The percentile of sorted numbers, interpolated; None if there are no numbers."""
     if not ordered:
         return None
     place = percent * (len(ordered) + 1) / 100
@@ -156,7 +156,7 @@ def summary(values: Sequence[float], with_percentiles: bool = True) -> Summary:
 
 
 NOTHING: Summary = {"min": 0, "max": 0, "avg": 0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0, "p999": 0.0}
-"""of what does not exist here: buffers of aligned barriers"""
+"""Summary of values that Millrace does not have: buffers of aligned barriers"""
 
 
 # Records, bytes and times
@@ -193,7 +193,7 @@ _BEFORE_END = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
 
 
 def traffic(subtasks: Sequence[SubtaskDocument]) -> Traffic:
-    """The sums over some subtasks. They are complete once each of them has begun to report."""
+    """Sums over subtasks. They are marked complete once each subtask has reported."""
     complete = bool(subtasks) and all(each.started >= 0 for each in subtasks)
     return {
         "read-bytes": sum(each.bytes_in for each in subtasks),
@@ -211,7 +211,7 @@ def traffic(subtasks: Sequence[SubtaskDocument]) -> Traffic:
 
 
 def state_durations(subtask: SubtaskDocument, now: int) -> dict[str, int]:
-    """State -> how long the subtask was in it, -1 if it never was."""
+    """Time that a subtask spent in each state (ms); -1 if it never was in that state."""
     moments = sorted(subtask.states.values())
     durations = {}
     for state in _BEFORE_END:

@@ -77,7 +77,7 @@ def _yarn_stop(call: Call) -> None:
 
 
 def _heartbeat(call: Call) -> None:
-    """Jobs don't end when their client does: nothing is to be remembered."""
+    """Answer the heartbeat of a client; nothing is recorded, since jobs don't end with their client."""
 
 
 def _rescale(call: Call) -> None:
@@ -96,7 +96,7 @@ def _requirements(call: Call) -> None:
 
 
 def _require(call: Call) -> None:
-    """Says whether the request is right, and then why nothing comes of it."""
+    """Validate a request to change the parallelism, then refuse it with the reason."""
     wanted: Mapping[str, JobVertexResourceRequirements] = call.body
     if not wanted:
         raise refused(400, "Request body does not specify resource requirements.")
@@ -127,7 +127,7 @@ def _no_rescale_config(call: Call) -> None:
 
 
 def operations(settings: RestSettings) -> tuple[Operation, ...]:
-    """As far as they are allowed."""
+    """The steering operations that the settings allow."""
     operations = list(_ALWAYS)
     if settings.cancel:
         operations.append(

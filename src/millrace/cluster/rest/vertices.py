@@ -77,7 +77,7 @@ def _shown(accumulators: Sequence[AccumulatorDocument]) -> list[UserAccumulator]
 
 
 def job_accumulators(job: JobDocument) -> JobAccumulatorsInfo:
-    """Of the whole job. None in the form of Java's serialization: there are no Java objects."""
+    """The accumulators of a job. The list of Java-serialized ones is empty: there are no Java objects."""
     return {
         "job-accumulators": [],
         "user-task-accumulators": _shown(job.accumulators),
@@ -86,7 +86,7 @@ def job_accumulators(job: JobDocument) -> JobAccumulatorsInfo:
 
 
 def vertex_accumulators(vertex: VertexDocument) -> JobVertexAccumulatorsInfo:
-    """Of a vertex. What can be added up over its subtasks is; of the rest, each subtask's own is shown."""
+    """The accumulators of a vertex: summed over its subtasks where possible, else those of each subtask."""
     totals: dict[tuple[str, str], list[str]] = {}
     for subtask in vertex.subtasks:
         for each in subtask.accumulators:
@@ -105,7 +105,7 @@ def _total(values: list[str]) -> list[str]:
 
 
 def subtasks_accumulators(vertex: VertexDocument) -> SubtasksAllAccumulatorsInfo:
-    """Of each subtask of a vertex."""
+    """The accumulators of each subtask of a vertex."""
     subtasks = [_subtask_accumulators(each) for each in vertex.subtasks]
     return {"id": vertex.id, "parallelism": vertex.parallelism, "subtasks": subtasks}
 
@@ -122,7 +122,7 @@ def _subtask_accumulators(subtask: SubtaskDocument) -> SubtaskAccumulatorsInfo:
 def attempt_accumulators(
     job: JobDocument, vertex: VertexDocument, subtask: SubtaskDocument
 ) -> SubtaskExecutionAttemptAccumulatorsInfo:
-    """Of one attempt of a subtask."""
+    """The accumulators of one attempt of a subtask."""
     return {
         "subtask": subtask.index,
         "attempt": subtask.attempt,
@@ -174,7 +174,7 @@ def level(ratio: float) -> str:
 
 
 def backpressure(job: JobDocument, vertex: VertexDocument) -> JobVertexBackPressureInfo:
-    """How much of the last seconds the subtasks could not pass on what they had."""
+    """The share of the last seconds in which each subtask was held up by those after it."""
     if job.state != "RUNNING" or all(each.state != "RUNNING" for each in vertex.subtasks):
         return DEPRECATED
     worst = level(max(each.backpressured or 0.0 for each in vertex.subtasks))
@@ -200,7 +200,7 @@ def _subtask_backpressure(subtask: SubtaskDocument) -> SubtaskBackPressureInfo:
 
 
 TERMINATED = -1
-"""in place of a time: what is asked for does not run"""
+"""time of a flame graph whose subject does not run"""
 
 
 class Frame(TypedDict):
@@ -305,7 +305,7 @@ class JobVertexTaskManagersInfo(TypedDict):
 
 
 def attempt(subtask: SubtaskDocument, now: int) -> SubtaskExecutionAttemptDetailsInfo:
-    """A subtask as it is now."""
+    """A subtask's present attempt."""
     return {
         "subtask": subtask.index,
         "status": subtask.state,
@@ -377,7 +377,7 @@ def _task_manager(
 
 
 def _part(vertex: VertexDocument, subtasks: Sequence[SubtaskDocument]) -> VertexDocument:
-    """The vertex with only some of its subtasks."""
+    """The vertex, reduced to some of its subtasks."""
     return replace(vertex, parallelism=len(subtasks), subtasks=tuple(subtasks))
 
 

@@ -1,8 +1,6 @@
-"""Reading files: as Python's own file object of which parts can be asked for, for libraries that want one; how large
-one record may be (a small compressed file can hold a line, or a block, that fills the memory); and files that the
-program registered under a name, as its tasks find them (Flink's ``DistributedCache``, which PyFlink has not in
-Python).
-"""
+"""File access for readers: positioned reads, the largest size of a record, and the distributed cache. A small
+compressed file can contain a line, or a block, that fills the memory. Flink's ``DistributedCache`` is not in
+PyFlink."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from millrace.common.config_values import to_bytes_count
 
 
 class PositionedFile(io.RawIOBase):
-    """A file that is read from where it stands.
+    """A file object over positioned reads, for libraries that want Python's own.
 
     :param length: its bytes.
     """
@@ -31,7 +29,7 @@ class PositionedFile(io.RawIOBase):
 
     @abstractmethod
     def read_at(self, size: int, offset: int) -> Any:
-        """So many bytes from there on; fewer at the end."""
+        """Read up to ``size`` bytes at ``offset``; fewer at the end of the file."""
 
     def readable(self) -> bool:
         return True
@@ -61,14 +59,14 @@ class PositionedFile(io.RawIOBase):
 # Large records
 
 VARIABLE = "MILLRACE_MAX_RECORD_SIZE"
-"""The environment variable of workers that says it, as Flink writes sizes: ``512 mb``."""
+"""The workers' environment variable with the largest size of a record, as Flink writes sizes: ``512 mb``."""
 DEFAULT = 256 << 20
 BEGINNING = 1 << 10
-"""bytes that are told of a record that is too large"""
+"""bytes of a too large record that its error shows"""
 
 
 def record_limit() -> int:
-    """Bytes of a line, or of a decompressed block of Avro, at most.
+    """Largest size of a line, or of a decompressed block of Avro (bytes).
 
     :raises ValueError: the variable has no size.
     """
@@ -82,7 +80,7 @@ def record_limit() -> int:
 
 
 def too_large(what: str, limit: int) -> str:
-    """The words for it."""
+    """The error text of a record that is too large."""
     return f"{what} is larger than {limit} bytes (the environment variable {VARIABLE} of the workers raises the limit)"
 
 
@@ -90,7 +88,7 @@ def too_large(what: str, limit: int) -> str:
 
 
 class DistributedCache:
-    """What ``RuntimeContext.get_distributed_cache()`` gives."""
+    """The result of ``RuntimeContext.get_distributed_cache()``: files that the program registered, by name."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """``files``: name -> path on this machine."""

@@ -1,6 +1,4 @@
-"""From a path or URI to the file system that holds it; behind ``hdfs://``, the WebHDFS servers that a name stands
-for.
-"""
+"""Opens the file system behind a path or URI; behind ``hdfs://``, the WebHDFS servers that a name stands for."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from millrace.common.files.store_settings import user
 HDFS_SCHEMES = frozenset({"hdfs", "webhdfs", "swebhdfs"})
 _URI = re.compile(r"^(\w+)://(?:([^/@]*)@)?([^/:]*)(?::(\d+))?(/[^?]*)?$")
 _HTTP, _HTTPS = 9870, 9871
-"""the ports of a NameNode's pages, where WebHDFS is, too"""
+"""default ports of a NameNode's web pages, which also serve WebHDFS"""
 
 
 def open_hdfs(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
-    """The file system behind a URI, and the path inside it.
+    """Open HDFS for a URI; returns the file system and the path inside it.
 
-    :raises ValueError: the URI names nobody, or httpx is not installed.
+    :raises ValueError: the URI names no server, or httpx is not installed.
     """
     try:
         from millrace.common.files.webhdfs import WebHdfs
@@ -43,7 +41,7 @@ def open_hdfs(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
 
 
 def addresses(uri: str, settings: Mapping[str, str]) -> list[str]:
-    """The servers behind a URI: of a nameservice all its NameNodes.
+    """The servers behind a URI; for a nameservice all of its NameNodes.
 
     WebHDFS has another port than ``hdfs://host:port`` names: Hadoop's files say which (``dfs.namenode.http-address``),
     else it is the usual one.
@@ -80,7 +78,7 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*)://")
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """The path as every process understands it: URIs as they are, local paths made absolute.
+    """The path in a form that is the same in every process: URIs unchanged, local paths absolute.
 
     One that begins with ``/`` leads where ``fs.default-scheme`` says.
     """
@@ -121,7 +119,7 @@ class Location:
 
 
 def locate(path: str | os.PathLike[str]) -> Location:
-    """Where a path or URI leads.
+    """The location that a path or URI names.
 
     :raises ValueError: if nothing here opens the URI's scheme.
     """
@@ -143,7 +141,7 @@ def open_file_system(root: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=256)
 def _opened(root: str, under: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
-    """Opened once a process and for the same settings; they are an argument so that others lead to another one."""
+    """Open a file system, once in a process for the same settings, which are an argument for that reason."""
     if not root:
         return fs.LocalFileSystem(), ""
     scheme, known = root.partition("://")[0].lower(), store_settings.known()

@@ -1,7 +1,5 @@
-"""Object stores by pyarrow (S3 and what speaks like it, Google's, Azure's) and all others by fsspec: how they are
-opened, how they differ from a disk, files that only one of two drivers can create, and what the errors of stores
-mean.
-"""
+"""File systems of object stores: S3, Google's and Azure's by pyarrow, all others by fsspec. Their opening, their
+differences from a disk, atomic creation of a file, and explanations of their errors."""
 
 from __future__ import annotations
 
@@ -26,12 +24,13 @@ _OF_FSSPEC = frozenset({"s3", "s3a", "gs", "gcs", "oss", "abfs", "az", "adl", "o
 
 
 def is_local(file_system: Any) -> bool:
-    """Whether files can be truncated and appended to with the operating system's own calls."""
+    """Whether files are local: they can be truncated and appended to by calls of the operating system."""
     return isinstance(file_system, fs.LocalFileSystem)
 
 
 def shows_whole_files(file_system: Any) -> bool:
-    """Whether a file is there when it has been closed, and not before: an object store. It renames by copying."""
+    """Whether a file becomes visible when it is closed, and not before, as in an object store, which renames by
+    copying."""
     if type(file_system).__name__ in _OBJECT_STORES:
         return True
     protocol = getattr(getattr(getattr(file_system, "handler", None), "fs", None), "protocol", ())
@@ -39,16 +38,16 @@ def shows_whole_files(file_system: Any) -> bool:
 
 
 def makes_folders(file_system: Any) -> bool:
-    """Whether there are no folders, or those that a file needs come with it."""
+    """Whether folders need not be created: the store has none, or creates them with a file."""
     return shows_whole_files(file_system) or getattr(file_system, "type_name", "") == "py::webhdfs"
 
 
 # S3
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n", "s3p"})
-"""as Flink's and Hadoop's file systems are called"""
+"""Schemes of S3 in Flink and Hadoop"""
 ATTEMPTS = 7
-"""of one request, with growing pauses: about 25 s in all"""
+"""largest number of attempts of one request; with growing pauses they take about 25 s"""
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 60.0
 _URI = re.compile(r"^[A-Za-z0-9]+://([^/?#]*)/?([^?]*)")
@@ -57,7 +56,7 @@ _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 
 
 def options(settings: Mapping[str, str], bucket: str) -> dict[str, str]:
-    """What settings say about a bucket, under Hadoop's names without their prefix (``access.key``)."""
+    """The settings of a bucket, under Hadoop's names without their prefix (``access.key``)."""
     found: dict[str, str] = {}
     for prefix in (*_PREFIXES, f"fs.s3a.bucket.{bucket}."):
         for key, value in settings.items():
@@ -100,7 +99,7 @@ def open_s3(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
         wanted["endpoint_override"] = endpoint
         if "://" not in endpoint:
             wanted["scheme"] = "http" if given.get("connection.ssl.enabled", "true").lower() == "false" else "https"
-        # Flink's default; here only for who says so, since most servers of one's own want the other way.
+        # Flink's default; here only on request, since most self-hosted servers need the other style.
         wanted["force_virtual_addressing"] = given.get("path.style.access", "true").lower() == "false"
     region = _region(given, settings) or (None if endpoint is None else "us-east-1")
     wanted["region"] = region or _found_region(bucket)
@@ -110,7 +109,7 @@ def open_s3(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
 
 
 def s3_client(uri: str, settings: Mapping[str, str]) -> Any:
-    """boto3's client for a bucket: for the few things that pyarrow does not ask for. :raises ImportError: no boto3."""
+    """boto3's client for a bucket, for operations that pyarrow does not have."""
     import boto3
     from botocore.config import Config
 
@@ -160,11 +159,11 @@ def _found_region(bucket: str) -> str | None:
         found: str = fs.resolve_s3_region(bucket)
         return found
     except OSError:
-        return None  # whoever asks for a file hears what is wrong
+        return None  # opening a file will raise the error
 
 
 def _seconds(value: str | None, default: float) -> float:
-    """Hadoop's times: milliseconds unless they have a unit."""
+    """A duration in Hadoop's form (s); without a unit it is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*(ms|s|m|h)?", value or "")
     if match is None:
         return default
@@ -188,8 +187,8 @@ _AZURE_URI = re.compile(r"^(\w+)://([^@/]+)@([^/.]+)\.([^/]+)(?:/([^?]*))?$")
 
 
 def open_google(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
-    """``gs://bucket/key``. Credentials are those of Google's libraries (GOOGLE_APPLICATION_CREDENTIALS) unless keys say
-    otherwise."""
+    """Open ``gs://bucket/key``. Credentials are those of Google's libraries (GOOGLE_APPLICATION_CREDENTIALS) unless
+    keys override them."""
     bucket, key = bucket_and_key(uri)
     wanted: dict[str, Any] = {"retry_time_limit": datetime.timedelta(seconds=RETRY_SECONDS)}
     endpoint = settings.get("gs.storage.root.url") or settings.get("fs.gs.storage.root.url")
@@ -206,7 +205,7 @@ def open_google(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
 
 
 def open_azure(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
-    """``abfs://container@account.dfs.core.windows.net/key``.
+    """Open ``abfs://container@account.dfs.core.windows.net/key``.
 
     :raises ValueError: the URI is no such.
     """
@@ -256,7 +255,7 @@ def open_with_fsspec(uri: str, settings: Mapping[str, str], unknown: str) -> tup
 
 
 def _of_scheme(scheme: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Hadoop's keys for a scheme, in the words of fsspec's package."""
+    """The options of fsspec's package for a scheme, from Hadoop's keys."""
     if scheme != "oss":
         return {}
     words = {"endpoint": "endpoint", "accessKeyId": "key", "accessKeySecret": "secret", "securityToken": "token"}
@@ -270,11 +269,11 @@ _CONFLICT = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 
 
 def create_once(uri: str, file_system: Any, path: str, content: bytes, settings: Mapping[str, str]) -> bool:
-    """Write a file unless it is there; whether it is this content now. One that is there with the same content is this
-    one: the answer to an earlier attempt may have been lost.
+    """Write a file unless it exists; returns whether it has this content now.
 
-    S3 and HDFS see to it themselves. Of other stores it is looked first, which two who come at the same time may both
-    pass.
+    An existing file with the same content counts as written: the answer to an earlier attempt may have been lost. S3
+    and
+    HDFS do this atomically. For other stores existence is checked first, and two concurrent writers may both pass.
 
     :param uri: of the file system.
     """
@@ -295,7 +294,7 @@ _MADE, _THERE = "made", "there"
 
 
 def _on_s3(uri: str, path: str, content: bytes, settings: Mapping[str, str]) -> str | None:
-    """None: boto3, which can ask for this, is not installed."""
+    """Create the object only if it does not exist; None: boto3, which can do this, is not installed."""
     try:
         store = _client(bucket_and_key(uri)[0], tuple(sorted(settings.items())))
     except ImportError:
@@ -319,7 +318,7 @@ def _on_s3(uri: str, path: str, content: bytes, settings: Mapping[str, str]) -> 
 
 @lru_cache(maxsize=4)
 def _client(bucket: str, settings: tuple[tuple[str, str], ...]) -> Any:
-    """To make one takes longer than to use it."""
+    """The cached client: making one takes longer than using it."""
     return s3_client(f"s3://{bucket}", dict(settings))
 
 
@@ -376,7 +375,7 @@ _OF_STORES = re.compile(r"AWS Error|google::cloud|Azure|botocore|GCS")
 
 @contextlib.contextmanager
 def explaining(uri: str) -> Iterator[None]:
-    """Errors of the store that is asked inside say where, and what they mean."""
+    """Errors of a store that the code inside raises name the URI and their meaning."""
     try:
         yield
     except OSError as error:
@@ -387,7 +386,8 @@ def explaining(uri: str) -> Iterator[None]:
 
 
 def explain(error: OSError, uri: str) -> OSError:
-    """The same kind of error with a text for people; the same error if nothing more is known."""
+    """An error of the same class whose text says where it occurred and what it means; the error itself if its meaning
+    is unknown."""
     crowded = no_room(error, mask_text(uri))
     if crowded is not error:
         return crowded

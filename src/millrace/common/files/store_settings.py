@@ -1,6 +1,6 @@
-"""What a process knows of object stores and HDFS: addresses, credentials, users. The driver ships it to the workers.
+"""A process's settings for object stores and HDFS: addresses, credentials, users. The driver ships them to the workers.
 
-As in Flink they belong to the process, not to a job: the configuration that named some last counts.
+As in Flink they belong to the process, not to a job: the last configuration that sets any replaces the earlier ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARIABLES = (
     "AWS_ENDPOINT_URL_S3",
     "HADOOP_USER_NAME",
 )
-"""Variables of the driver's environment that workers on other machines need, as Spark hands them to its executors."""
+"""Environment variables of the driver that workers on other machines need; Spark passes them to its executors."""
 _OF_HADOOP = (
     "fs.defaultFS",
     "dfs.nameservices",
@@ -39,7 +39,7 @@ _current: tuple[tuple[str, str], ...] = ()
 
 
 def use(configuration: Mapping[str, str]) -> None:
-    """Let this process open file systems with what a configuration says; one that says nothing changes nothing."""
+    """Use the store settings of a configuration in this process; a configuration without any changes nothing."""
     global _current
     found = {key: value for key, value in configuration.items() if key.startswith(_PREFIXES) or key in _KEYS}
     if found:
@@ -47,18 +47,18 @@ def use(configuration: Mapping[str, str]) -> None:
 
 
 def take(settings: Mapping[str, str]) -> None:
-    """In a worker: exactly what the driver has shipped."""
+    """Use exactly the settings that the driver has shipped; called in a worker."""
     global _current
     _current = tuple(sorted(settings.items()))
 
 
 def current() -> tuple[tuple[str, str], ...]:
-    """The settings, in the order of their names."""
+    """The settings, sorted by name."""
     return _current
 
 
 def known() -> dict[str, str]:
-    """The settings, with what this process's environment and Hadoop's files say where they are silent."""
+    """The settings, completed from this process's environment and from Hadoop's files."""
     variables = {name: value for name in _VARIABLES if (value := os.environ.get(name))}
     given = {key.removeprefix("flink.hadoop."): value for key, value in _current}
     folder = given.get("env.hadoop.conf.dir") or os.environ.get("HADOOP_CONF_DIR")
@@ -66,14 +66,14 @@ def known() -> dict[str, str]:
 
 
 def shipped() -> dict[str, str]:
-    """What the workers of a job are to know."""
+    """The settings that the workers of a job get."""
     found = known()
     found.setdefault("HADOOP_USER_NAME", user())
     return found
 
 
 def user() -> str:
-    """As whom this process works, for servers that take its word for it."""
+    """The user name for servers that do not authenticate it."""
     try:
         return known().get("HADOOP_USER_NAME") or getpass.getuser()
     except (KeyError, OSError):  # there is no such user on this machine
@@ -81,7 +81,7 @@ def user() -> str:
 
 
 def default_scheme() -> str | None:
-    """Where paths without a scheme lead (``fs.default-scheme``), None for this machine."""
+    """The file system of paths without a scheme (``fs.default-scheme``); None: this machine."""
     scheme = dict(_current).get("fs.default-scheme", "").rstrip("/")
     return None if not scheme or scheme.startswith("file:") else scheme
 

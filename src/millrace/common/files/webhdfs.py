@@ -1,7 +1,8 @@
-"""HDFS by its REST interface (WebHDFS), as a file system of pyarrow's.
+"""HDFS by its REST interface (WebHDFS), as a file system for pyarrow.
 
-Not libhdfs: that wants Hadoop's native library and a JVM in each process that reads. Whatever can be repeated is: all
-but nothing here changes a file, and what is written is sent as a whole.
+libhdfs is not used: it needs Hadoop's native library and a JVM in each process that reads. Requests that can be
+repeated
+are repeated: few operations change a file, and a written file is sent as a whole.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ __all__ = ["WebHdfs"]
 
 
 TRY_SECONDS = 60.0
-"""how long a request is tried, with growing pauses"""
+"""how long a request is repeated, with growing pauses (s)"""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 60.0
 IN_MEMORY = 8 << 20
-"""bytes of a file that is written which stay in memory"""
+"""part of a written file that stays in memory (bytes)"""
 READ_AHEAD = 4 << 20
 PIECE = 1 << 18
 _BYTES = {"content-type": "application/octet-stream"}
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _PASSING = frozenset({"StandbyException", "RetriableException", "SafeModeException", "ObserverRetryOnActiveException"})
-"""what another server, or the same one later, does not say"""
+"""errors that another server, or a later attempt, may not raise"""
 _KINDS: dict[str, type[OSError]] = {
     "FileNotFoundException": FileNotFoundError,
     "FileAlreadyExistsException": FileExistsError,
@@ -45,11 +46,11 @@ _KINDS: dict[str, type[OSError]] = {
 
 
 class WebHdfs(fs.FileSystemHandler):  # type: ignore[misc]
-    """Paths begin with ``/``.
+    """The file system of a NameNode. Paths begin with ``/``.
 
     :param addresses: of one NameNode or several, of which one is active.
-    :param user: as whom to ask, where HDFS takes one's word for it.
-    :param kerberos: whether it does not.
+    :param user: user name, for HDFS without authentication.
+    :param kerberos: whether HDFS authenticates by Kerberos.
     """
 
     def __init__(self, addresses: tuple[str, ...], user: str, kerberos: bool = False) -> None:
@@ -79,10 +80,10 @@ class WebHdfs(fs.FileSystemHandler):  # type: ignore[misc]
     # -- asking -------------------------------------------------------------------------------------------------------
 
     def call(self, method: str, op: str, path: str, content: IO[bytes] | None = None, **parameters: Any) -> Any:
-        """One operation, repeated until it is answered.
+        """Send one operation, and repeat it until it is answered.
 
-        :param content: for a DataNode, which the NameNode names.
-        :raises OSError: HDFS says no, or nobody answers in time.
+        :param content: data for a DataNode, whose address the NameNode returns.
+        :raises OSError: HDFS refuses the operation, or no server answers in time.
         """
         until, pause = time.monotonic() + TRY_SECONDS, FIRST_PAUSE
         while True:
@@ -168,7 +169,7 @@ class WebHdfs(fs.FileSystemHandler):  # type: ignore[misc]
             raise FileNotFoundError(f"hdfs: there is no {path}")
 
     def move(self, src: str, dest: str) -> None:
-        """In one step; what was at ``dest`` is replaced."""
+        """Move a path atomically; replaces ``dest``."""
         try:
             self.call("PUT", "RENAME", src, destination=dest, renameoptions="OVERWRITE")
         except FileNotFoundError:
@@ -177,7 +178,7 @@ class WebHdfs(fs.FileSystemHandler):  # type: ignore[misc]
                 raise
 
     def move_new(self, src: str, dest: str) -> bool:
-        """The same, unless there is something at ``dest`` already; whether it was moved."""
+        """Move a path atomically, unless ``dest`` exists; returns whether it was moved."""
         try:
             self.call("PUT", "RENAME", src, destination=dest, renameoptions="NONE")
         except FileExistsError:
@@ -211,11 +212,11 @@ class WebHdfs(fs.FileSystemHandler):  # type: ignore[misc]
 
 
 class _Passing(OSError):
-    """Nothing that lasts."""
+    """A transient error: the request may succeed later."""
 
 
 class _Reading(PositionedFile):
-    """The bytes of a file that does not change."""
+    """Reads a file that does not change."""
 
     def __init__(self, store: WebHdfs, path: str, length: int) -> None:
         super().__init__(length)
@@ -231,7 +232,7 @@ class _Reading(PositionedFile):
 
 
 class _Writing(io.RawIOBase):
-    """A file that is sent when it is closed, as a whole: so a lost answer is no matter."""
+    """Writes a file, which is sent as a whole when it is closed, so that a lost answer does no harm."""
 
     def __init__(self, store: WebHdfs, path: str) -> None:
         self._store, self._path = store, path
@@ -266,7 +267,7 @@ def _file_info(path: str, status: dict[str, Any]) -> Any:
 
 
 def _said(answer: httpx.Response, op: str, path: str) -> Exception:
-    """The error that an answer is about."""
+    """The error that an answer describes."""
     try:
         said = answer.json()["RemoteException"]
         kind, message = said["exception"], said["message"].splitlines()[0]

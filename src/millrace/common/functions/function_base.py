@@ -1,6 +1,5 @@
-"""``Function`` and what the runtime tells one (``RuntimeContext``, ``KeyedStateStore``), and ``CheckpointedFunction``
-with operator state, which PyFlink has not.
-"""
+"""``Function`` and its ``RuntimeContext`` and ``KeyedStateStore``; and ``CheckpointedFunction`` with operator state,
+which PyFlink does not have."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ class KeyedStateStore(ABC):
 
 
 class GlobalAggregateManager(ABC):
-    """Values that all subtasks of an operator make together.
+    """Values that all subtasks of an operator aggregate together.
 
     >>> sorted(GlobalAggregateManager.__abstractmethods__)
     ['get_global_aggregate', 'update_global_aggregate']
@@ -93,13 +92,14 @@ class GlobalAggregateManager(ABC):
         """Add ``aggregand`` to an aggregate of this operator.
 
         :param aggregate_function: the same for all calls with that name; it needs ``merge``, too.
-        :return: the result of all that was added, by any subtask, before this epoch began; None for nothing. Whoever
-            asks in the same epoch gets the same.
+        :return: the result of all values that were added, by any subtask, before this epoch began; None for nothing.
+            All calls
+            in an epoch return the same.
         """
 
     @abstractmethod
     def get_global_aggregate(self, aggregate_name: str, aggregate_function: AggregateFunction) -> Any:
-        """The same, without adding anything (our addition)."""
+        """The present result of a global aggregate, without adding a value; None for nothing (our addition)."""
 
 
 class RuntimeContext(KeyedStateStore):
@@ -266,7 +266,7 @@ class FunctionInitializationContext:
         self._keyed_state = keyed_state
 
     def is_restored(self) -> bool:
-        """Whether the function goes on from state, be it an empty one, rather than beginning the job."""
+        """Whether the function was restored from state, possibly an empty one, rather than beginning the job."""
         return self._restored
 
     def get_restored_checkpoint_id(self) -> int | None:

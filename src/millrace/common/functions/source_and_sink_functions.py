@@ -168,7 +168,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[T], Generic[T, TXN]):
     **After ``pre_commit`` the store must keep the transaction over the death of every client, and ``commit`` must do no
     harm when it comes again**: the driver may die between the two, or right after a commit.
 
-    A task that is killed can tell nobody about its transaction. A store that can list its open transactions should do
+    A task that is killed cannot report its transaction. A store that can list its open transactions should do
     so in ``list_open_transactions``; one that cannot must let them time out, or take them back (fence them) when a
     transaction of the same name is begun.
 

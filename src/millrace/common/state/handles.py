@@ -43,7 +43,8 @@ OUT = TypeVar("OUT")
 class OperatorStateStore(ABC):
     """Hands out state that belongs to a subtask of the operator, not to a key.
 
-    The methods differ in what becomes of the state when the number of subtasks changes. A name stands for one state.
+    The methods differ in how the state is redistributed when the number of subtasks changes. A name stands for one
+    state.
 
         >>> class Kept(MapFunction, CheckpointedFunction):
         ...     def initialize_state(self, context):

@@ -1,9 +1,8 @@
-"""Where state lives: what a state backend of a user's own gives each task (an ordered store of bytes), what a
-checkpoint storage of a user's own has to do (keep files that appear as a whole and never change), and what happens
-to the last checkpoints when a job is cancelled.
+"""Interfaces for users' own state backends and checkpoint storages, and the retention of checkpoints of cancelled
+jobs.
 
 Everything else of a state backend is Millrace's: how values, lists, maps, windows and timers become entries, what goes
-into checkpoints, and building the store anew from them after a failure. The driver and all tasks make a checkpoint
+into checkpoints, and rebuilding the store from them after a failure. The driver and all tasks make a checkpoint
 storage for each location that they use, and call it from several threads at once.
 ``millrace.testing.check_state_backend`` and ``millrace.testing.check_checkpoint_storage`` test implementations.
 """
@@ -20,7 +19,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class StorePlace:
-    """Which task a store is for. No two stores have the same place.
+    """The task that a store belongs to. No two stores have the same place.
 
     >>> place = StorePlace("job", stage=1, partition=0, copy="a")
     >>> place.name
@@ -31,7 +30,7 @@ class StorePlace:
     stage: int
     partition: int
     copy: str
-    """tells this store from others of the task: an earlier one may still be there when its process was killed"""
+    """tells this store from others of the task: an earlier store may still exist if its process was killed"""
 
     @property
     def name(self) -> str:
@@ -43,7 +42,7 @@ class KeyValueStore(ABC):
     """Entries in the order of their keys, as ``bytes`` compare.
 
     One task uses a store, one call at a time, from one thread after another. It begins empty, and what it holds may go
-    when it is closed or its process dies: after that the task is built anew, in another store. Any exception fails the
+    when it is closed or its process dies: after that the task is rebuilt, in another store. Any exception fails the
     epoch.
 
         >>> sorted(KeyValueStore.__abstractmethods__)
@@ -77,7 +76,7 @@ class KeyValueStore(ABC):
 # Checkpoint storages
 
 SCHEME = "plugin://"
-"""what the URIs of such storages begin with"""
+"""prefix of the URIs of users' own storages"""
 
 
 def own_uri(cls: type[CheckpointFiles], location: str) -> str:
@@ -88,8 +87,8 @@ def own_uri(cls: type[CheckpointFiles], location: str) -> str:
 class CheckpointFiles(ABC):
     """Files of checkpoints, savepoints and of the state of running tasks.
 
-    Paths are relative, with ``/`` between their parts. What one process has written others read at once. A location may
-    go on with a path: ``Files("a/b").read("c")`` reads what ``Files("a").write("b/c", ...)`` wrote.
+    Paths are relative, with ``/`` between their parts. What one process has written others can read at once. A location
+    may be the first part of a path: ``Files("a/b").read("c")`` reads what ``Files("a").write("b/c", ...)`` wrote.
 
         >>> sorted(CheckpointFiles.__abstractmethods__)
         ['delete', 'files', 'read', 'write']
@@ -148,10 +147,10 @@ class ExternalizedCheckpointRetention(Enum):
     """
 
     DELETE_ON_CANCELLATION = 0
-    """Kept when the job fails, deleted when it is cancelled."""
+    """The checkpoints stay if the job fails, and are deleted if it is cancelled."""
 
     RETAIN_ON_CANCELLATION = 1
-    """Kept in both cases; the user deletes them."""
+    """The checkpoints stay if the job fails or is cancelled; the user deletes them."""
 
     NO_EXTERNALIZED_CHECKPOINTS = 2
     """Checkpoints serve only the recovery of the running job."""

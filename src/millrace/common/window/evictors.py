@@ -1,6 +1,5 @@
-"""Evictors: what is taken out of a window before or after it is evaluated; and ``DeltaFunction``, which says how far
-apart two elements are. Additions to PyFlink.
-"""
+"""Evictors, which remove elements from a window before or after it is evaluated; and ``DeltaFunction``, which measures
+the distance of two elements. Additions to PyFlink."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 class DeltaFunction(ABC, Generic[T]):
-    """Tells how far apart two elements are. A plain function of two elements will do in its place.
+    """Measures the distance of two elements. A plain function of two elements can be used in its place.
 
     >>> class Rise(DeltaFunction):
     ...     def get_delta(self, old_data_point, new_data_point):
@@ -79,7 +78,7 @@ class TimestampedValue(Generic[T]):
 
 
 class Evictor(ABC, Generic[T, W]):
-    """Takes elements out of a window that fires. What is taken out is gone for good.
+    """Removes elements from a window that fires. Removed elements are lost to later firings, too.
 
     With an evictor, a window keeps all its elements, even if it is reduced or aggregated.
 

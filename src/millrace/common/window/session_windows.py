@@ -1,6 +1,4 @@
-"""Session windows: they end when nothing came for a while, the same gap for all elements or one that each element
-sets.
-"""
+"""Session windows: they end after a gap without elements, which is the same for all elements or set by each."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ D = TypeVar("D", bound="DynamicSessions[Any]")
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Tells from an element how long its session lasts after it.
+    """Computes from an element how long its session lasts after it.
 
     >>> class Gap(SessionWindowTimeGapExtractor):
     ...     def extract(self, element):
@@ -96,7 +94,7 @@ class StaticSessions(Sessions[T]):
 
 
 class DynamicSessions(Sessions[T]):
-    """Sessions whose elements tell how long they last.
+    """Sessions with a gap that each element sets.
 
     :param session_window_time_gap_extractor: a ``SessionWindowTimeGapExtractor``, or a function from an element to ms.
     :raises TypeError: it is neither.
@@ -168,7 +166,7 @@ class EventTimeSessionWindows(EventTimeAssigner[T], StaticSessions[T]):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicEventTimeSessionWindows[Any]:
-        """Sessions whose elements tell how long they last."""
+        """Sessions with a gap that each element sets."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
@@ -183,5 +181,5 @@ class ProcessingTimeSessionWindows(ProcessingTimeAssigner[T], StaticSessions[T])
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor | Callable[[Any], int],
     ) -> DynamicProcessingTimeSessionWindows[Any]:
-        """Sessions whose elements tell how long they last."""
+        """Sessions with a gap that each element sets."""
         return DynamicProcessingTimeSessionWindows(extractor)

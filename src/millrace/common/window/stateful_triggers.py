@@ -128,7 +128,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
         >>> trigger = ProcessingTimeoutTrigger.of(CountTrigger.of(100), Duration.of_seconds(5))
 
     :param interval: the timeout in ms of processing time.
-    :param reset_timer_on_new_record: let the timeout begin anew with every element.
+    :param reset_timer_on_new_record: whether every element restarts the timeout.
     :param should_clear_on_timeout: clear the nested trigger (a count begins at 0 again) when the timeout is over.
     """
 
@@ -308,7 +308,7 @@ class ContinuousEventTimeTrigger(ContinuousTrigger[T, OpenWindow]):
     def on_event_time(self, time: int, window: OpenWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         last = window.max_timestamp()
         if time < last == MAX_LONG_VALUE == ctx.get_current_watermark():
-            # The input has ended, the window never does: it fires once more, not for all intervals until then.
+            # The input has ended, the window never does: it fires once, not for all intervals until MAX_WATERMARK.
             self._next_time_of(ctx).clear()
             return TriggerResult.CONTINUE
         return self._on_timer(time, window, ctx)

@@ -85,7 +85,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: MergeCallback[W]) -> None:
-        """Tell ``callback`` which of ``windows`` become one."""
+        """Call ``callback`` for each group of ``windows`` that become one."""
 
 
 # Assigners of time windows
@@ -129,7 +129,7 @@ class AlignedAssigner(TimeAssigner[T]):
 
 
 class EventTimeAssigner(TimeAssigner[T]):
-    """Goes by the timestamps of the elements."""
+    """Assigns windows by the timestamps of the elements."""
 
     def _time_of(self, timestamp: int | None, context: WindowAssigner.WindowAssignerContext) -> int:
         return check_timestamp(timestamp, self)
@@ -142,7 +142,7 @@ class EventTimeAssigner(TimeAssigner[T]):
 
 
 class ProcessingTimeAssigner(TimeAssigner[T]):
-    """Goes by the wall clock of the task."""
+    """Assigns windows by the wall clock of the task."""
 
     def _time_of(self, timestamp: int | None, context: WindowAssigner.WindowAssignerContext) -> int:
         return context.get_current_processing_time()

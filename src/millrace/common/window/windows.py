@@ -18,7 +18,7 @@ W2 = TypeVar("W2")
 
 
 class MergeCallback(ABC, Generic[W2]):
-    """Is told which windows become one. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``.
+    """Gets the groups of windows that are merged. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``.
 
     >>> sorted(MergeCallback.__abstractmethods__)
     ['merge']
@@ -83,7 +83,7 @@ class TimeWindow(_Interval, Window):
 
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback[TimeWindow]) -> None:
-        """Find the groups of windows that overlap or touch and tell ``callback`` of each group of at least two."""
+        """Find the groups of windows that overlap or touch, and call ``callback`` for each group of at least two."""
         groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
         for window in sorted(set(windows)):
             if groups and groups[-1][0].intersects(window):

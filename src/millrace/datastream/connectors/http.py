@@ -1,4 +1,4 @@
-"""Services that speak HTTP; the code is in ``millrace.connectors.http``. PyFlink has nothing of the kind."""
+"""Sources and sinks for HTTP services; the code is in ``millrace.connectors.http``. Not in PyFlink."""
 
 from __future__ import annotations
 

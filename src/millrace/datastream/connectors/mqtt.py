@@ -1,4 +1,4 @@
-"""MQTT. PyFlink has nothing of the kind."""
+"""Sources and sinks for MQTT. Not in PyFlink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NATS JetStream. PyFlink has nothing of the kind."""
+"""Sources and sinks for NATS JetStream. Not in PyFlink."""
 
 from __future__ import annotations
 

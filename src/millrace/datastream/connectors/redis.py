@@ -1,4 +1,4 @@
-"""Redis: streams, channels, and commands with the names of Bahir's connector. PyFlink has nothing of the kind."""
+"""Redis: streams, channels, and commands with the names of Bahir's connector. Not in PyFlink."""
 
 from __future__ import annotations
 

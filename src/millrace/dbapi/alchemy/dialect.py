@@ -1,4 +1,4 @@
-"""The dialect ``millrace`` of SQLAlchemy: its types, the SQL of its statements, and what it tells of tables.
+"""The dialect ``millrace`` of SQLAlchemy: its types, the SQL of its statements, and its reflection of tables.
 
 SQLAlchemy finds it by the entry point in pyproject.toml.
 """
@@ -78,10 +78,10 @@ _TYPES: Mapping[type[DataType], Callable[[Any], TypeEngine[Any]]] = {
 
 
 class MillraceTypeCompiler(GenericTypeCompiler):
-    """Names of types in CREATE TABLE and CAST."""
+    """Writes types in CREATE TABLE and CAST."""
 
     def visit_FLOAT(self, type_: Any, **kw: Any) -> str:
-        """What SQLAlchemy calls a float is Python's: eight bytes."""
+        """DOUBLE: SQLAlchemy's Float is Python's, of eight bytes."""
         return "DOUBLE"
 
     def visit_REAL(self, type_: Any, **kw: Any) -> str:
@@ -122,7 +122,7 @@ class MillraceTypeCompiler(GenericTypeCompiler):
 
 
 class MillracePreparer(compiler.IdentifierPreparer):
-    """Names in backticks. A schema is a database, or ``catalog.database``."""
+    """Quotes names in backticks. A schema is a database, or ``catalog.database``."""
 
     reserved_words = {word.lower() for word in RESERVED}
 
@@ -134,7 +134,7 @@ class MillracePreparer(compiler.IdentifierPreparer):
 
 
 class MillraceCompiler(compiler.SQLCompiler):
-    """Queries and INSERTs."""
+    """Writes queries and INSERTs."""
 
     def limit_clause(self, select: Any, **kw: Any) -> str:
         text = ""
@@ -145,7 +145,7 @@ class MillraceCompiler(compiler.SQLCompiler):
         return text
 
     def for_update_clause(self, select: Any, **kw: Any) -> str:
-        """There are no locks."""
+        """Empty: there are no locks."""
         return ""
 
     def visit_now_func(self, fn: Any, **kw: Any) -> str:
@@ -153,7 +153,7 @@ class MillraceCompiler(compiler.SQLCompiler):
 
 
 class MillraceDdlCompiler(compiler.DDLCompiler):
-    """CREATE TABLE with ``millrace_with={"connector": ...}`` and ``millrace_partitioned_by=[...]``."""
+    """Writes CREATE TABLE with ``millrace_with={"connector": ...}`` and ``millrace_partitioned_by=[...]``."""
 
     def get_column_specification(self, column: Any, **kw: Any) -> str:
         name, kind = self.preparer.format_column(column), self.dialect.type_compiler_instance.process(column.type)
@@ -177,7 +177,7 @@ class MillraceDdlCompiler(compiler.DDLCompiler):
 # The dialect
 
 _OWN = ("changes", "timeout", "statement_timeout")
-"""parameters of a URL that are the driver's; all others are settings of the session"""
+"""parameters of a URL that belong to the driver; all others are options of the session"""
 _TIME_ATTRIBUTE = re.compile(r" \*\w+\*$")
 _KEY = re.compile(r"PRI\((?P<columns>.*)\)")
 
@@ -228,7 +228,7 @@ class MillraceDialect(default.DefaultDialect):
         return [f"{scheme}://{host}:{url.port or 8083}"], {"token": token, "properties": query, **options}
 
     def on_connect_url(self, url: URL) -> Any:
-        """A function that goes to the catalog and database of the URL; None: it names none."""
+        """A function that selects the catalog and database of the URL; None: the URL names none."""
         path = [part for part in (url.database or "").split("/") if part]
         if len(path) > 2:
             raise exc.ArgumentError(f"{url.database!r}: the path of the URL is /catalog or /catalog/database")
@@ -243,13 +243,14 @@ class MillraceDialect(default.DefaultDialect):
         return go
 
     def do_begin(self, dbapi_connection: Any) -> None:
-        """There are no transactions."""
+        """Does nothing: there are no transactions."""
 
     def do_commit(self, dbapi_connection: Any) -> None:
-        """There are no transactions."""
+        """Does nothing: there are no transactions."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """There are no transactions: SQLAlchemy asks for it whenever it puts a connection back."""
+        """Does nothing: there are no transactions, but SQLAlchemy calls it whenever it returns a connection to its
+        pool."""
 
     def do_ping(self, dbapi_connection: Any) -> bool:
         dbapi_connection.ping()

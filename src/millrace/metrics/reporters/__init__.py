@@ -1,4 +1,4 @@
-"""Metric reporters: they bring the metrics of a running job to other systems (Flink: ``metrics.reporters``)."""
+"""Metric reporters: send the metrics of a running job to other systems (Flink: ``metrics.reporters``)."""
 
 from __future__ import annotations
 

@@ -41,15 +41,15 @@ from millrace.metrics.reporters.reporter import (
 # Requests
 
 MOST_OF_ANSWER = 500
-"""characters of an answer that become part of an error"""
+"""largest part of an answer that is included in an error (characters)"""
 
 
 class HttpError(Exception):
-    """A server has refused what it was sent, or has not answered in time."""
+    """A server has refused a request, or has not answered in time."""
 
 
 def basic_auth(user: str, password: str) -> dict[str, str]:
-    """The header that says who asks."""
+    """The Authorization header with user and password."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
@@ -115,7 +115,7 @@ class Target:
         return f"http://{self._host()}{whole}" if plain_proxy else whole
 
     def _name(self) -> str:
-        """The server without what a URL says beyond: it may be secret."""
+        """The server's address without the rest of the URL, which may contain secrets."""
         return f"{self.address.scheme}://{self._host()}"
 
     def _host(self) -> str:
@@ -123,7 +123,8 @@ class Target:
 
 
 class _Deadline:
-    """Wakes a thread that waits for a socket when the time is over: the timeout of a socket is one of each byte."""
+    """Interrupts a thread that waits for a socket when the time is over: a socket's own timeout restarts with each
+    byte."""
 
     def __init__(self, seconds: float) -> None:
         self.over = False
@@ -206,7 +207,7 @@ def _grouping(config: ReporterConfig) -> list[tuple[str, str]]:
 
 
 def _part(key: str, value: str) -> str:
-    """A label as a part of the path; base64 where a slash or nothing at all would be misread."""
+    """A label as a part of the path; in base64 if it is empty or contains a slash."""
     if "/" in value or not value:
         return f"/{quote(key, '')}@base64/{base64.urlsafe_b64encode(value.encode()).decode() or '='}"
     return f"/{quote(key, '')}/{quote(value, '')}"
@@ -288,7 +289,7 @@ class DatadogReporter(MetricReporter):
 # InfluxDB
 
 MOST_LINES = 5000
-"""of a request, as InfluxDB advises"""
+"""lines of a request, at most, as InfluxDB recommends"""
 _FIELDS = {
     "min": "min",
     "max": "max",
@@ -336,7 +337,7 @@ class InfluxdbReporter(MetricReporter):
 
 
 def line(metric: ReportedMetric, millis: int) -> str | None:
-    """A metric as a line of the protocol; None if it has no value."""
+    """A metric as a line of InfluxDB's protocol; None if it has no value."""
     fields = {key: text for key, value in _fields(metric.value).items() if (text := _field(value)) is not None}
     if not fields:
         return None
@@ -363,7 +364,7 @@ def _fields(value: MetricSnapshot) -> dict[str, Any]:
 
 
 def _field(value: Any) -> str | None:
-    """A value as the protocol writes it; numbers that are infinite or none can't be written."""
+    """A value in InfluxDB's protocol, which cannot contain infinities and NaN."""
     if value is None:
         return None
     found = None if isinstance(value, bool) else number(value)
@@ -377,7 +378,7 @@ def _field(value: Any) -> str | None:
 
 @lru_cache(4096)  # most are in every report
 def _key(text: str) -> str:
-    """The name of a tag or field, or the value of a tag."""
+    """The name of a tag or field, or the value of a tag, with escapes."""
     return _escaped(text, ",= ")
 
 

@@ -1,5 +1,6 @@
-"""Reporters without answers: the log, Graphite (carbon's plain text protocol), StatsD, and Ganglia (what ``gmetric`` of
-version 3.1 and later sends). What is sent in datagrams may get lost.
+"""Reporters that expect no answer: the log, Graphite (carbon's plain text protocol), StatsD, and Ganglia.
+
+Ganglia gets what ``gmetric`` of version 3.1 and later sends. Datagrams may get lost.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _TITLES = {"counter": "Counters", "gauge": "Gauges", "meter": "Meters", "histogr
 
 
 class LogReporter(MetricReporter):
-    """Writes each report as one entry, of the level INFO, to the logger ``millrace.metrics``.
+    """Writes each report as one log entry of level INFO to the logger ``millrace.metrics``.
 
-    Who asks for it wants to see it: a logger that nothing is configured for gets the level, and stderr.
+    If logging is not configured, the logger gets that level and writes to stderr.
     """
 
     def open(self, config: ReporterConfig) -> None:
@@ -63,11 +64,11 @@ def _one_line(text: str) -> str:
 # UDP
 
 MOST_BYTES = 1432
-"""of a datagram that passes through any Ethernet in one piece"""
+"""largest payload of a datagram that passes Ethernet unfragmented (bytes)"""
 
 
 def packed(lines: Iterable[bytes], separator: bytes = b"") -> Iterator[bytes]:
-    """Lines in as few datagrams as they fit into; none is cut."""
+    """Pack lines into as few datagrams as possible; no line is split."""
     parts: list[bytes] = []
     size = 0
     for line in lines:
@@ -81,7 +82,7 @@ def packed(lines: Iterable[bytes], separator: bytes = b"") -> Iterator[bytes]:
 
 
 class Datagrams:
-    """Sends to one address, whose name is looked up each time that something is sent."""
+    """Sends datagrams to one address, whose name is resolved at each send."""
 
     def __init__(self, host: str, port: int, hops: int | None = None) -> None:
         """:param hops: how many networks a multicast may cross."""
@@ -113,7 +114,7 @@ _REMOVED = re.compile(r'[<>"]')
 _DASHES = re.compile(r"[,=;:?'*]")
 _SPACES = re.compile(r"\s")
 _RATES = ("m1_rate", "m5_rate", "m15_rate", "mean_rate")
-"""a meter has one rate; Flink writes it under each of these names"""
+"""names under which Flink reports a meter's rates; a meter here has one rate, which is sent under each"""
 
 
 def only_plain(text: str) -> str:
@@ -183,22 +184,21 @@ def _lines(metric: ReportedMetric) -> Iterator[bytes]:
     name = metric.identifier(lambda part: _MEANS_SOMETHING.sub("-", part))
     for suffix, value in suffixed(metric.value).items():
         key = f"{name}.{suffix}" if suffix else name
-        set_to_zero = f"{key}:0|g\n" if value < 0 else ""  # a sign alone means: less by so much
+        set_to_zero = f"{key}:0|g\n" if value < 0 else ""  # a value with a sign is taken for a difference
         yield f"{set_to_zero}{key}:{value!r}|g".encode()
 
 
 # Ganglia
 
 _METADATA, _TEXT = 128, 133
-"""kinds of messages: what a metric is, and its value as text"""
+"""kinds of messages: a metric's description, and its value as text"""
 _BOTH = 3
-"""the slope of what goes up and down"""
+"""the slope "both": a value that may rise and fall"""
 
 
 class GangliaReporter(MetricReporter):
-    """Tells gmond of each number. Options are those of Flink up to 1.8: ``host``, ``port`` (8649), ``dmax``, ``tmax``,
-    ``ttl``, ``addressingMode``.
-    """
+    """Sends each number to gmond. Options are those of Flink up to 1.8: ``host``, ``port`` (8649), ``dmax``, ``tmax``,
+    ``ttl``, ``addressingMode``."""
 
     def open(self, config: ReporterConfig) -> None:
         self._tmax, self._dmax = config.get_integer("tmax", 60), config.get_integer("dmax", 0)
@@ -227,6 +227,6 @@ def _xdr_number(value: int) -> bytes:
 
 
 def _xdr_text(value: str) -> bytes:
-    """As XDR has it: its length, itself, and zeros up to a multiple of four."""
+    """A text in XDR: its length, its bytes, and zeros up to a multiple of four."""
     data = value.encode()
     return _xdr_number(len(data)) + data + bytes(-len(data) % 4)

@@ -1,6 +1,5 @@
-"""The reporter that Prometheus asks, its text format, and the HTTP endpoint: one for all jobs of a process that report
-at the same port.
-"""
+"""The reporter for Prometheus: the text format, and the HTTP endpoint, which all jobs of a process share that report at
+the same port."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def _ports(text: str) -> Iterator[int]:
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX = "flink_"
-"""Flink's, so that dashboards and alerts stay as they are"""
+"""Flink's prefix, so that dashboards and alerts keep working"""
 _INVALID = re.compile(r"[^a-zA-Z0-9:_]")
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
@@ -62,7 +61,7 @@ Labels = dict[str, str]
 
 @lru_cache(4096)  # most are in every report
 def only_valid(text: str) -> str:
-    """A text with ``_`` for each character that names of metrics may not have."""
+    """A text in which ``_`` replaces all characters that metric names may not contain."""
     return _INVALID.sub("_", text)
 
 
@@ -73,21 +72,24 @@ class _Family:
     type: str
     help: str
     lines: dict[tuple[str, tuple[tuple[str, str], ...]], str] = field(default_factory=dict)
-    """suffix and labels -> line; of two that are the same for Prometheus the first counts"""
+    """suffix and labels -> line; the first of two lines with the same labels is used"""
 
 
 class Families:
     """The metrics of one or several jobs, by name.
 
-    A gauge that is no number is left out; so is a metric whose name belongs to others of another type, or two of whose
-    variables have the same name as labels.
+    Skipped are gauges that are not numbers, metrics whose name is used with another type, and metrics two of whose
+    variables become the same label.
     """
 
     def __init__(self) -> None:
         self._families: dict[str, _Family] = {}
 
     def add(self, metrics: Iterable[ReportedMetric], filter_values: bool = True) -> None:
-        """:param filter_values: values of labels, too, have letters, digits, ``:`` and ``_`` only."""
+        """Add metrics.
+
+        :param filter_values: whether the values of labels, too, are restricted to letters, digits, ``:`` and ``_``.
+        """
         for metric in metrics:
             labels = _labels(metric, filter_values)
             if labels is not None:
@@ -105,7 +107,7 @@ class Families:
             family.lines.setdefault(key, f"{name}{suffix}{_written(labels | more)} {_text(value)}")
 
     def text(self) -> str:
-        """All of them in the format."""
+        """All families in Prometheus' text format."""
         return "".join(_lines(name, family) for name, family in self._families.items() if family.lines)
 
 
@@ -169,19 +171,19 @@ def _text(value: int | float) -> str:
 logger = logging.getLogger("millrace")
 
 SECONDS = 10.0
-"""how long a client may take to ask"""
+"""time limit for a client's request (s)"""
 
 
 @dataclass(frozen=True)
 class Member:
-    """Whose metrics are told, and how."""
+    """A job that reports at an endpoint: its metrics, and whether values of labels are filtered."""
 
     read: Read
     filter_values: bool
 
 
 class _Endpoint:
-    """Answers on one port for its members."""
+    """The HTTP endpoint at one port, for all of its members."""
 
     def __init__(self, host: str, ports: list[int]) -> None:
         """:raises OSError: none of the ports is free."""
@@ -209,7 +211,7 @@ _endpoints: dict[tuple[str, tuple[int, ...]], _Endpoint] = {}
 
 
 def join(host: str, ports: list[int], key: object, member: Member) -> int:
-    """Let the endpoint of an address answer for a member, too; gives its port.
+    """Add a member to the endpoint of an address, which is opened if need be; returns its port.
 
     :raises OSError: there is none yet, and no port for it is free.
     """
@@ -222,7 +224,7 @@ def join(host: str, ports: list[int], key: object, member: Member) -> int:
 
 
 def leave(host: str, ports: list[int], key: object) -> None:
-    """The endpoint no longer answers for a member; without any it closes."""
+    """Remove a member from its endpoint, which closes after the last one."""
     with _lock:
         endpoint = _endpoints.get((host, tuple(ports)))
         if endpoint is None or endpoint.members.pop(key, None) is None or endpoint.members:
@@ -238,7 +240,7 @@ def _bind(host: str, ports: list[int], endpoint: _Endpoint) -> ThreadingHTTPServ
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Nothing: a client that breaks off is no concern of the job."""
+            """Ignore the error: a client that disconnects does not concern the job."""
 
     class Handler(_Handler):
         answers_for = endpoint
@@ -257,8 +259,8 @@ def _bind(host: str, ports: list[int], endpoint: _Endpoint) -> ThreadingHTTPServ
 class _Handler(BaseHTTPRequestHandler):
     answers_for: _Endpoint
     any_name: bool
-    """whether clients may call this server by any name; else only by those of the machine itself, so that no page in a
-    browser reads metrics through a name of its own for 127.0.0.1"""
+    """whether any host name is accepted; else only this machine's own names, so that no page in a browser reads metrics
+    through a name of its own for 127.0.0.1 (DNS rebinding)"""
     timeout = SECONDS
 
     def do_GET(self) -> None:
@@ -290,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: each scrape would be a line."""
+        """Log nothing: each scrape would be a line."""
 
 
 def _bare(host: str) -> str:

@@ -1,6 +1,7 @@
-"""What a reporter of metrics is (a class of your own extends ``MetricReporter``), its options
-(``metrics.reporter.<name>.*``), and metrics as reporters see them: names, variables, values as numbers, and what
-counters have counted since the last report that has arrived.
+"""The interface of metric reporters: ``MetricReporter``, its options, and metrics as reporters see them.
+
+Options are ``metrics.reporter.<name>.*``. A reporter sees names, variables and values as numbers; ``Deltas`` counts
+what counters have added since the last successful report.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from millrace.util.secrets import HIDDEN, is_secret, mask_text
 # A metric
 
 Clean = Callable[[str], str]
-"""takes out of a part of a name what a system can't stand"""
+"""removes characters from a part of a name that the target system does not accept"""
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,24 @@ class ReportedMetric:
 
     entry: MetricEntry
     formats: ScopeFormats
-    """how its identifier begins (``metrics.scope.*``), with the delimiter of the reporter"""
+    """formats of its identifier (``metrics.scope.*``), with the delimiter of the reporter"""
     variables: dict[str, str]
-    """Flink's variables without brackets (``job_name``), less those that the reporter excludes, and additional ones"""
+    """variables without brackets (``job_name``), without those that the reporter excludes, and with its additional
+    ones"""
 
     @property
     def name(self) -> str:
-        """Without any scope: ``numRecordsIn``."""
+        """The metric's name without any scope: ``numRecordsIn``."""
         return self.entry.path[-1]
 
     @property
     def value(self) -> MetricSnapshot:
-        """What the metric was when it was asked."""
+        """The metric's value at the time of the report."""
         return self.entry.value
 
     @property
     def type(self) -> str:
-        """As filters call it: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too).
+        """The metric's type in filters: ``counter``, ``meter``, ``gauge`` or ``histogram`` (distributions, too).
 
         >>> class Counters(MetricReporter):
         ...     def report(self, metrics):
@@ -78,7 +80,7 @@ class ReportedMetric:
 
     @cached_property
     def scope(self) -> tuple[str, ...]:
-        """Flink's logical scope: what is measured, and the groups without the values of key-value groups.
+        """Flink's logical scope: the measured object, and the groups without the values of key-value groups.
 
         It is the same for all jobs: ``("taskmanager", "job", "task", "operator", "my_group")``.
         """
@@ -124,7 +126,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReporterConfig:
-    """What the configuration says about one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value.
+    """The options of one reporter. Each ``get_*`` raises ``ValueError`` for a wrong value.
 
     >>> config = ReporterConfig("mine", {"host": "localhost", "port": "8125"})
     >>> config.get_string("host"), config.get_integer("port", 0)
@@ -151,7 +153,7 @@ class ReporterConfig:
         return self._converted(key, to_int, default)
 
     def get_seconds(self, key: str, default: float) -> float:
-        """A span of time; a number without a unit is of milliseconds."""
+        """A duration in seconds; a number without a unit means milliseconds."""
         return self._converted(key, lambda value: to_duration(value).to_millis() / 1000, default)
 
     def get_required(self, key: str) -> str:
@@ -174,7 +176,7 @@ class ReporterConfig:
         return f"metrics.reporter.{self.name}.{key}"
 
     def hidden(self, text: str) -> str:
-        """A text in which none of the reporter's secrets can be read."""
+        """A text in which all secrets of the reporter are masked."""
         for key, value in self.options.items():
             if value and is_secret(key):
                 for spelling in _spellings(value):
@@ -192,7 +194,7 @@ class ReporterConfig:
 
 
 def _spellings(secret: str) -> list[str]:
-    """How a secret may stand in a message, the longest first."""
+    """The spellings of a secret in messages, the longest first."""
     plain = {secret, secret.strip()}
     found = {change(text) for text in plain for change in (str, quote, quote_plus, lambda text: repr(text)[1:-1])}
     return sorted(filter(None, found | {quote(text, "") for text in plain}), key=len, reverse=True)
@@ -201,11 +203,11 @@ def _spellings(secret: str) -> list[str]:
 # Reporters
 
 Read = Callable[[], Sequence[ReportedMetric]]
-"""gives the metrics as they are now"""
+"""reads the current metrics"""
 
 
 class MetricReporter(ABC):
-    """Brings metrics to another system, every ``metrics.reporter.<name>.interval``.
+    """Sends metrics to another system, every ``metrics.reporter.<name>.interval``.
 
     All methods of one reporter are called by one thread, which calls nothing else: it may wait for a network, and what
     it raises is logged and concerns neither the job nor other reporters.
@@ -232,7 +234,7 @@ class MetricReporter(ABC):
 
 
 class PullReporter(MetricReporter):
-    """A reporter that other systems ask: it reads the metrics when they do, and has no interval.
+    """A reporter without an interval: other systems ask it, and it reads the metrics then.
 
     >>> sorted(PullReporter.__abstractmethods__)
     ['serve']
@@ -243,14 +245,14 @@ class PullReporter(MetricReporter):
         """Begin to answer. ``read`` may be called by any thread until ``close``."""
 
     def report(self, metrics: Sequence[ReportedMetric]) -> None:
-        """Nothing: other systems ask."""
+        """Does nothing: other systems ask."""
 
 
 # Values as numbers
 
 
 def number(value: Any) -> int | float | None:
-    """A whole number or a float; true is 1; None for what is no number."""
+    """A value as int or float; true is 1; None if it is not a number."""
     if isinstance(value, bool | Integral):
         return int(value)
     if isinstance(value, Real | decimal.Decimal):
@@ -262,7 +264,7 @@ def number(value: Any) -> int | float | None:
 
 
 def finite(value: Any) -> int | float | None:
-    """The same, without infinities and what is not a number."""
+    """A value as int or float; None if it is infinite or not a number."""
     found = number(value)
     return found if found is not None and math.isfinite(found) else None
 
@@ -278,7 +280,8 @@ def statistics(value: DistributionSnapshot | HistogramSnapshot) -> dict[str, int
 
 
 def suffixed(value: MetricSnapshot) -> dict[str, int | float]:
-    """Suffix of the name -> number, for systems that know single numbers only. Nothing for what is no finite number."""
+    """Suffix of the name -> number, for systems with single numbers only; empty for a value that is not a finite
+    number."""
     if isinstance(value, CounterSnapshot):
         parts: dict[str, Any] = {"": value.count}
     elif isinstance(value, GaugeSnapshot):
@@ -297,20 +300,20 @@ _Key = tuple[tuple[str, ...], str | None, str | None, int | None]
 
 
 class Deltas:
-    """The counts of counters and meters as of the last report that has arrived.
+    """The counts of counters and meters at the last successful report.
 
-    A report that has failed changes nothing, so that its counts are in the next one.
+    A failed report changes nothing, so its counts are in the next one.
     """
 
     def __init__(self) -> None:
         self._known: dict[_Key, int] = {}
 
     def since(self, metric: ReportedMetric) -> int:
-        """What has been counted since; less than nothing after a job that went back."""
+        """The increase since the last successful report; negative after a job was restored from a checkpoint."""
         return _count(metric) - self._known.get(_key(metric), 0)
 
     def taken(self, metrics: Iterable[ReportedMetric]) -> None:
-        """These have arrived."""
+        """Record the counts of a report that has succeeded."""
         for metric in metrics:
             if isinstance(metric.value, CounterSnapshot | MeterSnapshot):
                 self._known[_key(metric)] = _count(metric)

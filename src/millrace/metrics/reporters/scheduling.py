@@ -1,6 +1,7 @@
-"""Which reporters a configuration asks for (``metrics.reporters``, ``metrics.reporter.<name>.*``), by Flink's class
-names or as ``module:Class``, which metrics each gets (``filter.includes``, ``filter.excludes``), and reporting the
-metrics of a running job, each reporter on a thread of its own.
+"""Starts the reporters of a configuration, and reports the metrics of a running job, each on a thread of its own.
+
+Reporters are configured by ``metrics.reporters`` and ``metrics.reporter.<name>.*``, by Flink's class names or as
+``module:Class``; ``filter.includes`` and ``filter.excludes`` select the metrics of each.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ TYPES = ("counter", "meter", "gauge", "histogram")
 
 @dataclass(frozen=True)
 class MetricFilter:
-    """``scope[:name[,name]][:type[,type]]``, where ``*`` stands for any characters in scopes and names."""
+    """A filter ``scope[:name[,name]][:type[,type]]``, where ``*`` stands for any characters in scopes and names."""
 
     scope: re.Pattern[str]
-    """of the logical scope, joined by dots"""
+    """pattern of the logical scope, whose parts are joined by dots"""
     names: re.Pattern[str]
     types: frozenset[str]
 
@@ -56,7 +57,7 @@ class MetricFilter:
 
 @dataclass(frozen=True)
 class Filters:
-    """What a reporter gets: what one of the first includes, and none of the others excludes."""
+    """Selects the metrics of a reporter: at least one filter includes, and no filter excludes them."""
 
     includes: tuple[MetricFilter, ...]
     excludes: tuple[MetricFilter, ...]
@@ -67,7 +68,7 @@ class Filters:
         return Filters(_filters(includes or "*"), _filters(excludes))
 
     def let(self, metric: ReportedMetric) -> bool:
-        """Whether the reporter gets it."""
+        """Whether the reporter gets the metric."""
         if not any(filter.matches(metric) for filter in self.includes):
             return False
         return not any(filter.matches(metric) for filter in self.excludes)
@@ -141,19 +142,19 @@ _CLASS_KEYS = ("factory.class", "class")
 
 @dataclass(frozen=True)
 class ReporterSetup:
-    """One reporter, not opened yet, and what it gets."""
+    """A configured reporter that is not opened yet, with its filters."""
 
     reporter: MetricReporter
     config: ReporterConfig
     filters: Filters
     formats: ScopeFormats
     excluded: frozenset[str]
-    """variables that it does not see"""
+    """variables that are hidden from the reporter"""
     additional: Mapping[str, str]
-    """variables that it sees for all metrics"""
+    """variables that are added to all metrics of the reporter"""
 
     def select(self, entries: Iterable[MetricEntry]) -> list[ReportedMetric]:
-        """What the reporter gets of a job's metrics."""
+        """The part of a job's metrics that the reporter gets."""
         seen = (ReportedMetric(entry, self.formats, self._variables(entry)) for entry in entries)
         return [metric for metric in seen if self.filters.let(metric)]
 
@@ -226,9 +227,9 @@ def _bare(variable: str) -> str:
 logger = logging.getLogger("millrace")
 
 OPEN_SECONDS = 10.0
-"""how long the start of a job waits for its reporters"""
+"""how long the start of a job waits for its reporters (s)"""
 CLOSE_SECONDS = 5.0
-"""how long the end of a job waits for the last reports"""
+"""how long the end of a job waits for the last reports (s)"""
 
 Entries = Callable[[], Iterable[MetricEntry]]
 
@@ -261,7 +262,7 @@ class Reporters:
             thread.stop()
 
     def close(self) -> None:
-        """Finish, and wait for it; a reporter that takes long is not waited for."""
+        """Finish, and wait up to ``CLOSE_SECONDS`` for the last reports."""
         self.finish()
         deadline = time.monotonic() + CLOSE_SECONDS
         for thread in self._threads:
@@ -269,7 +270,7 @@ class Reporters:
 
 
 class ReporterThread:
-    """Drives one reporter. Its first error is logged, and at its end how many there were."""
+    """Runs one reporter. Its first error is logged, and at its end the number of errors."""
 
     def __init__(
         self,
@@ -278,7 +279,7 @@ class ReporterThread:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """:param wait: waits for some seconds; True if the reporter is to end."""
+        """:param wait: waits for some seconds; returns True if the reporter is to end."""
         self._setup = setup
         self._entries = entries
         self._clock = clock
@@ -313,7 +314,7 @@ class ReporterThread:
             logger.warning("metric reporter %r has not sent its last report in time", self._setup.config.name)
 
     def run(self) -> None:
-        """What the thread does: report, and wait, until the end."""
+        """Report at each interval, until the end."""
         if not self._open():
             return
         interval = self._setup.config.interval

@@ -1,1 +1,1 @@
-"""``pyflink.fn_execution``: PyFlink's workers. Of these are only the names here that programs and tests use."""
+"""``pyflink.fn_execution``: PyFlink's workers, of which only the names exist here that programs and tests use."""

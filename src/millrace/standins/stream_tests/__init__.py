@@ -1,1 +1,1 @@
-"""``pyflink.datastream.tests``: what PyFlink's tests of streams share."""
+"""``pyflink.datastream.tests``: helpers that PyFlink's stream tests share."""

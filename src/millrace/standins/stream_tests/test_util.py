@@ -1,6 +1,6 @@
-"""``pyflink.datastream.tests.test_util``: a sink whose elements a test gets back.
+"""``pyflink.datastream.tests.test_util``: a sink whose elements a test reads back.
 
-It brings elements and their texts to the process of the program.
+It collects elements and their texts in the process of the program.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["DataStreamTestSinkFunction", "SecondColumnTimestampAssigner"]
 
 @dataclass
 class _Taken:
-    """What a sink has brought."""
+    """The elements that a sink has collected."""
 
     pairs: list[tuple[str, Any]] = field(default_factory=list)
     seen: set[tuple[str, int, int]] = field(default_factory=set)
 
 
 _TAKEN: dict[str, _Taken] = {}
-"""by the sink's key"""
+"""collected elements by the sink's key"""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one subtask was given in one epoch."""
+    """The elements of one subtask in one epoch."""
 
     sink: str
     job: str
@@ -46,7 +46,7 @@ class _Part:
 
 
 class _Keeper(Committer[_Part]):
-    """Runs in the process of the program."""
+    """Collects elements, in the process of the program."""
 
     def commit(self, committables: Sequence[_Part]) -> None:
         for part in committables:
@@ -75,7 +75,7 @@ class _Writer(SinkWriter[Any]):
 
 
 class CollectingSink(Sink[Any]):
-    """Can be written to by several programs, one after another."""
+    """A sink that collects elements. Several programs may write to it, one after another."""
 
     def __init__(self) -> None:
         self._key = uuid.uuid4().hex
@@ -93,7 +93,7 @@ class CollectingSink(Sink[Any]):
         return _Keeper()
 
     def take(self) -> list[tuple[str, Any]]:
-        """Texts and values that have come, which are forgotten."""
+        """Remove and return the texts and values that were collected."""
         taken = _TAKEN.get(self._key)
         if taken is None:
             return []
@@ -102,7 +102,7 @@ class CollectingSink(Sink[Any]):
 
 
 class DataStreamTestSinkFunction(CollectingSink):
-    """Keeps what it is given in the process of the program."""
+    """A sink function that collects its elements in the process of the program."""
 
     def get_results(self, is_python_object: bool = False, stringify: bool = True) -> list[Any]:
         """What came since the last call.
@@ -120,7 +120,7 @@ class DataStreamTestSinkFunction(CollectingSink):
 
 
 class SecondColumnTimestampAssigner(TimestampAssigner):
-    """Elements have their time, ms, in the second place."""
+    """The element's second field is its timestamp (ms)."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         return int(value[1])

@@ -1,4 +1,4 @@
-"""Tests for plug-ins: what a state backend or a checkpoint storage has to do to carry Millrace's jobs."""
+"""Conformance tests for plug-ins: what a state backend or a checkpoint storage must do for Millrace's jobs."""
 
 from __future__ import annotations
 

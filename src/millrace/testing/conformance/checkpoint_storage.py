@@ -1,4 +1,5 @@
-"""``check_checkpoint_storage``: do files appear as a whole, everywhere at once, and stay as they are?"""
+"""``check_checkpoint_storage``: tests that files appear as a whole, are visible everywhere at once, and stay
+unchanged."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ __all__ = ["check_checkpoint_storage", "checkpoint_storage_checks"]
 Make = Callable[[str], CheckpointFiles]
 
 SIZE = 64 * 1024
-"""Bytes of the files that are written and read at once."""
+"""Size of the files that are written and read concurrently (bytes)."""
 
 
 def check_checkpoint_storage(storage: Make, location: str = "") -> list[str]:
-    """Run all checks below a location, in folders that they make and delete; the names of the checks.
+    """Run all checks below a location, in folders that they make and delete; returns the names of the checks.
 
         >>> import pathlib
         >>> class Folder(CheckpointFiles):
@@ -57,7 +58,7 @@ def checkpoint_storage_checks(storage: Make, location: str = "") -> list[Check]:
 
 
 class _Place:
-    """A location of a check's own."""
+    """A location that belongs to one check."""
 
     def __init__(self, storage: Make, location: str) -> None:
         self._storage = storage

@@ -1,4 +1,4 @@
-"""A list of checks by name, run one by one: all that fail are told together."""
+"""Named checks that run one by one; all failures are reported together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class ConformanceError(AssertionError):
-    """Some checks failed.
+    """Some checks failed; the text lists all of them.
 
     >>> print(ConformanceError("my store", {"writes": OSError("full")}))
     my store fails 1 checks:
@@ -22,7 +22,7 @@ class ConformanceError(AssertionError):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a plug-in has to do; calling it raises if it does not.
+    """One requirement of a plug-in; calling it raises if it is not met.
 
     >>> [check.name for check in checkpoint_storage_checks("jobmanager")][:1]
     ['What is not there is told so']
@@ -39,7 +39,7 @@ class Check:
 
 
 def run_all(what: str, checks: Iterable[Check]) -> list[str]:
-    """Run the checks; their names. Raises ``ConformanceError`` with all that failed."""
+    """Run the checks; returns their names. Raises ``ConformanceError`` with all failures."""
     names, failures = [], dict[str, BaseException]()
     for check in checks:
         names.append(check.name)
@@ -53,7 +53,7 @@ def run_all(what: str, checks: Iterable[Check]) -> list[str]:
 
 
 def expect(found: object, wanted: object, about: str) -> None:
-    """Raises ``AssertionError`` that shows both."""
+    """Raise an ``AssertionError`` that shows both values, unless they are equal."""
     if found != wanted:
         raise AssertionError(f"{about}: expected {_short(wanted)}, found {_short(found)}")
 

@@ -1,7 +1,7 @@
-"""``check_state_backend``: does a backend keep what functions put into state, whatever happens to its tasks?
+"""``check_state_backend``: tests that a backend stores what functions put into state, whatever happens to its tasks.
 
-A task with a state of each kind runs on the backend, and the same in plain dicts and lists. ``store_checks`` are what a
-``KeyValueStore`` has to do, byte by byte.
+A task with a state of each kind runs on the backend, and the same in plain dicts and lists. ``store_checks`` are the
+requirements of a ``KeyValueStore``, byte by byte.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ __all__ = ["check_state_backend", "state_backend_checks"]
 Open = Callable[[], KeyValueStore]
 
 KEYS = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a\0b", b"a\xff", b"b", b"b" * 300, b"\x7f", b"\x80", b"\xff", b"\xff\xff"]
-"""in the order of their bytes"""
+"""keys in byte order"""
 
 
 def store_checks(open_store: Open) -> Iterator[Check]:
-    """All checks of a store; ``open_store`` gives a new one."""
+    """All checks of a store; ``open_store`` opens a new one."""
     for function in (_empty, _read_your_writes, _delete, _order, _last_before, _left_scans, _sizes, _apart, _random):
         yield Check(f"store: {function.__name__.strip('_').replace('_', ' ')}", _on_store(function, open_store))
 
@@ -184,9 +184,9 @@ class _Sum(AggregateFunction):
 
 
 class StatesOfTask:
-    """One copy of the task.
+    """One copy of a task that has a state of each kind.
 
-    :param make: gives the backend.
+    :param make: makes the backend.
     """
 
     def __init__(self, make: Callable[[], StateBackend]) -> None:
@@ -200,9 +200,9 @@ class StatesOfTask:
         self.summed = backend.get_aggregating_state(AggregatingStateDescriptor("summed", _Sum(), ANY))
 
     def end_epoch(self, whole: bool = False, timers: Callable[[], None] | None = None) -> list[bytes]:
-        """End an epoch and begin the next; its changes, or the whole state, as pickled pieces.
+        """End an epoch and begin the next; returns its changes, or the whole state, as pickled pieces.
 
-        :param timers: what fires in between: part of the next epoch.
+        :param timers: whether timers fire in between, as part of the next epoch.
         """
         delta = self.backend.delta()
         pieces = [dumps(piece) for piece in self.backend.full_pieces()] if whole else [dumps(delta)]
@@ -214,13 +214,13 @@ class StatesOfTask:
         return pieces
 
     def load(self, pieces: list[bytes], whole: bool = False) -> None:
-        """Take over what another copy has written."""
+        """Load the state that another copy has written."""
         deltas: list[KeyedDelta] = [pickle.loads(piece) for piece in pieces]
         for keyed, *_ in self._versions.changes([(delta, None, None, None, None) for delta in deltas], whole):
             self.backend.apply(keyed)
 
     def content(self, at: Any) -> dict[str, Any]:
-        """What the states hold at an address."""
+        """The content of all states at an address."""
         self.backend.at = at
         return {
             "value": self.value.value(),
@@ -235,7 +235,7 @@ class StatesOfTask:
 
 
 class Model:
-    """What the states must hold."""
+    """The expected content of the states, in dicts and lists."""
 
     def __init__(self) -> None:
         self._rows: dict[Any, dict[str, Any]] = {}
@@ -253,7 +253,7 @@ class Model:
 
 
 def do_something(source: random.Random, task: StatesOfTask, model: Model) -> None:
-    """One random call of a user's function, on both."""
+    """Make one random call of a user's function, on the task and on the model."""
     task.backend.at = at = source.choice(ADDRESSES)
     row, number, key = model.row(at), source.randrange(10), source.choice(MAP_KEYS)
     kind = source.choice(["update", "add", "add_all", "replace", "put", "remove", "reduce", "sum", "clear"])
@@ -295,11 +295,11 @@ def _clear(name: str, task: StatesOfTask, row: dict[str, Any]) -> None:
 Make = Callable[[], StateBackend]
 
 SEEDS = 25
-"""random programs"""
+"""number of random programs"""
 
 
 def check_state_backend(make: Make) -> list[str]:
-    """Run all checks on backends that ``make`` gives; the names of the checks.
+    """Run all checks on backends made by ``make``; returns the names of the checks.
 
         >>> check_state_backend(HashMapStateBackend)[:1]
         ['state: A new task is empty, and has nothing of others']

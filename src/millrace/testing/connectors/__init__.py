@@ -1,6 +1,6 @@
-"""Tests for connectors: what a source or a sink has to do so that no record is lost, and none is there twice.
+"""Tests for connectors: a source or a sink must not lose a record, and must not duplicate one.
 
-Docs: ``docs/guide/connectors.md`` builds a connector and checks it with these.
+``docs/guide/connectors.md`` builds a connector and checks it with these tests.
 """
 
 from __future__ import annotations

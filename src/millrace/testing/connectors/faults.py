@@ -1,4 +1,4 @@
-"""``observe_fault``: what does a user see when a connector's server is not as it should be, and how soon?"""
+"""``observe_fault``: tests what a user sees when a connector's server fails, and how soon."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Fault", "FaultsUnderTest", "Seen", "observe_fault"]
 
 
 class Fault(Enum):
-    """What is wrong with a server."""
+    """A fault of a server."""
 
     REFUSED = "nobody listens at the address"
     HANGS_UP = "the server ends every connection"
@@ -29,19 +29,19 @@ class Fault(Enum):
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a fault."""
+    """The effect of a fault."""
 
     says: str | None
-    """the error's first line; None: the job went on, and nothing was lost"""
+    """first line of the error; None: the job continued, and no record was lost"""
     seconds: float
 
 
 class FaultsUnderTest(ABC):
-    """A connector whose server fails.
+    """A connector whose server can be made to fail.
 
-    :cvar secret: a password that no message may have in it.
-    :cvar deadline: seconds after which a fault counts as not noticed.
-    :cvar reasons: why there is no such fault.
+    :cvar secret: a password that no message may contain.
+    :cvar deadline: seconds after which a fault counts as unnoticed.
+    :cvar reasons: faults that do not apply to the connector, with the reason.
     """
 
     secret = "Pass-Word-1234"
@@ -52,16 +52,16 @@ class FaultsUnderTest(ABC):
     def meet(self, fault: Fault) -> None:
         """Use the connector while its server has this fault.
 
-        :raises Exception: what the user would see.
-        :raises AssertionError: the fault was not noticed, or something is lost.
+        :raises Exception: the error that the user would see.
+        :raises AssertionError: the fault was not noticed, or a record was lost.
         """
 
 
 def observe_fault(place: FaultsUnderTest, fault: Fault, says: Callable[[BaseException], str] = str) -> Seen:
-    """Let a connector meet a fault.
+    """Observe a connector under a fault.
 
-    :param says: what a user sees of an exception.
-    :raises AssertionError: the fault is not noticed in time, is not told, or the secret is.
+    :param says: the text that a user sees of an exception.
+    :raises AssertionError: the fault is not noticed in time or not reported, or the secret is shown.
     """
     ended: list[BaseException | None] = []
 

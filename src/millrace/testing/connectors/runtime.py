@@ -1,4 +1,4 @@
-"""A small runtime for connectors: epochs with budgets, snapshots between them, crashes where asked for."""
+"""A small runtime for connectors: epochs with budgets, snapshots between them, and crashes on request."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from millrace.runtime.bases.runtime_context import OperatorRuntimeContext
 
 
 class Clock:
-    """A clock that stands still until it is moved; ms."""
+    """A clock (ms) that only moves when the test moves it."""
 
     def __init__(self, now: int = 1_700_000_000_000) -> None:
         self.now = now
 
 
 class Collected(ReaderOutput[Any]):
-    """Keeps what a reader emits."""
+    """Collects the elements that a reader emits."""
 
     def __init__(self) -> None:
         self.records: list[Any] = []
@@ -53,7 +53,7 @@ class ReaderContext(SourceReaderContext):
     def __init__(self, subtask: int, parallelism: int, clock: Clock) -> None:
         self._subtask, self._parallelism, self._clock = subtask, parallelism, clock
         self.events: list[SourceEvent] = []
-        """what the enumerator has not been told yet"""
+        """events that have not been delivered to the enumerator yet"""
 
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
         self.events.append(event)
@@ -77,7 +77,7 @@ class EnumeratorContext(SplitEnumeratorContext[Any]):
         self.assigned: dict[int, list[Any]] = {}
         self.no_more: set[int] = set()
         self.events: list[tuple[int, SourceEvent]] = []
-        """what readers have not been told yet"""
+        """events that have not been delivered to their reader yet, with its subtask"""
 
     def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
         self.events.append((subtask_id, event))
@@ -96,7 +96,7 @@ class EnumeratorContext(SplitEnumeratorContext[Any]):
 
 
 class SourceRun:
-    """One run of a source over several epochs. Between two epochs only pickled state is left."""
+    """One run of a source over several epochs. Only pickled state survives from one epoch to the next."""
 
     def __init__(self, source: Source[Any, Any], parallelism: int = 1, clock: Clock | None = None) -> None:
         self.source = pickle.loads(pickle.dumps(source))
@@ -111,7 +111,7 @@ class SourceRun:
         self.epochs = 0
 
     def state(self) -> bytes:
-        """All that a checkpoint holds."""
+        """The content of a checkpoint."""
         return pickle.dumps((self.enumerator_state, self.started, self.splits, self.no_more, self.ended))
 
     def restore(self, state: bytes) -> None:
@@ -159,7 +159,7 @@ class SourceRun:
                 self.ended.add(subtask)
 
     def to_end(self, budgets: Iterator[int | None] | None = None, max_epochs: int = 10_000) -> list[list[Any]]:
-        """Run until every reader has ended; the elements by subtask."""
+        """Run until every reader has ended; returns the elements by subtask."""
         while len(self.ended) < self.parallelism:
             assert self.epochs < max_epochs, "the source does not end"
             self.epoch(next(budgets, None) if budgets is not None else None)
@@ -214,8 +214,8 @@ class TaskFailure(Exception):
 
 
 class SinkRun:
-    """One run of a sink over several epochs, with parallelism 1 unless told otherwise. Writers last until an epoch
-    fails, the input ends or ``move`` is called."""
+    """One run of a sink over several epochs. Parallelism is 1 by default. Writers live until an epoch fails, the input
+    ends or ``move`` is called."""
 
     def __init__(self, sink: Sink[Any], parallelism: int = 1, clock: Clock | None = None) -> None:
         self.sink = pickle.loads(pickle.dumps(sink))
@@ -282,7 +282,7 @@ class SinkRun:
         return writer.prepare_commit(), writer.snapshot_state(self.epochs)
 
     def move(self) -> list[SinkWriter[Any]]:
-        """All tasks go on elsewhere; the writers that they have left behind."""
+        """Move all tasks to other workers; returns the writers that are left behind."""
         left = [writer for writer, _ in self.writers.values()]
         self.writers.clear()
         return left
@@ -292,7 +292,7 @@ class SinkRun:
             writer.close()
 
     def recover(self) -> None:
-        """What follows a failure."""
+        """Recover from a failure, as a job does."""
         self.close()
         committer = self.sink.create_committer()
         if committer is not None:

@@ -1,8 +1,8 @@
-"""A small driver with its tasks, round one sink: epochs, checkpoints, and failures between any two steps of them.
+"""A small driver with its tasks around one sink: epochs, checkpoints, and failures between any two of their steps.
 
-It keeps to the contract in ``millrace.common.sink`` and knows nothing else. What a checkpoint holds is pickled, and all
-that a driver that died leaves behind. Writers last, as long as their task stays where it is. A task that is killed, or
-whose place another one has taken, is forgotten where it stands: nothing of it is closed, and it may go on at any time.
+It keeps to the contract in ``millrace.common.sink`` and knows nothing else. The content of a checkpoint is pickled, and
+so is all that a dead driver leaves behind. Writers live as long as their task stays on its worker. A task that is
+killed, or replaced by another one, is dropped without being closed, and may continue at any time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JobWriterContext(WriterContext):
 
 @dataclass
 class Subtask:
-    """A subtask that lives somewhere, and its writer."""
+    """A subtask on a worker, with its writer."""
 
     writer: SinkWriter[Any]
     context: JobWriterContext
@@ -72,7 +72,7 @@ class Subtask:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a checkpoint holds."""
+    """The content of a checkpoint."""
 
     job_id: str
     epoch: int
@@ -93,7 +93,7 @@ class Driver:
     """
 
     killed: list[SinkWriter[Any]] = []
-    """writers of tasks that were given up"""
+    """writers of tasks that were dropped"""
 
     def __init__(
         self,
@@ -122,15 +122,15 @@ class Driver:
         self.parallelism = parallelism
         self.epochs = 0
         self.position = 0
-        """input that the completed epochs have read"""
+        """number of elements that the completed epochs have read"""
         self.furthest = 0
-        """input that any epoch has read"""
+        """number of elements that any epoch has read, failed ones included"""
         self._live: dict[int, Subtask] = {}
-        """subtasks that are where they were in the last complete epoch"""
+        """subtasks on the worker that they had in the last completed epoch"""
         self.states: list[list[Any]] = [[] for _ in range(parallelism)]
         self.pending: list[Any] = []
         self.to_commit = 0
-        """how many of ``pending`` the last checkpoint covers"""
+        """number of elements of ``pending`` that the last checkpoint covers"""
         self.checkpointed = checkpointed
         """the last checkpoint"""
         self.committer = self._new_committer()
@@ -143,7 +143,7 @@ class Driver:
         return self._sink.create_committer() or _NothingToCommit()
 
     def _restore(self, metadata: Metadata, other_goes_on: bool) -> None:
-        # Each driver has numbers of its own for its epochs; but those that died have used the next ones, too.
+        # Each driver numbers its epochs itself; but dead drivers have used the next numbers, too.
         self.epochs, self.position = metadata.epoch + 1, metadata.position
         states = [state for states in metadata.states for state in states]
         if self.parallelism == len(metadata.states):
@@ -156,11 +156,11 @@ class Driver:
         self.commit()
 
     def begin_anew(self) -> None:
-        """A driver of this job died before it had a checkpoint."""
+        """Begin without state, because a driver of this job died before its first checkpoint."""
         self.committer.recover(self.job_id, (), ())
 
     def recover(self, fresh_committer: bool = False) -> None:
-        """What follows a failed epoch. Epochs that are complete count, be they covered by a checkpoint or not."""
+        """Recover from a failed epoch. Completed epochs count, whether a checkpoint covers them or not."""
         if fresh_committer:
             self.committer.close()
             self.committer = self._new_committer()
@@ -223,7 +223,7 @@ class Driver:
         return True
 
     def forget(self, subtasks: Iterable[Subtask] | None = None) -> None:
-        """These subtasks are given up, and do not know it; None: all."""
+        """Drop these subtasks without closing them; None: all."""
         for subtask in self._live.values() if subtasks is None else subtasks:
             self._leave(subtask)
         self._live = {}
@@ -312,12 +312,12 @@ class Driver:
         self.to_commit = 0
 
     def sweep(self) -> None:
-        """What the driver does now and then after a checkpoint."""
+        """Clean up as the driver does from time to time after a checkpoint."""
         states = [state for states in self.states for state in states]
         self.committer.sweep(self.job_id, self.epochs, tuple(self.pending), states)
 
     def close(self) -> None:
-        """The job has finished, all is committed."""
+        """End the job: all of its output is committed."""
         assert not self.pending
         self.committer.recover(self.job_id, (), ())
         self.committer.close()
@@ -328,6 +328,6 @@ def _the_first_ones(committer: Committer[Any], committables: Sequence[Any], coun
 
 
 def by_chance(seed: int) -> Callable[[Any, int], int]:
-    """A route that sends the same element to another subtask whenever it comes again."""
+    """A route that sends a repeated element to another subtask each time."""
     dice = random.Random(seed)
     return lambda element, parallelism: dice.randrange(parallelism)

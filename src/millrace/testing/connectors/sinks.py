@@ -1,4 +1,4 @@
-"""``check_sink``: is every element written, and once where that is promised, wherever tasks and driver die?"""
+"""``check_sink``: tests that every element is written (exactly once if promised), wherever tasks and driver die."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["SinkUnderTest", "check_sink", "sink_checks"]
 
 SEEDS = (1, 2, 3)
 STEPS = 25
-"""of a run with many failures"""
+"""steps of a run with many failures"""
 VISIBLE_SECONDS = 20.0
-"""after which what is committed counts as lost if readers do not see it"""
+"""time after which a committed element counts as lost if readers do not see it (s)"""
 STRANGE = "never to be seen"
 SLICE_MS = 10_000
-"""how far the clock goes within an epoch"""
+"""how far the clock moves within an epoch (ms)"""
 LONG_MS = 3_600_000
-"""within which whatever waits is old"""
+"""time after which every waiting element is overdue (ms)"""
 
 
 class SinkUnderTest(ABC):
@@ -44,14 +44,14 @@ class SinkUnderTest(ABC):
 
     @abstractmethod
     def sink(self) -> Sink[Any]:
-        """The sink; it is given texts."""
+        """The sink under test; its elements are texts."""
 
     @abstractmethod
     def written(self) -> Sequence[str]:
-        """All that readers of the place see now, which trust only what is committed."""
+        """All elements that readers see now which trust committed data only."""
 
     def left_over(self) -> Sequence[str]:
-        """What is prepared in the place and neither visible nor taken back."""
+        """Prepared elements that are neither visible nor aborted."""
         return ()
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ def _said(point: Point | DriverPoint) -> str:
 
 
 class _Job:
-    """Elements on their way into a place."""
+    """A job that writes elements into one place."""
 
     def __init__(self, place: SinkUnderTest) -> None:
         self.place = place
@@ -138,8 +138,8 @@ class _Job:
             self.driver.begin_anew()
 
     def check(self) -> None:
-        """Called right after a checkpoint. Readers of some places see what is committed a little later; and what a
-        task that was killed has begun may hide it until the next sweep."""
+        """Compare the place's content right after a checkpoint. Some places show committed data a little later, and an
+        unfinished write of a killed task may hide it until the next sweep."""
         wanted, until = Counter(self.elements[: self.driver.position]), time.monotonic() + VISIBLE_SECONDS
         while missing := wanted - (found := Counter(self.place.written())):
             if time.monotonic() < until:
@@ -154,7 +154,7 @@ class _Job:
             raise AssertionError(f"elements are there more than once: {sorted(found - wanted)[:3]}")
 
     def look(self, writer: SinkWriter[Any]) -> None:
-        """Time goes by in the epoch of the next element."""
+        """Let time pass within the epoch of the next element, and check what is visible."""
         clock, place, element = self.driver.clock, self.place, self.elements[self.driver.position]
         writer.end_slice(clock.now)
         clock.now += LONG_MS if place.seen_after_ms is None else place.seen_after_ms
@@ -279,8 +279,8 @@ def _zombies(job: _Job) -> None:
 
 
 def _go_on(job: _Job, writer: SinkWriter[Any]) -> None:
-    """Of what a run of a task does after another has taken its place, readers see nothing; or, where elements may be
-    there twice, nothing that the input does not have."""
+    """Let a replaced task continue: readers must see nothing of it or, where duplicates are allowed, nothing that is
+    not in the input."""
     with contextlib.suppress(Exception):
         text = STRANGE if job.place.exactly_once else job.elements[0]
         writer.write(text, ElementContext())

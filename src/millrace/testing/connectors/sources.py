@@ -1,6 +1,6 @@
-"""``check_source``: does a source give every record once, whatever happens to its readers?
+"""``check_source``: tests that a source emits every record once, whatever happens to its readers.
 
-``SourceJob`` is the source in a job of its own: readers that last, checkpoints, crashes, other parallelisms.
+``SourceJob`` runs the source in a job of its own: long-lived readers, checkpoints, crashes, other parallelisms.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from millrace.testing.connectors.runtime import Clock, Collected, EnumeratorCont
 __all__ = ["SourceUnderTest", "check_source", "source_checks"]
 
 POLLS = 50
-"""of one reader in an epoch, at most"""
+"""polls of one reader in an epoch, at most"""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is left of a job: pickled state, and what was emitted before it."""
+    """The remains of a job: pickled state, and the elements that were emitted before it."""
 
     state: bytes
     emitted: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Checkpoint:
 class SourceJob:
     """One life of a job that reads a source.
 
-    :param checkpoint: where it goes on; None: a fresh start. Its splits are dealt out anew.
+    :param checkpoint: the checkpoint to restore from; None: a fresh start. Its splits are assigned again.
     """
 
     def __init__(self, source: Source[Any, Any], parallelism: int = 1, checkpoint: Checkpoint | None = None) -> None:
@@ -65,7 +65,7 @@ class SourceJob:
         return all(self._ended)
 
     def epoch(self, polls: int = POLLS) -> int:
-        """Plan, then let every reader poll; how many elements came."""
+        """Plan, then let every reader poll; returns the number of emitted elements."""
         self._epoch += 1
         self._plan()
         outputs = [Collected() for _ in self._readers]
@@ -86,7 +86,7 @@ class SourceJob:
         return len(found)
 
     def checkpoint(self) -> Checkpoint:
-        """Record where the job stands; readers hear of it with the next epoch."""
+        """Take a checkpoint; readers are notified with the next epoch."""
         planned = self._enumerator.snapshot_state(self._epoch)
         splits = [split for reader in self._readers for split in reader.snapshot_state(self._epoch)]
         for reader in self._readers:
@@ -95,7 +95,7 @@ class SourceJob:
         return Checkpoint(pickle.dumps((planned, splits)), tuple(self.emitted))
 
     def leave(self) -> list[SourceReader[Any, Any]]:
-        """Forget the readers where they stand: none is closed, and they may go on. The enumerator ends."""
+        """Drop the readers without closing them, so that they may continue. The enumerator ends."""
         readers, self._readers = self._readers, []
         self._enumerator.close()
         return readers
@@ -125,7 +125,7 @@ class SourceJob:
 
 
 def haunt(readers: list[SourceReader[Any, Any]], polls: int = 5) -> None:
-    """Let readers go on of which the job knows nothing any more, then end them."""
+    """Let dropped readers continue for a while, then end them."""
     for reader in readers:
         with contextlib.suppress(Exception):
             for _ in range(polls):
@@ -139,7 +139,7 @@ DEADLINE_SECONDS = 60.0
 LONGEST_POLL_SECONDS = 2.0
 """Polls must not block; connectors wait some milliseconds for data."""
 ENOUGH = 120
-"""records of a check"""
+"""number of records in a check"""
 
 
 class SourceUnderTest(ABC):
@@ -212,7 +212,7 @@ def _texts(begin: int, end: int) -> list[str]:
 
 
 def _until(job: SourceJob, count: int) -> None:
-    """Run epochs until so many different elements were emitted."""
+    """Run epochs until this many different elements were emitted."""
     until = time.monotonic() + DEADLINE_SECONDS
     while len(set(job.emitted)) < count and not job.ended:
         job.epoch()
@@ -233,7 +233,7 @@ def _right(place: SourceUnderTest, emitted: Sequence[Any], wanted: Sequence[str]
 
 
 def _started(place: SourceUnderTest, parallelism: int = 1) -> SourceJob:
-    """A job that reads. Sources without a memory give only what comes after they are there."""
+    """Start a job that reads. Sources without a memory emit only records that arrive after that."""
     job = SourceJob(place.source(), parallelism)
     if not place.after_failure:
         for _ in range(3):

@@ -1,1 +1,2 @@
-"""What sources gave, kept in files: programs run with it again, and what their sinks get is compared."""
+"""Recordings: what sources emitted is stored in files; programs run with it again, and the results of their sinks are
+compared."""

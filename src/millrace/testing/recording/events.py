@@ -1,6 +1,6 @@
-"""What a source gives, as lines of a file: elements, watermarks, and when it was idle.
+"""The events of a source as lines of a file: elements, watermarks, and idleness.
 
-Values are JSON that says what they are: nothing that is read runs code of the file's choice.
+Values are JSON that names their types; reading a file never runs code of the file's choice.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _encode_dict(value: dict[Any, Any]) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """What ``encode`` was given.
+    """Decode a value that ``encode`` has written.
 
     :raises RecordingError: it is not of its making, or a class is no longer there.
     """
@@ -119,7 +119,7 @@ _KINDS: tuple[tuple[str, type, tuple[Callable[[Any], Any], Callable[[Any], Any]]
     ("set", set, (_sorted, lambda text: set(map(decode, text)))),
     ("frozenset", frozenset, (_sorted, lambda text: frozenset(map(decode, text)))),
 )
-"""name, class, (to what JSON has, and back)"""
+"""name, class, (function to JSON's types, function back)"""
 
 _READ: dict[str, Callable[[Any], Any]] = {
     **{f"${name}": read for name, _, (_, read) in _KINDS},
@@ -139,7 +139,7 @@ def _field_names(kind: type) -> list[str] | None:
 
 
 def _object(name: str, fields: dict[str, Any]) -> Any:
-    """An object of a class that the program has; its constructor is not called."""
+    """Make an object of a class of the program, without calling its constructor."""
     module, _, path = name.partition(":")
     kind: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -162,7 +162,7 @@ IDLE, OPENED, RELEASED = "idle", "opened", "released"
 
 @dataclass(frozen=True)
 class Place:
-    """Where something came from: a subtask, and the split if the reader has an output for each."""
+    """The origin of an event: a subtask, and the split if the reader has an output for each split."""
 
     subtask: int
     split: str | None = None
@@ -189,7 +189,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Sign:
-    """What else the reader said."""
+    """Any other event of a reader."""
 
     place: Place
     what: str
@@ -236,7 +236,7 @@ class EventWriter:
 
 
 def cells(rows: Rows) -> Iterator[tuple[str, list[Any]]]:
-    """The kind of each row, and its values for JSON."""
+    """The kind of each row, and its values in JSON's types."""
     columns = [column.to_pylist() for column in rows.columns]
     values = zip(*columns) if columns else iter([()] * len(rows))
     for kind, row in zip(rows.kind_values().tolist(), values):
@@ -261,7 +261,7 @@ def read_events(path: Path) -> Iterator[Event]:
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a file. Texts in them may have what Unicode takes for the end of a line."""
+    """The lines of a file; texts may contain Unicode's other line separators."""
     return [line for line in path.read_text("utf-8").split("\n") if line]
 
 

@@ -1,6 +1,6 @@
-"""Runs a job with other sources and with sinks that keep what they get, in one of the ways in which an engine may.
+"""Runs a job with other sources, and with sinks that collect their input, in one of the ways an engine may choose.
 
-What the sinks got is in a form in which runs can be compared.
+The collected results have a form in which runs can be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Change:
     """the element as JSON, without its kind"""
     kind: str = KINDS[0]
     key: str | None = None
-    """which row it changes, if a later change of the same key takes its place"""
+    """key of the changed row, if a later change of the same key replaces this one"""
 
 
 def changes_of(element: Any, key: Sequence[int] | None = None) -> Iterator[Change]:
@@ -65,8 +65,8 @@ def _json(value: Any) -> str:
 
 
 def left_over(changes: Iterable[Change]) -> list[str]:
-    """The elements, or the rows of the table that changes lead to: sorted, since neither epochs nor subtasks have an
-    order that counts."""
+    """The elements, or the table's rows after all changes: sorted, since the order across epochs and subtasks is
+    arbitrary."""
     rows: Counter[str] = Counter()
     by_key: dict[str, str] = {}
     for change in changes:
@@ -82,7 +82,7 @@ def left_over(changes: Iterable[Change]) -> list[str]:
 
 
 class KeptSink(Sink[Any]):
-    """Keeps what it is given, in the process of the program.
+    """Collects its input in the process of the program.
 
     :param key: see ``changes_of``.
     """
@@ -90,7 +90,7 @@ class KeptSink(Sink[Any]):
     def __init__(self, key: Sequence[int] | None) -> None:
         self._key = key
         self.changes: list[Change] = []
-        """in the order in which epochs were committed"""
+        """collected changes, in the order in which their epochs were committed"""
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
         return _Writer(self._key)
@@ -122,19 +122,19 @@ class _Committer(Committer[list[Change]]):
 
 
 _PAUSE = 0.02
-"""Seconds between two looks at sources that had nothing."""
+"""Pause between two polls of sources that had no records (s)."""
 _EPOCH_MILLIS = 200
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a job is run: none of this may show in its results."""
+    """A way to run a job. Its results must be the same in all variants."""
 
     name: str
     epoch_records: int | None = None
-    """most records of a subtask in an epoch; None: all in one epoch"""
+    """largest number of records of a subtask in an epoch; None: everything is one epoch"""
     workers: int = 1
-    """among which tasks move between epochs, and are restored from their state"""
+    """number of workers between which tasks move after an epoch, restored from their state"""
     seed: int = 0
 
 
@@ -142,7 +142,7 @@ ALL_AT_ONCE = Variant("all at once")
 
 
 def variants(seed: int) -> list[Variant]:
-    """The others. Each says by which seed it comes first again."""
+    """The variants besides ``ALL_AT_ONCE``. The name of each contains the seed that reproduces it."""
     return [
         Variant("one by one", 1),
         *(Variant(f"random epochs, seed {each}", random.Random(each).randint(2, 9)) for each in (seed, seed + 1)),
@@ -152,16 +152,15 @@ def variants(seed: int) -> list[Variant]:
 
 @dataclass(frozen=True)
 class Played:
-    """What came of it."""
+    """The result of playing a recording."""
 
     run: LocalRun
     results: dict[str, list[str]]
-    """name of each sink -> what ``left_over`` says it was given"""
+    """name of each sink -> its results, as ``left_over`` gives them"""
 
 
 def sources_of(job: JobGraph) -> dict[str, OperatorInfo]:
-    """The sources that have to be recorded, by a name that each has for itself. Lists are not among them, since they
-    come with the program."""
+    """The sources to be recorded, by unique names. Lists are not among them, since the program contains them."""
     found = [info for info in job.operators if isinstance(info.spec, specs.Source)]
     return _named([info for info in found if not isinstance(_source(info), CollectionSource)])
 
@@ -182,10 +181,10 @@ def _named(infos: list[OperatorInfo]) -> dict[str, OperatorInfo]:
 def record(
     job: JobGraph, infos: Mapping[Path, OperatorInfo], records: int | None = None, seconds: float | None = None
 ) -> None:
-    """Let some sources of a job give what they have, each into its file; nothing else of the job runs.
+    """Record the elements of a job's sources, each into its file; the rest of the job does not run.
 
-    :param records: of each subtask of a source, at most; None: all until their end.
-    :param seconds: after so long it ends; None: when all sources have given enough.
+    :param records: largest number for each subtask of a source; None: all until their end.
+    :param seconds: time limit; None: until all sources have emitted enough.
     """
     recording = []
     for path, info in infos.items():
@@ -210,7 +209,7 @@ def _with_source(info: OperatorInfo, source: Source[Any, Any]) -> OperatorInfo:
 
 
 def play(job: JobGraph, recorded: Mapping[int, Path], variant: Variant) -> Played:
-    """Run a job to the end of what was recorded of its sources.
+    """Run a job on recorded sources to their end.
 
     :param recorded: id of each source -> its file.
     :raises JobFailedError: a function failed.
@@ -243,6 +242,6 @@ def _played(info: OperatorInfo, recorded: Mapping[int, Path], kept: Mapping[int,
 
 
 def _key(job: JobGraph, sink: OperatorInfo) -> tuple[int, ...] | None:
-    """The columns by which a table's sink knows rows: by them changes come to it."""
+    """The columns by which a table sink identifies rows, and by which changes are distributed to it."""
     ways: Iterator[Any] = (edge.partitioner for edge in job.edges if edge.target == sink.id)
     return next((each.columns for each in ways if isinstance(each, ByColumns)), None)

@@ -1,6 +1,6 @@
-"""Records a program's jobs, or replays them, one after the other as it executes them, and says how the results differ.
+"""Records or replays a program's jobs, one after the other as the program executes them, and reports differences.
 
-A recording is a folder with what it has of each job, in order.
+A recording is a folder with the files of each job, in order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from millrace.testing.recording.events import RecordingError, lines_of
 from millrace.testing.recording.playing import ALL_AT_ONCE, Variant, play, record, sources_of
 
 SHOWN = 10
-"""Lines of a sink that are shown on either side."""
+"""Number of differing lines of a sink that are shown on either side."""
 
 
 def differences(wanted: Mapping[str, Sequence[str]], found: Mapping[str, Sequence[str]]) -> list[str]:
-    """Lines that say which sinks differ and in what; empty if none does."""
+    """Lines that name the sinks that differ, and the differences; empty if none does."""
     lines: list[str] = []
     for name in dict.fromkeys((*wanted, *found)):
         if name not in found:
@@ -52,7 +52,7 @@ _VERSION = 1
 
 @dataclass
 class RecordedJob:
-    """Where the sources' elements and the sinks' results of one job are."""
+    """The files of one job in a recording."""
 
     name: str
     sources: dict[str, str] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Recording:
         return self.path / job.sources[source]
 
     def results(self, job: RecordedJob) -> dict[str, list[str]]:
-        """What each sink was given.
+        """The recorded input of each sink.
 
         :raises RecordingError: a file is not there.
         """
@@ -115,7 +115,7 @@ class Recording:
             raise RecordingError(f"{self.path}: {error}") from error
 
     def write_results(self, number: int, results: dict[str, list[str]]) -> None:
-        """Replace what the sinks of a job were given."""
+        """Replace the recorded input of a job's sinks."""
         job = self.jobs[number]
         for file in job.sinks.values():
             (self.path / file).unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class Recorder:
         self._seconds = seconds
 
     def run(self, job: JobGraph) -> LocalRun:
-        """The sources run for real, sinks get nothing: their results are kept.
+        """Run the sources for real, and record the input of the sinks, which do not write.
 
         :raises JobFailedError: a function or a source failed.
         """
@@ -161,7 +161,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A run that gave something else."""
+    """A run whose results differ from the recording's."""
 
     job: str
     variant: str
@@ -182,7 +182,7 @@ class Replayer:
         self._jobs = 0
         self.deviations: list[Deviation] = []
         self.lines = 0
-        """results that were compared"""
+        """number of results that were compared"""
 
     def run(self, job: JobGraph) -> LocalRun:
         """:raises RecordingError: the recording does not fit the program.
@@ -206,7 +206,7 @@ class Replayer:
             self.deviations.append(Deviation(job.name, variant.name, tuple(lines)))
 
     def finish(self) -> None:
-        """The program has ended: jobs that it did not execute are missed."""
+        """Check, after the program has ended, that it has executed all recorded jobs."""
         for recorded in self._recording.jobs[self._jobs :]:
             lines = ("recorded, but the program does not execute it now",)
             self.deviations.append(Deviation(recorded.name, ALL_AT_ONCE.name, lines))

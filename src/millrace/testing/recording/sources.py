@@ -1,4 +1,4 @@
-"""A source that records what another one gives, and one that gives what was recorded, one element at a time."""
+"""A source that records the elements of another one, and a source that plays a recording, one element at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from millrace.testing.recording.events import (
 
 
 class RecordingSource(Source[Any, Any]):
-    """Gives what ``source`` gives, at most so many records a subtask, and appends it to a file."""
+    """Emits the elements of ``source``, up to a number of records for each subtask, and appends them to a file."""
 
     def __init__(self, source: Source[Any, Any], path: str, records: int | None) -> None:
         self._source = source
@@ -71,7 +71,7 @@ class _RecordingReader(SourceReader[Any, Any]):
         self._open: set[str] = set()
         """splits that have an output"""
         self._left = records
-        """records that are still wanted; None: all"""
+        """number of records that are still to be emitted; None: no limit"""
 
     def poll_next(self, output: ReaderOutput[Any]) -> InputStatus:
         if self._left is not None and self._left <= 0:
@@ -134,12 +134,12 @@ class _RecordingReader(SourceReader[Any, Any]):
 
 
 def _size(value: Any) -> int:
-    """Records in an element: batches of rows have several."""
+    """Number of records in an element: a batch of rows has several."""
     return len(value) if isinstance(value, Rows) else 1
 
 
 class _Noting(ReaderOutput[Any]):
-    """Hands on what a reader emits, and notes it."""
+    """Passes on the output of a reader, and records it."""
 
     def __init__(self, output: ReaderOutput[Any], events: list[Event], place: Place, open: set[str]) -> None:
         self._output = output
@@ -179,15 +179,15 @@ class _Noting(ReaderOutput[Any]):
 
 @dataclass(frozen=True)
 class Track:
-    """What one subtask gave, and how much of it has been played."""
+    """The recorded events of one subtask, and the position of the player in them."""
 
     subtask: int
     position: int = 0
 
 
 class PlayedSource(Source[Any, Track]):
-    """Plays a file. Each element is a chunk of its own, however large epochs are: so watermarks lie between the same
-    elements, and the same ones are late."""
+    """Plays a file. Each element is a chunk of its own, however large epochs are, so that watermarks lie between the
+    same elements and the same ones are late."""
 
     def __init__(self, path: Path, produced_type: Any) -> None:
         self._path = path
@@ -212,7 +212,7 @@ class PlayedSource(Source[Any, Track]):
 
 
 class OneByOne(DelegatingSource):
-    """A list, with every element as a chunk of its own."""
+    """Emits a list, each element as a chunk of its own."""
 
     def __init__(self, source: CollectionSource[Any]) -> None:
         self._list = source
@@ -226,7 +226,7 @@ class OneByOne(DelegatingSource):
 
 
 class _Player(SourceReader[Any, Track]):
-    """Plays its tracks in turn, an event at a time."""
+    """Plays its tracks in turn, one event at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -262,7 +262,7 @@ class _Player(SourceReader[Any, Track]):
 
 
 def _name(place: Place) -> str:
-    """Splits of different subtasks may have one name."""
+    """A unique name for a split: splits of different subtasks may have the same name."""
     return f"{place.subtask}/{place.split}"
 
 

@@ -55,7 +55,7 @@ class Kafka:
     :param brokers: how many.
     :param settings: of every broker, beside ours.
     :param listeners: name -> security protocol; what clients and brokers use is the first.
-    :param advertised: name of a listener -> the ports that clients are told instead, one for each broker: of a proxy.
+    :param advertised: name of a listener -> ports of a proxy that are advertised to clients, one for each broker.
     :param java_options: of every broker's JVM.
     """
 

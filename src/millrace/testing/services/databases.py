@@ -27,14 +27,14 @@ CRASH_SECONDS = 15.0
 
 
 class Database(SmallServer):
-    """A server whose files are made before it starts, and kept until ``stop``."""
+    """A database server. Its data files are made before it starts, survive a crash, and are deleted by ``stop``."""
 
     ready_seconds = 120.0
     account: str
-    """the user that it runs as where this process is root's"""
+    """account that the server runs as if this process runs as root"""
 
     at_once: int = signal.SIGKILL
-    """the signal that ends it and all its processes without writing what it has in memory"""
+    """signal that ends all of the server's processes without writing their memory to disk"""
 
     def crash(self) -> None:
         """End it at once, without writing what it has in memory."""

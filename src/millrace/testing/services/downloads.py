@@ -1,4 +1,5 @@
-"""Jars and archives of servers from Maven Central, fetched once and kept. Jars come by the Ivy inside PySpark."""
+"""Downloads the jars and archives of servers from Maven Central once, into a cache. Jars come by the Ivy inside
+PySpark."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _WANTED_ALONE = """<dependency org={org} name={name} rev={rev} conf="default->de
 
 
 def cache_folder() -> Path:
-    """Where what was fetched is kept: MILLRACE_SERVICES, or ~/.cache/millrace."""
+    """The folder of the cache: MILLRACE_SERVICES, or ~/.cache/millrace."""
     named = os.environ.get("MILLRACE_SERVICES")
     return Path(named) if named else Path.home() / ".cache" / "millrace"
 
@@ -65,7 +66,7 @@ def jars(name: str, *coordinates: str) -> Path:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One process at a time: several test processes begin together."""
+    """A lock across processes: several test processes begin together."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

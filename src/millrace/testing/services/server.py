@@ -46,7 +46,8 @@ for group in groups:
 """
 _lock = threading.Lock()
 _watcher: tuple[int, subprocess.Popen[str]] | None = None
-"""with the process that started it: a forked child has a watcher of its own"""
+"""the process that kills orphaned servers, with the pid of the process that started it: a forked child starts its
+own"""
 
 
 def watch(group: int) -> None:
@@ -55,7 +56,7 @@ def watch(group: int) -> None:
 
 
 def forget(group: int) -> None:
-    """The group has ended: its number may be another's soon."""
+    """Unregister a process group that has ended: its number may be reused soon."""
     _say("forget", group)
 
 
@@ -129,7 +130,7 @@ class Server:
             time.sleep(POLL_SECONDS)
 
     def said(self) -> str:
-        """What it has written since it was started last."""
+        """The server's output since its last start."""
         with self.log.open("rb") as file:
             file.seek(self._begin)
             return file.read().decode(errors="replace")
@@ -140,7 +141,7 @@ class Server:
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """kill -9, as a machine that fails."""
+        """Kill the server (SIGKILL), as when its machine fails."""
         self.signal(signal.SIGKILL)
         self._ended()
 
@@ -194,7 +195,7 @@ class Proxy:
             threading.Thread(target=self._accept, args=(listener, target), daemon=True).start()
 
     def cut(self) -> None:
-        """From now on every connection ends at once."""
+        """Close all connections; new ones are closed at once until ``mend``."""
         with self._lock:
             self._is_cut = True
             ended, self._open = self._open, set()
@@ -206,7 +207,7 @@ class Proxy:
             self._is_cut = False
 
     def stop(self) -> None:
-        """For good."""
+        """Stop the proxy: all connections and its ports are closed."""
         self.cut()
         for each in self._listeners:
             _end(each)

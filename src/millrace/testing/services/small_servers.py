@@ -43,11 +43,11 @@ class SmallServer(ABC):
 
     @abstractmethod
     def command(self, folder: Path) -> Sequence[str]:
-        """What runs. :raises ServiceUnavailable: it is not installed."""
+        """The command line of the server."""
 
     @property
     def address(self) -> str:
-        """What a client is told, for people."""
+        """Host and port that clients connect to."""
         return f"127.0.0.1:{self.port}"
 
     def ready(self) -> bool:

@@ -200,7 +200,7 @@ class Hdfs:
 
     @property
     def web_port(self) -> int:
-        """Where WebHDFS is asked."""
+        """Port of WebHDFS."""
         return self._ports[1]
 
     def configuration(self) -> dict[str, str]:
@@ -239,7 +239,7 @@ class Hdfs:
         self.start_data_node()
 
     def start_data_node(self) -> None:
-        """Also after it was killed. :raises ServiceUnavailable: it does not come in time."""
+        """Start the data node, also after it was killed. :raises ServiceUnavailable: it is not ready in time."""
         assert self.data_node is not None
         self.data_node.start()
         self.data_node.wait(self._takes_files, HDFS_READY_SECONDS, "to take a file")
@@ -261,7 +261,7 @@ class Hdfs:
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": "false",
             "dfs.heartbeat.interval": "1",
-            # A file is complete when the DataNode has told of it: to be asked sooner than after 0.4 s.
+            # A file is complete when the DataNode has reported it: poll sooner than after 0.4 s.
             "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
         }
         for name, values in (("core-site.xml", core), ("hdfs-site.xml", hdfs)):

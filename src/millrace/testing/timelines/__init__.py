@@ -1,4 +1,4 @@
-"""What happened to windows, watermark and timers of a small program, element by element: for learning and debugging."""
+"""Timelines: windows, watermarks and timers of a small program, element by element, for learning and debugging."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs a small program without Spark, element by element, and watches its operators from outside.
 
-``Watcher`` puts itself before the methods of each operator, which knows nothing of it.
+``Watcher`` wraps the methods of each operator, which does not know about it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """What was seen of one operator.
+    """Records the events of one operator.
 
-    :ivar events: so far.
-    :ivar arrivals: how many of them are elements.
+    :ivar events: events so far.
+    :ivar arrivals: number of elements among them.
     """
 
     def __init__(self, operator: KeyedProcessBase[Any]) -> None:
-        """To be called before the operator is opened."""
+        """Wrap the operator; must happen before the operator is opened."""
         self.events: list[Event] = []
         self.arrivals = 0
         self._late = False
@@ -66,7 +66,7 @@ class Watcher:
 
     @staticmethod
     def _instead(owner: object, name: str, other: object) -> None:
-        """On this one object something is another one."""
+        """Replace a method of this object only."""
         setattr(owner, name, other)
 
     def _before(self, owner: object, name: str, note: Callable[..., object]) -> None:
@@ -102,7 +102,7 @@ class Watcher:
         self.events.append(WindowFired(key, start, end, tuple(elements), results))
 
     def _arrived(self, key: Any, start: int | None, end: int | None) -> list[Any]:
-        """What seems to be in a window that only keeps what its elements were folded to."""
+        """The elements that a window probably contains, if it stores only the value that they were reduced to."""
         if start is None or end is None:
             return []
         return [
@@ -136,7 +136,7 @@ class Watcher:
 
 
 class _Spy:
-    """A window function that tells what it was called for and what it gave."""
+    """Wraps a window function, and records its calls and results."""
 
     def __init__(self, function: Any, told: Callable[[Any, Any, list[Any], tuple[Any, ...]], None]) -> None:
         self.function = function
@@ -153,9 +153,9 @@ class _Spy:
 
 
 ELEMENTS = 200
-"""that are recorded of a program, in all its operators together"""
+"""number of elements of a program that are recorded, over all of its operators"""
 _EPOCHS = 5_000
-"""after which a source is given up that brings nothing"""
+"""number of epochs without the wanted elements after which the recording ends"""
 
 
 class TimelineError(ValueError):
@@ -169,7 +169,8 @@ class TimelineError(ValueError):
 
 
 class _WatchedEngine(LocalEngine):
-    """Its tasks are made before the first epoch, so that their operators can be watched from the beginning."""
+    """A ``LocalEngine`` whose tasks are made before the first epoch, so that their operators are watched from the
+    beginning."""
 
     def __init__(self, job: JobGraph) -> None:
         super().__init__(job, now_millis)
@@ -186,7 +187,7 @@ class _WatchedEngine(LocalEngine):
 
 
 def timeline(program: StreamExecutionEnvironment | DataStream, elements: int = ELEMENTS) -> Timeline:
-    """Run a program without Spark, one element at a time, and tell what happened to its windows and timers.
+    """Run a program without Spark, one element at a time, and record the events of its windows and timers.
 
     Watermarks come after every element, so elements can be late that would be in time if all came at once.
 
@@ -194,7 +195,7 @@ def timeline(program: StreamExecutionEnvironment | DataStream, elements: int = E
         >>> timeline(windows.reduce(lambda x, y: x + y)).complete
         True
 
-    :param elements: so many elements at most are recorded; then the program is stopped.
+    :param elements: number of elements after which the program is stopped.
     :raises TimelineError: the program has neither windows nor a keyed process function, or is in batch mode.
     :raises JobFailedError: it failed.
     """
@@ -202,7 +203,7 @@ def timeline(program: StreamExecutionEnvironment | DataStream, elements: int = E
 
 
 def record_job(job: JobGraph, elements: int = ELEMENTS) -> Timeline:
-    """The same for a job that is ready to run."""
+    """Run a job one element at a time, and record the events of its windows and timers."""
     if job.batch:
         raise TimelineError("in batch mode no watermark moves while elements come: run the program in streaming mode")
     engine = _WatchedEngine(replace(job, epoch_records=1, state=InMemory()))

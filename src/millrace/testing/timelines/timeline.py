@@ -1,8 +1,8 @@
-"""The timelines of a program, to be looked at as data, as text and as a picture.
+"""The timelines of a program as data, as text and as a picture.
 
-An ``OperatorTimeline`` is what an operator with windows or timers has gone through; all times are ms. Text and picture
-show rows, one below the other, on an axis of event time; in the picture event time goes to the right, the order of
-arrival downwards, and the watermark is a stepped line.
+An ``OperatorTimeline`` holds the events of an operator with windows or timers; all times are ms. Text and picture show
+one row for each event on an axis of event time; in the picture event time goes to the right, the order of arrival
+downwards, and the watermark is a stepped line.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ _STEPS = tuple(
     )
     for base in bases
 )
-"""distances of marks on the axis, in ms"""
+"""possible distances of marks on the axis (ms)"""
 _MARKS = 6
-"""the most of them"""
+"""largest number of marks"""
 _DATES_FROM = 100_000_000_000
 """times from here on (ms; the year 1973) are shown as dates, those before as a number of seconds"""
 
@@ -152,12 +152,12 @@ class Axis:
         return list(range(self.low, self.high + 1, self.step))
 
     def part(self, time: int) -> float:
-        """Where a time is: from 0 to 1; times beyond the ends are at the ends."""
+        """Position of a time on the axis, from 0 to 1; times beyond its ends are at its ends."""
         return (min(max(time, self.low), self.high) - self.low) / (self.high - self.low)
 
 
 def axis_of(events: Sequence[Event]) -> Axis:
-    """One that shows all elements, windows and timers of event time."""
+    """The axis that covers all elements, windows and event-time timers."""
     times = [time for event in events for time in _times(event)] or [0]
     low, high = min(times), max(times)
     step = next((step for step in _STEPS if (high - low) / step <= _MARKS), _STEPS[-1])
@@ -175,7 +175,7 @@ def _times(event: Event) -> Iterator[int]:
 
 
 def rows_of(events: Sequence[Event]) -> list[Row]:
-    """A row for everything but the watermarks, which move between them."""
+    """A row for every event except watermarks, which are shown between rows."""
     rows: list[Row] = []
     watermark = MIN_TIMESTAMP
     for event in events:
@@ -190,7 +190,7 @@ def rows_of(events: Sequence[Event]) -> list[Row]:
 
 
 def time_text(time: int) -> str:
-    """A time as people read it."""
+    """A time as text."""
     if time >= _DATES_FROM:
         moment = datetime.fromtimestamp(time / 1000, timezone.utc)
         return f"{moment:%H:%M:%S}" + (f".{time % 1000:03}" if time % 1000 else "")
@@ -201,7 +201,7 @@ def time_text(time: int) -> str:
 
 
 def row_text(row: Row) -> str:
-    """What a row tells."""
+    """The text of a row."""
     event = row.event
     if event is None:
         return "end of input" if row.then == MAX_WATERMARK else f"watermark {time_text(row.then)}"
@@ -224,11 +224,11 @@ def _of(key: object) -> str:
 LEGEND = "o element   x late   | watermark   [==) window that fires   t timer set or deleted   T timer fires"
 _LEAST = 60
 _SHARE = 0.42
-"""of a line that is the chart"""
+"""share of a line's width that the chart takes"""
 
 
 def text_of(operator: OperatorTimeline, width: int) -> str:
-    """A line for each element, window and timer, each at its place in event time."""
+    """A line for each element, window and timer, at its position in event time."""
     width = max(width, _LEAST)
     axis, places = axis_of(operator.events), int(width * _SHARE)
     lines = [operator.name, LEGEND, "", *(line.rstrip() for line in _head(axis, places))]
@@ -279,11 +279,11 @@ _HEAD = 64
 """height of name, key and axis"""
 _FOOT = 16
 _MOST = 64
-"""characters of a text that are shown"""
+"""longest text that is shown (characters)"""
 
 
 def picture_of(operators: Sequence[OperatorTimeline]) -> Canvas:
-    """One chart below the other."""
+    """The charts of all operators, one below the other."""
     rows = [rows_of(operator.events) for operator in operators]
     longest = max((len(_shown(row)) for each in rows for row in each), default=0)
     width = _LEFT + _CHART + _GAP + max(longest, 20) * CHARACTER + _LEFT
@@ -320,7 +320,7 @@ def _picture_chart(canvas: Canvas, operator: OperatorTimeline, rows: Sequence[Ro
 
 
 def _colours(rows: Sequence[Row]) -> dict[str, str]:
-    """Of each key, by its text: keys need not be hashable in a picture."""
+    """A colour for each key. Keys are identified by their text, since not all can be hashed."""
     keys = dict.fromkeys(repr(row.event.key) for row in rows if isinstance(row.event, (Arrival, WindowFired, TimerSet)))
     return {key: COLOURS[number % len(COLOURS)] for number, key in enumerate(keys)}
 
