@@ -13,7 +13,6 @@ from millrace.cdc.database_sink import DatabasePipelineSink
 from millrace.cdc.database_sources import MySqlPipelineSource, PostgresPipelineSource
 from millrace.cdc.elements import PipelineSink, PipelineSource
 from millrace.cdc.file_sinks import FilesPipelineSink, PrintingSink
-from millrace.cdc.kafka_sink import KafkaPipelineSink
 from millrace.cdc.pipeline_file import End, Pipeline
 from millrace.cdc.pipeline_operators import SchemaOperator, Transforming
 from millrace.cdc.schema_evolution import Policy
@@ -57,8 +56,15 @@ def _unknown_source(end: End) -> NoReturn:
     end.block.fail(f"there is no source of type {kind}{near}; there are {', '.join(_SOURCES)}", "type")
 
 
+def _kafka_sink(pipeline: Pipeline) -> PipelineSink:
+    # Only pipelines that write to Kafka need its connector.
+    from millrace.cdc.kafka_sink import KafkaPipelineSink
+
+    return KafkaPipelineSink(pipeline)
+
+
 _SINKS: Mapping[str, Callable[[Pipeline], PipelineSink]] = {
-    "kafka": KafkaPipelineSink,
+    "kafka": _kafka_sink,
     "postgres": DatabasePipelineSink,
     "mysql": DatabasePipelineSink,
     "jdbc": DatabasePipelineSink,
