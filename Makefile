@@ -18,6 +18,9 @@ RECORD ?=
 SEED ?=
 COUNT ?= 2000
 
+# Of large families of tests `make test` takes a draw, and `make night` all (tests/rings.py).
+RING_2 := MILLRACE_RING=2
+
 BIN := $(VENV)/bin
 CORE := $(VENV)/.millrace-core
 STAMP := $(VENV)/.millrace-installed
@@ -37,7 +40,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: docs docs-run gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
+.PHONY: night docs docs-run gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -56,15 +59,21 @@ demo-search: java venv $(ARCHIVE) ## from Kafka, with a database's names, into O
 demo-cdc: java venv $(ARCHIVE) ## orders of PostgreSQL with products of MariaDB, kept in OpenSearch as both change
 	@$(BIN)/python examples/order_capture.py
 
-test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
+test: java venv $(ARCHIVE) ## the tests of CI, with Spark and real servers; of large families a draw
 	@# The tests without Java share the cores; those with it come in two processes with a Spark each, since much of
 	@# their time is spent waiting. A file stays together.
 	@# Those with real servers come last: a server of a kind then runs once.
-	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "spark and not services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
+	$(RING_2) $(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
+	$(RING_2) $(BIN)/python -m pytest -m "spark and not services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
+	$(RING_2) $(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 
-check: lint unit ## lint, types and the tests that need no Java: in less than a minute
+night: java venv $(ARCHIVE) ## everything, with new seeds: whole families, kills, long simulations, random queries; hours
+	$(BIN)/python -m pytest -m "not spark and not services" -n auto $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "spark and not services" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "services" $(ARGS) $(NONE_IS_FINE)
+	$(MAKE) crash crash-cluster random
+
+check: lint unit ## lint, types and the tests that need no Java
 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from tests.reruns import Reruns
+from tests.rings import TAKES_DRAWS, drawn
 from tests.seeds import IN_CI
 from tests.without_java import check, left_out
 
@@ -59,9 +60,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers for -m
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``spark`` what lies under tests/spark/ or takes the ``spark`` fixture."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as ``spark`` what lies under tests/spark/ or takes the ``spark`` fixture, and take the draws of ring 2."""
     for item in items:
         if item.path.is_relative_to(_SPARK_TESTS) or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
     check(items)
+    if TAKES_DRAWS:
+        items[:], left = drawn(items)
+        config.hook.pytest_deselected(items=left)

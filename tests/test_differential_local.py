@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.endings import now_and_then, small_pieces
 from tests.programs import Program, build, expected, programs
+from tests.rings import examples
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
@@ -48,7 +49,7 @@ def test_streaming(
     st.booleans(),
     st.sampled_from([HashMapStateBackend(), EmbeddedRocksDBStateBackend()]),
 )
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(settings().max_examples))
 def test_epochs_that_end_in_the_middle_of_anything(
     program: Program, epoch_records: int | None, at_once: int, random: Random, chaining: bool, backend: StateBackend
 ) -> None:

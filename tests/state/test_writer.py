@@ -49,6 +49,8 @@ from millrace.state import (
 from millrace.state.diff import compare_savepoints
 from millrace.state.open_savepoint import open_snapshot
 
+pytestmark = pytest.mark.draw(2)
+
 LONG, TEXT, OBJECT = Types.LONG(), Types.STRING(), Types.PICKLED_BYTE_ARRAY()
 TOTAL, MEMO = ValueStateDescriptor("total", LONG), ValueStateDescriptor("memo", LONG)
 USERS = pa.table({"user": ["ann", "bob", "cid"], "total": [3, 5, 8]})

@@ -20,6 +20,8 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.table import ChangelogMode, Schema, StreamTableEnvironment
 
+pytestmark = pytest.mark.draw(2)
+
 FIELDS = ["g", "h", "x", "y", "s", "at"]
 TYPES = Types.ROW_NAMED(
     FIELDS, [Types.STRING(), Types.STRING(), Types.LONG(), Types.LONG(), Types.STRING(), Types.LONG()]

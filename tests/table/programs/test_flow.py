@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+import pytest
 from tests.endings import small_pieces
 from tests.table.programs.parameters import programs_of_any_epochs
 from tests.table.programs.program import Program
 from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table, streamed
 
 from millrace.testing.flow import FlowEngine
+
+pytestmark = pytest.mark.draw(2)
 
 
 @programs_of_any_epochs

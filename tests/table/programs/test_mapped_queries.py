@@ -24,6 +24,8 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.table import Schema, StreamTableEnvironment
 
+pytestmark = pytest.mark.draw(2)
+
 PLAIN = {"g": "STRING", "h": "STRING", "x": "BIGINT", "y": "BIGINT", "s": "STRING", "at": "BIGINT"}
 KINDS = {
     "BIGINT": Types.LONG(), "INT": Types.INT(), "SMALLINT": Types.SHORT(), "FLOAT": Types.FLOAT(),

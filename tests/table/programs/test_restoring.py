@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.endings import now_and_then, small_pieces
 from tests.table.programs.parameters import streaming_programs
 from tests.table.programs.program import Program
 from tests.table.programs.restoring import restored
 from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table
+
+pytestmark = pytest.mark.draw(3)
 
 
 @streaming_programs

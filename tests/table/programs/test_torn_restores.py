@@ -25,6 +25,8 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tasks.worker import TaskCache
 from millrace.table import Schema, StreamTableEnvironment
 
+pytestmark = pytest.mark.draw(3)
+
 
 class TornJob(SavedJob):
     """Its driver dies before the task of that number runs, counted over all epochs."""
