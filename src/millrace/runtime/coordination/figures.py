@@ -43,7 +43,7 @@ class SlowOperator(NamedTuple):
     millis: float
     """working time per record (ms)"""
     share: float
-    """its share of the working time of all operators of the job, 0 to 1"""
+    """the operator's share of the working time of all operators of the job, 0 to 1"""
 
 
 class _Epoch(NamedTuple):
